@@ -1,0 +1,45 @@
+"""kdcal: how far can a model's confidence be trusted?
+
+Public names are loaded on first use, so that ``import kdcal_core`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "InputError": "errors",
+    "InputWarning": "errors",
+    "Table": "data",
+    "Roles": "data",
+    "ScoredSet": "data",
+    "read_table": "data",
+    "load_parent": "parents",
+    "wrap_parent": "parents",
+    "reliability": "diagnostics",
+    "calibration_error": "diagnostics",
+    "smooth_calibration_error": "diagnostics",
+    "TopLabelHistogram": "calibration",
+    "TopLabelConfidence": "calibration",
+    "TopLabelKDE": "calibration",
+    "CumulativeConfidence": "calibration",
+    "TemperatureScaling": "calibration",
+    "UncalibratedConfidence": "calibration",
+    "IsotonicConfidence": "calibration",
+    "SigmoidConfidence": "calibration",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"kdcal_core.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'kdcal_core' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

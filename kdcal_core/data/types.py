@@ -1,0 +1,89 @@
+"""The shapes data takes on its way through kdcal: a table, its column roles, a scored set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as it was read, with its identity.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The rows, with a fresh RangeIndex; read-only by convention.
+    digest : str
+        SHA-256 of the file's bytes (or of the frame's Arrow form, where it came from memory):
+        the identity of the table, and the key of every cache.
+    name : str
+        The file's name without its folder. Untrusted text.
+    notes : tuple of str
+        What was detected and decided while reading, in plain sentences.
+    """
+
+    frame: pd.DataFrame
+    digest: str
+    name: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.frame)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What each column of a table is for.
+
+    ``outputs`` pairs a class name with the column that holds the parent's probability (or
+    logit) of that class, in the parent's order of classes. Columns without a role are unused.
+    """
+
+    target: str | None = None
+    features: tuple[str, ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
+    output_kind: Literal["probability", "logit"] = "probability"
+    predicted: str | None = None
+    split: str | None = None
+    weight: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """Rows with the parent's probabilities and the true class: all that diagnostics need.
+
+    Attributes
+    ----------
+    proba : (n, K) float64
+        Each row sums to one.
+    y : (n,) int64
+        Index of the true class, 0 to K - 1.
+    classes : tuple of str
+        The K class names in column order. Untrusted text.
+    weight : (n,) float64 or None
+        Positive row weights.
+    digest : str
+        SHA-256 of the arrays above: the key of every cached result.
+    name : str
+        "calibration" or "evaluation".
+    """
+
+    proba: FloatArray
+    y: IntArray
+    classes: tuple[str, ...]
+    digest: str
+    name: str
+    weight: FloatArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.proba.shape[0])

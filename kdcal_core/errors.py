@@ -1,0 +1,88 @@
+"""The one error type for bad input: what is wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class InputError(ValueError):
+    """Bad input, told so that the person who sent it can mend it.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, as a sentence without its final full stop.
+    fix : str
+        How to mend it, as a full sentence. May be empty where nothing helps.
+    file, column : str, optional
+        Where it is. Names come from the user's files and are untrusted: escape them
+        (``kdcal_core.data.escape_markdown``) before they reach a screen.
+    row : int, optional
+        Row of the table, counted from 1 at the first row of data (a CSV header is row 0).
+
+    Examples
+    --------
+    >>> error = InputError("The value is missing", fix="Fill it in.", column="age", row=3)
+    >>> str(error)
+    "The value is missing (column 'age', row 3). Fill it in."
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        fix: str = "",
+        file: str | None = None,
+        column: str | None = None,
+        row: int | None = None,
+    ) -> None:
+        self.what = what.rstrip(". ")
+        self.fix = fix
+        self.file = file
+        self.column = column
+        self.row = row
+        super().__init__(self._sentence())
+
+    @property
+    def where(self) -> str:
+        """The place as text, for example ``file 'a.csv', column 'age', row 3``; may be empty."""
+        parts = []
+        if self.file is not None:
+            parts.append(f"file {self.file!r}")
+        if self.column is not None:
+            parts.append(f"column {self.column!r}")
+        if self.row is not None:
+            parts.append(f"row {self.row:,}")
+        return ", ".join(parts)
+
+    def _sentence(self) -> str:
+        where = f" ({self.where})" if self.where else ""
+        fix = f" {self.fix}" if self.fix else ""
+        return f"{self.what}{where}.{fix}"
+
+    def at(
+        self, *, file: str | None = None, column: str | None = None, row: int | None = None
+    ) -> InputError:
+        """The same error with the places filled in that it did not know yet."""
+        return InputError(
+            self.what,
+            fix=self.fix,
+            file=self.file if self.file is not None else file,
+            column=self.column if self.column is not None else column,
+            row=self.row if self.row is not None else row,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions with keyword-only arguments do not pickle by themselves, and this one
+        # has to cross from the worker process that parses a file.
+        return _rebuild, (self.what, self.fix, self.file, self.column, self.row)
+
+
+def _rebuild(
+    what: str, fix: str, file: str | None, column: str | None, row: int | None
+) -> InputError:
+    return InputError(what, fix=fix, file=file, column=column, row=row)
+
+
+class InputWarning(UserWarning):
+    """The input can be used, but the user should know what was done with it."""
