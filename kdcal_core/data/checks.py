@@ -228,7 +228,7 @@ def _as_float(
 ) -> FloatArray:
     """Float64 without a copy where possible; missing values of any kind become NaN."""
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     if isinstance(values, (pd.DataFrame, pd.Series, pd.Index)):
         values = _frame_values(values)
     array = np.asarray(values)
@@ -363,7 +363,7 @@ def _as_label_numbers(y: Any) -> NDArray[Any]:
     if isinstance(y, pd.Series | pd.Index) and not isinstance(y.dtype, np.dtype):
         y = y.to_numpy(dtype=object)  # nullable, categorical and Arrow columns
     if isinstance(y, np.ma.MaskedArray):
-        y = y.astype(np.float64).filled(np.nan)
+        y = np.ma.filled(y.astype(np.float64), np.nan)
     array = np.asarray(y)
     if array.dtype.kind == "O":
         missing = pd.isna(array)
