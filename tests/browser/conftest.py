@@ -1,0 +1,164 @@
+"""A real Chromium against a real server, with every way out of the machine blocked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--metrics-recording-only",
+    "--no-first-run",
+    "--no-default-browser-check",
+    # a dead proxy: whatever is not on this machine fails, and is recorded below
+    "--proxy-server=127.0.0.1:9",
+    "--proxy-bypass-list=127.0.0.1;localhost",
+]
+IDLE = (
+    "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
+    "[data-test-script-state='notRunning']"
+)
+
+
+def _chromium() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(url: str, server: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise RuntimeError(f"the server ended with exit code {server.returncode}")
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise RuntimeError("the server did not answer in time")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of `streamlit run app`, started as the README says."""
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}"]
+    home = tmp_path_factory.mktemp("workspace")
+    log = (tmp_path_factory.mktemp("log") / "server.log").open("wb")
+    process = subprocess.Popen(
+        [*command, "--server.headless=true", "--server.fileWatcherType=none"],
+        cwd=ROOT,
+        env={**os.environ, "KDCAL_HOME": str(home)},
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(f"{address}/_stcore/health", process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        log.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[object]:
+    """One Chromium for all tests; skipped where there is none, failed where one is required."""
+    path = _chromium()
+    if path is None:
+        reason = "no Chromium or Chrome on the PATH (Debian: apt-get install chromium)"
+        if os.environ.get("KDCAL_REQUIRE_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class App:
+    """A page of the app in the browser, with what went wrong written down."""
+
+    def __init__(self, browser, address: str, scheme: str) -> None:
+        self.address = address
+        self.context = browser.new_context(
+            viewport={"width": 1366, "height": 900}, color_scheme=scheme
+        )
+        self.page = self.context.new_page()
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        self.context.on("request", self._note_request)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _note_request(self, request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.hostname != "127.0.0.1":
+            self.outside.append(request.url)
+
+    def open(self, path: str = "") -> None:
+        self.page.goto(f"{self.address}/{path}")
+        self.idle()
+
+    def idle(self, seconds: float = 60) -> None:
+        self.page.wait_for_timeout(300)
+        self.page.wait_for_selector(IDLE, timeout=seconds * 1000)
+
+    def visit(self, title: str) -> None:
+        """Change page by the navigation, as a user does."""
+        self.page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
+        self.idle()
+
+    def wait_for_text(self, text: str, seconds: float = 60) -> None:
+        self.page.get_by_text(text).first.wait_for(timeout=seconds * 1000)
+
+    def assert_healthy(self) -> None:
+        """No exception on the page or in the console, and no request off this machine."""
+        shown = self.page.locator('[data-testid="stException"]')
+        assert shown.count() == 0, shown.first.inner_text()
+        assert self.errors == []
+        assert self.outside == []
+
+    def close(self) -> None:
+        self.context.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture()
+def app(chromium, server: str, scheme: str) -> Iterator[App]:
+    running = App(chromium, server, scheme)
+    yield running
+    running.close()

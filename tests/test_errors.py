@@ -1,0 +1,39 @@
+import copy
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdcal_core.errors import InputError
+
+
+def test_says_what_where_and_how_to_mend():
+    error = InputError("Not a number.", fix="Type one.", file="a.csv", column="age", row=1234)
+    assert str(error) == "Not a number (file 'a.csv', column 'age', row 1,234). Type one."
+
+
+def test_is_a_value_error_so_that_library_users_catch_it():
+    with pytest.raises(ValueError, match="Nothing here"):
+        raise InputError("Nothing here")
+
+
+@given(
+    what=st.text(min_size=1),
+    fix=st.text(),
+    file=st.none() | st.text(),
+    column=st.none() | st.text(),
+    row=st.none() | st.integers(1, 10**9),
+)
+def test_survives_copy_and_the_way_out_of_another_process(what, fix, file, column, row):
+    error = InputError(what, fix=fix, file=file, column=column, row=row)
+    for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert (other.what, other.fix, other.where) == (error.what, error.fix, error.where)
+        assert str(other) == str(error)
+    json.dumps({"where": error.where})
+
+
+def test_at_fills_only_what_is_not_known():
+    error = InputError("Wrong", column="a").at(file="t.csv", column="b", row=2)
+    assert error.where == "file 't.csv', column 'a', row 2"

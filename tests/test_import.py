@@ -1,0 +1,40 @@
+"""The core stays light to import: nothing heavy until it is used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import kdcal_core
+
+HEAVY = ["torch", "onnxruntime", "onnx", "xgboost", "lightgbm", "skops", "streamlit", "plotly"]
+
+
+def _loaded_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(answer.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import kdcal_core",
+        "import kdcal_core.cli",
+        "from kdcal_core import read_table, load_parent, reliability, TopLabelKDE",
+    ],
+)
+def test_heavy_libraries_wait_until_they_are_used(statement):
+    assert _loaded_after(statement).isdisjoint(HEAVY)
+
+
+def test_every_public_name_is_there():
+    for name in kdcal_core.__all__:
+        assert getattr(kdcal_core, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = kdcal_core.no_such_name
