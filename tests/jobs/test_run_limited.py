@@ -1,0 +1,219 @@
+"""A function in a process of its own: what comes back, and what every way of dying turns into."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled, run_limited
+from kdcal_core.jobs.channel import MAX_BYTES, Malformed, parse
+from kdcal_core.jobs.worker import find_target
+
+PROBES = "kdcal_core.jobs._probes:"
+GIB = 1024**3
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead but not yet reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_for(condition, seconds=5.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize("value", [None, 3, 0.1 + 0.2, "ä\n\0", [1, [2.5, None]], {"a": {}}])
+def test_json_comes_back_as_it_went_whatever_libraries_print(value):
+    assert run_limited(PROBES + "echo", {"value": value}) == value
+
+
+def test_start_to_answer_is_quick():
+    start = time.monotonic()
+    run_limited(PROBES + "echo", {"value": 1})
+    assert time.monotonic() - start < 2.0
+
+
+def test_progress_arrives_in_order_and_ends_at_one():
+    seen = []
+    run_limited(PROBES + "count", {"n": 5, "pause": 0.15}, progress=lambda *news: seen.append(news))
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares)
+    assert len(seen) >= 4
+    assert all(note == f"step {round(share * 5)}" for share, note in seen)
+
+
+def test_cancel_is_obeyed_within_two_seconds_and_kills_the_whole_family(tmp_path):
+    pid_file = tmp_path / "pid"
+    asked = []
+
+    def cancelled():
+        if pid_file.exists() and pid_file.read_text():
+            asked.append(time.monotonic())
+            return True
+        return False
+
+    with pytest.raises(Cancelled):
+        run_limited(
+            PROBES + "sleep", {"seconds": 60, "pid_file": str(pid_file)}, cancelled=cancelled
+        )
+    assert time.monotonic() - asked[0] < 2
+    assert wait_for(lambda: not alive(int(pid_file.read_text())))
+
+
+def test_a_raising_progress_ends_the_work_and_is_raised_here():
+    class StopRun(BaseException):
+        pass
+
+    def stop(share, note):
+        raise StopRun(note)
+
+    start = time.monotonic()
+    with pytest.raises(StopRun, match="step 1"):
+        run_limited(PROBES + "count", {"n": 100, "pause": 0.3}, progress=stop)
+    assert time.monotonic() - start < 5
+
+
+def test_time_limit():
+    start = time.monotonic()
+    with pytest.raises(InputError, match=r"^Reading it took longer than 1 seconds") as caught:
+        run_limited(PROBES + "sleep", {"seconds": 60}, seconds=1, what="Reading it")
+    assert time.monotonic() - start < 3
+    assert caught.value.fix
+
+
+def test_memory_limit():
+    with pytest.raises(InputError, match=r"more memory than the 1\.0 GiB"):
+        run_limited(PROBES + "allocate", {"n_bytes": 2 * GIB}, memory_bytes=GIB)
+    assert run_limited(PROBES + "allocate", {"n_bytes": 2**20}, memory_bytes=GIB) == 2**20
+
+
+def test_a_crash_is_told_by_its_name():
+    with pytest.raises(InputError, match=r"Reading it crashed \(segmentation fault\)"):
+        run_limited(PROBES + "crash", {}, what="Reading it")
+
+
+def test_killed_by_the_system_means_memory():
+    pids = []
+
+    def kill(share, note):
+        # the one child of this test's process that runs a worker
+        for entry in Path("/proc").glob("[0-9]*/stat"):
+            fields = entry.read_text().rsplit(")", 1)[1].split()
+            command = (entry.parent / "cmdline").read_bytes()
+            if int(fields[1]) == os.getpid() and b"kdcal_core.jobs.worker" in command:
+                pids.append(int(entry.parent.name))
+                os.kill(pids[-1], 9)
+
+    with pytest.raises(InputError, match="more memory"):
+        run_limited(PROBES + "count", {"n": 50, "pause": 0.1}, progress=kill)
+    assert len(pids) == 1
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_an_end_without_an_answer(code):
+    with pytest.raises(InputError, match=f"ended with code {code}"):
+        run_limited(PROBES + "end", {"code": code})
+
+
+def test_other_exceptions_keep_their_type_and_text():
+    with pytest.raises(InputError, match="failed: RuntimeError: boom"):
+        run_limited(PROBES + "fail", {"text": "boom"})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"what": "Wrong", "fix": "Mend it."},
+        {"what": "Wrong", "fix": "", "file": "a'<b>.csv", "column": "ä", "row": 7},
+    ],
+)
+def test_input_error_round_trip(fields):
+    with pytest.raises(InputError) as caught:
+        run_limited(PROBES + "refuse", {"fields": fields})
+    assert str(caught.value) == str(InputError(**fields))
+    for key, value in fields.items():
+        assert getattr(caught.value, key) == value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello\n",
+        "[1]\n",
+        '{"result": NaN}\n',
+        '{"progress": "x"}\n',
+        '{"input_error": {"what": 1}}\n',
+        "[" * 100_000 + "\n",
+        "9" * 10_000 + "\n",
+        "\x00\xff\n",
+    ],
+)
+def test_hostile_output_is_refused(line):
+    with pytest.raises(InputError, match=r"gave an (answer|error)"):
+        run_limited(PROBES + "shout", {"line": line}, seconds=20)
+
+
+@pytest.mark.parametrize("line", ["x" * 2**20, '{"progress": 1, "note": "' + "y" * 2**20 + '"}\n'])
+def test_too_much_output_is_refused(line):
+    times = MAX_BYTES // len(line) + 2
+    with pytest.raises(InputError, match="too large"):
+        run_limited(PROBES + "shout", {"line": line, "times": times}, seconds=30)
+
+
+def test_secrets_and_proxies_stay_behind(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("KDCAL_HOME", "/somewhere")
+    given_ = run_limited(PROBES + "environment", {})
+    assert given_["KDCAL_HOME"] == "/somewhere"
+    assert "PATH" in given_
+    assert not {"HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY"} & set(given_)
+    assert int(given_["OMP_NUM_THREADS"]) >= 1
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "os:system",
+        "kdcal_core:InputError",
+        "kdcal_core.jobs.worker:os.system",
+        "kdcal_core.jobs.worker:import_module",
+        "kdcal_core.jobs.worker:nothing",
+        "kdcal_core.jobs.channel:Listener",
+        "kdcal_core_evil.x:y",
+    ],
+)
+def test_only_functions_of_the_core_run(target):
+    with pytest.raises(ValueError, match="not a function of kdcal_core"):
+        find_target(target)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_answer_or_malformed(line):
+    try:
+        message = parse(line)
+    except Malformed:
+        return
+    assert len(set(message) & {"progress", "result", "input_error", "error"}) == 1
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=400))
+def test_progress_is_clamped_and_notes_are_cut(share, note):
+    message = parse(json.dumps({"progress": share, "note": note}).encode())
+    assert 0 <= message["progress"] <= 1
+    assert note.startswith(message["note"])
+    assert len(message["note"]) <= 200
