@@ -1,0 +1,29 @@
+"""Models in: one adapter a file format, all behind one small protocol.
+
+A review of predictions only has no parent: its table carries the probabilities, and nothing
+here is called.
+"""
+
+from __future__ import annotations
+
+from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent, ParentInfo
+from kdcal_core.parents.registry import (
+    MODEL_SUFFIXES,
+    load_parent,
+    parent_info,
+    refuse_pickle,
+    wrap_parent,
+)
+
+__all__ = [
+    "MODEL_SUFFIXES",
+    "Features",
+    "HasCodes",
+    "HasEmbedding",
+    "Parent",
+    "ParentInfo",
+    "load_parent",
+    "parent_info",
+    "refuse_pickle",
+    "wrap_parent",
+]
