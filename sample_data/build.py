@@ -1,0 +1,58 @@
+"""Rebuild the shipped samples: ``python sample_data/build.py [--only NAME] [--out DIR]``.
+
+The same versions of the packages give the same bytes; each card records the versions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from recipes.files import write_json
+from threadpoolctl import threadpool_limits
+
+# Name of the sample, and the packages that its bytes depend on.
+SAMPLES = {
+    "digits": ("numpy", "pyarrow", "scikit-learn", "onnx"),
+    "breast_cancer": ("numpy", "pyarrow", "scikit-learn", "skops"),
+    "adult": ("numpy", "pandas", "pyarrow", "xgboost-cpu"),
+    "digits_predictions": ("numpy", "pyarrow", "scikit-learn"),
+}
+
+
+def build(name: str, out: Path) -> Path:
+    """Write one sample to ``out / name`` and return that folder."""
+    folder = out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    card = import_module(f"recipes.{name}").build(folder)
+    tables = {"calibration": "calibration.parquet", "evaluation": "evaluation.parquet"}
+    versions = {package: metadata.version(package) for package in SAMPLES[name]}
+    card |= {
+        "name": name,
+        **tables,
+        "n_classes": len(card["class_names"]),
+        "rows": {role: pq.read_metadata(folder / file).num_rows for role, file in tables.items()},
+        "built_with": {"python": platform.python_version(), **versions},
+    }
+    write_json(folder / "card.json", dict(sorted(card.items())))
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=SAMPLES, help="build this sample alone")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder to fill")
+    options = parser.parse_args()
+    for name in [options.only] if options.only else SAMPLES:
+        # One thread: sums in another order end in other last bits.
+        with threadpool_limits(limits=1):
+            folder = build(name, options.out)
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        print(f"{folder}: {size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    main()

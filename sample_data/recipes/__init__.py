@@ -1,0 +1,1 @@
+"""One module a sample. Each has ``build(folder)``, which fills the folder and returns its card."""
