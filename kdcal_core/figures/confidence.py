@@ -1,0 +1,272 @@
+"""Confidence against score, one predicted class at a time: the pictures of paper 002."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.data.types import FloatArray
+from kdcal_core.figures.palette import Palette, faded, palette
+from kdcal_core.figures.parts import anchor_traces, boxes, identity
+from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
+
+MAX_CLOUD = 2000
+_HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
+_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
+
+
+def confidence_curve_figure(
+    curve: ConfidenceCurve,
+    anchor: HistogramAnchor,
+    *,
+    dark: bool,
+    others: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
+    title: str | None = None,
+) -> go.Figure:
+    """Conf_KDE over its histogram, and below it the two densities it is the ratio of.
+
+    The densities are scaled by their row counts, so that their ratio can be seen: confidence is
+    green over green plus orange (paper 002 Fig. 5, Eq. 9). ``others`` adds further methods as
+    name -> (scores, confidences), sorted by score.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=640, title=title)
+    figure.add_trace(identity(colours))
+    figure.add_traces(anchor_traces(anchor, colours))
+    for name, (score, confidence) in (others or {}).items():
+        figure.add_trace(_method_line(name, score, confidence, list(others or {}), colours))
+    figure.add_trace(
+        go.Scatter(
+            x=curve.score,
+            y=curve.confidence,
+            mode="lines",
+            line={"color": colours.calibrated, "width": 3},
+            name="Conf1 (no curve)" if curve.fallback else "Conf_KDE",
+            hovertemplate=_HOVER,
+        )
+    )
+    figure.add_traces(_densities(curve, colours))
+    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class", anchor="y2")
+    unit_axis(figure, "yaxis", "Confidence: how often it is right", domain=[0.28, 1.0])
+    figure.update_layout(
+        yaxis2={
+            "domain": [0.0, 0.22],
+            "title_text": "Rows per unit",
+            "nticks": 3,
+            "rangemode": "tozero",
+        },
+        margin={"t": 64 if title is None else 120},
+    )
+    square(figure)
+    return figure
+
+
+def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
+    sides = (
+        (curve.density_tp, curve.n_tp, "True positives", colours.right),
+        (curve.density_fp, curve.n_fp, "False positives", colours.wrong),
+    )
+    return [
+        go.Scatter(
+            x=curve.score,
+            y=density * n,
+            mode="lines",
+            line={"color": colour, "width": 2},
+            fill="tozeroy",
+            fillcolor=faded(colour, 0.25),
+            name=f"{name} ({n:,})",
+            yaxis="y2",
+            hovertemplate=f"Score %{{x:.3f}}<br>%{{y:,.0f}} rows per unit<extra>{name}</extra>",
+        )
+        for density, n, name, colour in sides
+        if n and np.isfinite(density).all()
+    ]
+
+
+def _method_line(
+    name: str, score: FloatArray, confidence: FloatArray, order: list[str], colours: Palette
+) -> go.Scatter:
+    return go.Scatter(
+        x=score,
+        y=confidence,
+        mode="lines",
+        line={"width": 1.6, **method_style(name, order, colours)},
+        name=name,
+        hovertemplate=_HOVER,
+    )
+
+
+def method_style(name: str, order: Sequence[str], colours: Palette) -> dict[str, str]:
+    """Colour and dash of a method: the same in every chart that lists the methods alike.
+
+    The uncalibrated parent is slate grey and the recommended calibrator teal; the rest take
+    the class colours in turn, with another dash on each round.
+    """
+    if name.startswith("Uncalibrated"):
+        return {"color": colours.parent, "dash": "solid"}
+    if name.startswith("KDE, b_mon2"):
+        return {"color": colours.calibrated, "dash": "solid"}
+    at = list(order).index(name)
+    turn, step = divmod(at, len(colours.classes))
+    return {"color": colours.classes[step], "dash": _DASHES[turn % len(_DASHES)]}
+
+
+def bandwidth_figure(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    anchors: Sequence[HistogramAnchor],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+) -> go.Figure:
+    """b_mon2 against b_mon for every class over its histogram (paper 002 Fig. 14)."""
+    colours = palette(dark)
+    titles = [class_names[curve.label] for curve in recommended]
+    figure = new_grid(titles, dark, x_title="Score", y_title="Confidence")
+    styles = (
+        (monotone, "b_mon: never falls", faded(colours.calibrated, 0.65), 1.4, "2px,2px"),
+        (recommended, "b_mon2: one dip allowed", colours.calibrated, 2.2, "solid"),
+    )
+    for at, anchor in enumerate(anchors):
+        first = at == 0
+        figure.add_trace(identity(colours, showlegend=first, **panel(at)))
+        figure.add_traces(
+            anchor_traces(anchor, colours, intervals=False, legend=first, **panel(at))
+        )
+        for curves, name, colour, width, dash in styles:
+            curve = curves[at]
+            figure.add_trace(
+                go.Scatter(
+                    x=curve.score[::4],
+                    y=curve.confidence[::4],
+                    mode="lines",
+                    line={"color": colour, "width": width, "dash": dash},
+                    name=name,
+                    legendgroup=name,
+                    showlegend=first,
+                    hovertemplate=(
+                        f"Score %{{x:.2f}}, confidence %{{y:.1%}}<br>{_bandwidth(curve)}"
+                        f"<extra>{name}</extra>"
+                    ),
+                    **panel(at),
+                )
+            )
+    return figure
+
+
+def _bandwidth(curve: ConfidenceCurve) -> str:
+    if curve.fallback:
+        return "Conf1: no curve for this class"
+    return f"bandwidth {curve.bandwidth:.3f}"
+
+
+def noise_figure(
+    halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+) -> go.Figure:
+    """Two histograms of one class, each from half of the rows: all difference is noise.
+
+    Paper 002 Fig. 4.
+    """
+    colours = palette(dark)
+    titles = [class_names[first.label] for first, _ in halves]
+    figure = new_grid(titles, dark, x_title="Score", y_title="Share right")
+    for at, (one, two) in enumerate(halves):
+        axes = {**panel(at), "showlegend": at == 0}
+        low = np.minimum(one.confidence, two.confidence)
+        high = np.maximum(one.confidence, two.confidence)
+        noise = boxes(
+            one.edges[:-1],
+            one.edges[1:],
+            low,
+            high,
+            faded(colours.truth, 0.14),
+            name="Difference: noise alone",
+            legendgroup="noise",
+            **axes,
+        )
+        figure.add_trace(noise)
+        figure.add_trace(_stairs(one, "First half", colours.truth, "solid", **axes))
+        figure.add_trace(_stairs(two, "Second half", colours.muted, "4px,2px", **axes))
+    return figure
+
+
+def _stairs(anchor: HistogramAnchor, name: str, colour: str, dash: str, **more: Any) -> go.Scatter:
+    """The histogram as a connected step line with a gap where a bin is empty."""
+    x = np.repeat(anchor.edges, 2)[1:-1]
+    return go.Scatter(
+        x=x,
+        y=np.repeat(anchor.confidence, 2),
+        mode="lines",
+        line={"color": colour, "width": 1.6, "dash": dash},
+        connectgaps=False,
+        name=name,
+        legendgroup=name,
+        customdata=np.repeat(anchor.count, 2),
+        hovertemplate=f"right %{{y:.1%}}, %{{customdata:,.0f}} rows<extra>{name}</extra>",
+        **more,
+    )
+
+
+def method_cloud(
+    anchor: HistogramAnchor,
+    clouds: Mapping[str, tuple[FloatArray, FloatArray]],
+    *,
+    dark: bool,
+    n_rows: int,
+) -> go.Figure:
+    """Calibrated confidence of single rows over the histogram (paper 002 Figs. 10 to 12).
+
+    Methods that use the whole probability vector give no curve in the score but a cloud.
+    ``clouds`` maps a method's name to (scores, confidences); at most 2,000 points are drawn in
+    all, evenly spaced over the rows given, and the title says so. ``n_rows`` is the number of
+    rows there are.
+    """
+    colours = palette(dark)
+    share = MAX_CLOUD // max(len(clouds), 1)
+    drawn = {name: _evenly(len(score), share) for name, (score, _) in clouds.items()}
+    figure = new_figure(dark, height=520)
+    figure.add_trace(identity(colours))
+    figure.add_traces(anchor_traces(anchor, colours))
+    for name, (score, confidence) in clouds.items():
+        figure.add_trace(
+            go.Scatter(
+                x=score[drawn[name]],
+                y=confidence[drawn[name]],
+                mode="markers",
+                marker={
+                    "size": 4,
+                    "opacity": 0.45,
+                    "color": method_style(name, list(clouds), colours)["color"],
+                },
+                name=name,
+                hovertemplate=_HOVER,
+            )
+        )
+    shown = max((len(rows) for rows in drawn.values()), default=0)
+    figure.update_layout(
+        title={
+            "text": f"{shown:,} of {n_rows:,} rows drawn",
+            "font": {"size": 12, "color": colours.muted},
+            "y": 0.02,
+            "yanchor": "bottom",
+            "x": 1.0,
+            "xanchor": "right",
+        }
+    )
+    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class")
+    unit_axis(figure, "yaxis", "Confidence: how often it is right")
+    square(figure)
+    return figure
+
+
+def _evenly(n: int, at_most: int) -> NDArray[np.int64]:
+    """Positions of at most ``at_most`` of ``n`` rows, evenly spread."""
+    return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.int64)

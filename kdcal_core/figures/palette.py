@@ -1,0 +1,134 @@
+"""Every colour of kdcal: the one module that holds colour literals.
+
+A colour has one meaning on every page, chart and report. Green and orange differ in lightness
+as well as in hue, so that they stay apart for a colour-blind reader and in grey print.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Scale = tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one mode, as ``#rrggbb``.
+
+    Attributes
+    ----------
+    parent, calibrated : str
+        The model under review, and what a calibrator makes of it.
+    truth : str
+        Truth, perfect calibration and the histogram anchor.
+    right, wrong : str
+        True and false positives (paper 002's green and orange).
+    foreign : str
+        Rows far from the data.
+    text, muted, grid, surface : str
+        Writing, secondary writing, grid lines, the ground of hover boxes.
+    classes : tuple of str
+        Okabe-Ito order, for classes and for methods without a colour of their own.
+    sequential, diverging : Scale
+        From nothing to much; from under-confident (blue) to over-confident (red).
+    """
+
+    parent: str
+    calibrated: str
+    truth: str
+    right: str
+    wrong: str
+    foreign: str
+    text: str
+    muted: str
+    grid: str
+    surface: str
+    classes: tuple[str, ...]
+    sequential: Scale
+    diverging: Scale
+
+
+LIGHT = Palette(
+    parent="#64748b",
+    calibrated="#0f7c8a",
+    truth="#111827",
+    right="#1b8a4b",
+    wrong="#ee8a12",
+    foreign="#7e3fbf",
+    text="#1f2937",
+    muted="#5b6676",
+    grid="#e5e9ef",
+    surface="#ffffff",
+    classes=(
+        "#e69f00",
+        "#56b4e9",
+        "#009e73",
+        "#c9b400",
+        "#0072b2",
+        "#d55e00",
+        "#cc79a7",
+        "#3b3b3b",
+    ),
+    sequential=((0.0, "#f7f9fb"), (0.25, "#cbd5e1"), (0.6, "#7b8ba3"), (1.0, "#263548")),
+    diverging=(
+        (0.0, "#2166ac"),
+        (0.25, "#92c5de"),
+        (0.5, "#f7f7f7"),
+        (0.75, "#f4a582"),
+        (1.0, "#b2182b"),
+    ),
+)
+
+DARK = Palette(
+    parent="#a3b1c6",
+    calibrated="#2cc3cf",
+    truth="#f8fafc",
+    right="#43c57c",
+    wrong="#ffb35c",
+    foreign="#b794f4",
+    text="#e2e8f0",
+    muted="#a0aec0",
+    grid="#2b394d",
+    surface="#1c2736",
+    classes=(
+        "#e69f00",
+        "#56b4e9",
+        "#00b687",
+        "#f0e442",
+        "#3d9ad1",
+        "#ec7a2a",
+        "#dc97bd",
+        "#d4d4d4",
+    ),
+    sequential=((0.0, "#18222f"), (0.25, "#33445a"), (0.6, "#74879f"), (1.0, "#e5ecf5")),
+    diverging=(
+        (0.0, "#5aa2dd"),
+        (0.25, "#2f5f8a"),
+        (0.5, "#1b2430"),
+        (0.75, "#96503f"),
+        (1.0, "#ef6a5d"),
+    ),
+)
+
+
+def palette(dark: bool) -> Palette:
+    """The colours of the mode.
+
+    Examples
+    --------
+    >>> palette(dark=False).truth, palette(dark=True).truth
+    ('#111827', '#f8fafc')
+    """
+    return DARK if dark else LIGHT
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A ``#rrggbb`` colour at an opacity from 0 to 1, for bands and thin data.
+
+    Examples
+    --------
+    >>> faded("#ff8000", 0.25)
+    'rgba(255, 128, 0, 0.25)'
+    """
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
