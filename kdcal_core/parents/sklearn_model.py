@@ -1,0 +1,277 @@
+"""scikit-learn classifiers as parents: forests with their leaves, MLPs with their activations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.partition import ActivationCodes, LeafCodes
+from kdcal_core.partition.codes import pack_bits
+
+_FOREST_NAMES = {
+    "RandomForestClassifier": "Random forest",
+    "ExtraTreesClassifier": "Extremely randomised trees",
+}
+
+
+def wrap(
+    model: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Parent:
+    """Take a fitted scikit-learn classifier, or a pipeline that ends in one, as a parent.
+
+    Decision trees, forests and boosted trees have codes (their leaves), MLPs with ReLU have
+    codes (activation bits) and an embedding (last hidden layer); other classifiers have
+    probabilities only.
+
+    Raises
+    ------
+    InputError
+        The model has no ``predict_proba``, is not fitted, has more than one output, or the
+        names given do not fit.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InputError(
+            f"The {type(model).__name__} gives no probabilities",
+            fix="kdcal reviews classifiers with predict_proba.",
+        )
+    if not hasattr(model, "classes_") or not hasattr(model, "n_features_in_"):
+        raise InputError(f"The {type(model).__name__} is not fitted", fix="Fit it first.")
+    if isinstance(model.classes_, list):
+        raise InputError(
+            "The model has more than one output",
+            fix="kdcal reviews classifiers with one target; wrap each output by itself.",
+        )
+    final = _steps(model)[-1]
+    kind: type[SklearnParent] = SklearnParent
+    if _is_trees(final):
+        kind = SklearnTreesParent
+    elif type(final).__name__ == "MLPClassifier" and final.activation == "relu":
+        kind = SklearnNetworkParent
+    return kind(model, classes, feature_names)
+
+
+class SklearnParent:
+    """A fitted scikit-learn classifier with probabilities only."""
+
+    def __init__(
+        self, model: Any, classes: Sequence[object] | None, feature_names: Sequence[str] | None
+    ) -> None:
+        own = tuple(_class_name(name) for name in model.classes_)
+        self._model = model
+        self._final = _steps(model)[-1]
+        self.kind = _kind(self._final)
+        if len(_steps(model)) > 1:
+            self.kind += ", with preprocessing"
+        self.classes = own if classes is None else tuple(str(name) for name in classes)
+        self.named_classes = True
+        self.n_features = int(model.n_features_in_)
+        names = getattr(model, "feature_names_in_", None)
+        self._fitted_on_names = names is not None
+        given = names if feature_names is None else feature_names
+        self.feature_names = None if given is None else tuple(str(name) for name in given)
+        _check_count(len(self.classes), len(own), "class")
+        if self.feature_names is not None:
+            _check_count(len(self.feature_names), self.n_features, "feature")
+        self._numeric = not any(_takes_text(step) for step in _steps(model))
+        self._allow_missing = _allows_missing(_steps(model))
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one.
+
+        Raises
+        ------
+        InputError
+            Missing columns, text or missing values where the model takes none.
+        """
+        prepared = self._prepare(X)
+        with _plain_errors():
+            proba = np.asarray(self._model.predict_proba(prepared), dtype=np.float64)
+        return proba
+
+    def _prepare(self, X: Features) -> Any:
+        """What the scikit-learn model takes: a frame where it was fitted on one."""
+        rows: Any
+        if self._numeric:
+            rows = numeric_input(
+                X,
+                n_features=self.n_features,
+                feature_names=self.feature_names,
+                allow_missing=self._allow_missing,
+            )
+        elif isinstance(X, pd.DataFrame):
+            rows = select_columns(X, n_features=self.n_features, feature_names=self.feature_names)
+        else:
+            rows = np.asarray(X)
+        if self._fitted_on_names and not isinstance(rows, pd.DataFrame):
+            rows = pd.DataFrame(rows, columns=list(self._model.feature_names_in_))
+        if not self._fitted_on_names and self._numeric:
+            rows = np.asarray(rows)
+        return rows
+
+    def _final_input(self, X: Features) -> Any:
+        """What the last step of the pipeline takes."""
+        rows = self._prepare(X)
+        with _plain_errors():
+            return rows if self._final is self._model else self._model[:-1].transform(rows)
+
+
+class SklearnTreesParent(SklearnParent):
+    """A tree, a forest or boosted trees."""
+
+    def codes(self, X: Features) -> LeafCodes:
+        """Leaf of each row in each tree, (n, n_trees) int32; boosted trees stage by stage."""
+        rows = self._final_input(X)
+        with _plain_errors():
+            if type(self._final).__name__ == "HistGradientBoostingClassifier":
+                leaves = _histogram_leaves(self._final, np.asarray(rows, dtype=np.float64))
+            else:
+                leaves = np.asarray(self._final.apply(rows))
+        return LeafCodes(leaves.reshape(len(leaves), -1).astype(np.int32))
+
+
+class SklearnNetworkParent(SklearnParent):
+    """A multi-layer perceptron with ReLU units."""
+
+    def codes(self, X: Features) -> ActivationCodes:
+        """Activation bits of each row, layer by layer."""
+        return pack_bits([layer > 0 for layer in self._hidden(X)])
+
+    def embed(self, X: Features) -> FloatArray:
+        """Last hidden layer, (n, d) float64."""
+        return self._hidden(X)[-1]
+
+    def _hidden(self, X: Features) -> list[FloatArray]:
+        signal = self._final_input(X)
+        layers = []
+        for weights, offsets in zip(
+            self._final.coefs_[:-1], self._final.intercepts_[:-1], strict=True
+        ):
+            signal = np.maximum(signal @ weights + offsets, 0.0)
+            layers.append(np.asarray(signal, dtype=np.float64))
+        return layers
+
+
+def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:
+    """Leaves of a HistGradientBoostingClassifier, which has no ``apply`` of its own."""
+    trees = [tree for stage in model._predictors for tree in stage]
+    leaves = np.zeros((len(rows), len(trees)), dtype=np.int32)
+    for j, tree in enumerate(trees):
+        nodes = tree.nodes
+        if nodes["is_categorical"].any():
+            raise InputError(
+                "The leaves of a HistGradientBoostingClassifier with categorical splits cannot be "
+                "read",
+                fix="Encode the categories before the model.",
+            )
+        at = leaves[:, j]
+        walking = np.flatnonzero(nodes["is_leaf"][at] == 0)
+        while walking.size:
+            node = nodes[at[walking]]
+            value = rows[walking, node["feature_idx"]]
+            to_left = np.where(
+                np.isnan(value), node["missing_go_to_left"] == 1, value <= node["num_threshold"]
+            )
+            at[walking] = np.where(to_left, node["left"], node["right"])
+            walking = walking[nodes["is_leaf"][at[walking]] == 0]
+    return leaves
+
+
+def _steps(model: Any) -> list[Any]:
+    """The steps of a pipeline that do something, or the model itself."""
+    if type(model).__name__ != "Pipeline":
+        return [model]
+    steps = [step for _, step in model.steps if step is not None]
+    return [step for step in steps if not isinstance(step, str)]
+
+
+def _is_trees(final: Any) -> bool:
+    return hasattr(final, "apply") or type(final).__name__ == "HistGradientBoostingClassifier"
+
+
+def _takes_text(step: Any) -> bool:
+    if type(step).__name__ == "HistGradientBoostingClassifier":
+        return getattr(step, "_preprocessor", None) is not None
+    return type(step).__name__ in (
+        *("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder"),
+        *("FeatureUnion", "FunctionTransformer", "Pipeline"),
+    )
+
+
+def _allows_missing(steps: list[Any]) -> bool:
+    """Whether missing values pass each step, up to the first that fills them in."""
+    from sklearn.utils import get_tags
+
+    for step in steps:
+        if not get_tags(step).input_tags.allow_nan:
+            return False
+        if type(step).__name__.endswith("Imputer"):
+            return True
+    return True
+
+
+def _kind(final: Any) -> str:
+    name = type(final).__name__
+    if name == "DecisionTreeClassifier":
+        return f"Decision tree, {_count(int(final.get_n_leaves()), 'leaf', 'leaves')}"
+    if name in _FOREST_NAMES:
+        return f"{_FOREST_NAMES[name]}, {_count(len(final.estimators_), 'tree')}"
+    if name == "GradientBoostingClassifier":
+        return f"Gradient-boosted trees, {_count(final.estimators_.size, 'tree')}"
+    if name == "HistGradientBoostingClassifier":
+        n_trees = sum(len(stage) for stage in final._predictors)
+        return f"Gradient-boosted trees, {_count(n_trees, 'tree')}"
+    if name == "LogisticRegression":
+        return "Logistic regression"
+    if name == "MLPClassifier":
+        units = "ReLU network" if final.activation == "relu" else f"{final.activation} network"
+        return f"{units}, {_count(len(final.coefs_) - 1, 'hidden layer')}"
+    return name
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _check_count(got: int, expected: int, noun: str) -> None:
+    if got != expected:
+        raise InputError(
+            f"{got:,} {noun} names were given, the model has {expected:,}",
+            fix="Name each once, in the model's order.",
+        )
+
+
+def _class_name(label: Any) -> str:
+    """A class label as text; 1.0 and 1 are the same class."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Turn what scikit-learn says about the rows into an :class:`InputError`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            warnings.filterwarnings("ignore", message="Found unknown categories")
+            yield
+    except InputError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"The model cannot work with this table: {line[:200]}",
+            fix="Prepare the columns as they were prepared before training.",
+        ) from error
