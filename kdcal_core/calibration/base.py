@@ -1,8 +1,10 @@
-"""What every top-label calibrator shares: checks at the door, and the full vector from one number."""
+"""What every calibrator shares: checks at the door, positives by class, full vectors."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +12,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.errors import InputWarning
+
+# Probabilities are kept this far from 0 and 1 before a logarithm (decisions D48 and D51).
+CLIP = 1e-12
 
 
 class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """Learns how often the predicted class is right, given the parent's probabilities.
 
     Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
-    arrays. Fitted attribute ``n_classes_`` is the number of probability columns K.
+    arrays.
+
+    Attributes
+    ----------
+    n_classes_ : int
+        Number of probability columns K.
+    notes_ : tuple of str
+        What the user should know about this fit, in plain sentences. Classes are named by
+        their column index, counted from 0.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -43,6 +57,7 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc
         y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
         weight = check_weight(sample_weight, proba.shape[0])
         self.n_classes_ = proba.shape[1]
+        self.notes_: tuple[str, ...] = ()
         self._fit(proba, y, weight)
         return self
 
@@ -53,20 +68,62 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc
         return np.clip(self._confidence(proba), 0.0, 1.0)
 
     def predict_proba(self, proba: Any) -> FloatArray:
-        """Full vectors: the confidence at the predicted class, the rest scaled to sum to one.
+        """Full vectors, (n, K): the confidence at the predicted class, rows summing to one.
 
-        The predicted class stays where the parent put it, even where its calibrated
-        probability is no longer the largest (paper 002 section XI, R39).
+        The other entries are the parent's, scaled to fill up to one; calibrators that change
+        the whole vector say so. The predicted class stays where the parent put it, even where
+        its calibrated probability is no longer the largest (paper 002 section XI).
         """
-        proba = check_proba(proba)
-        confidence = self.predict_confidence(proba)
-        return spread(proba, confidence)
+        check_is_fitted(self, "n_classes_")
+        proba = check_proba(proba, n_classes=self.n_classes_)
+        return self._vectors(proba)
 
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...
 
     @abstractmethod
     def _confidence(self, proba: FloatArray) -> FloatArray: ...
+
+    def _vectors(self, proba: FloatArray) -> FloatArray:
+        return spread(proba, np.clip(self._confidence(proba), 0.0, 1.0))
+
+    def _note(self, sentence: str, *, warn: bool = False) -> None:
+        """Keep a sentence for the user; ``warn`` where a number is not what was asked for."""
+        self.notes_ = (*self.notes_, sentence)
+        if warn:
+            warnings.warn(sentence, InputWarning, stacklevel=2)
+
+    def _class_confidence(
+        self, predicted: IntArray, correct: FloatArray, weight: FloatArray
+    ) -> FloatArray:
+        """Conf1 of every class (paper 002 Eq. 1), (K,); overall accuracy where never predicted."""
+        n_classes = self.n_classes_
+        positive = np.bincount(predicted, weights=weight, minlength=n_classes)
+        right = np.bincount(predicted, weights=weight * correct, minlength=n_classes)
+        overall = right.sum() / positive.sum()
+        seen = positive > 0
+        for label in np.flatnonzero(~seen):
+            self._note(
+                f"Class {label} is never predicted in the calibration set: the overall accuracy "
+                f"{overall:.3f} stands in for its confidence.",
+                warn=True,
+            )
+        return np.where(seen, right / np.where(seen, positive, 1.0), overall)
+
+
+class VectorCalibrator(TopLabelCalibrator):
+    """A calibrator whose own answer is a full vector; the confidence is one entry of it.
+
+    ``predict_proba`` returns that vector as it is, and ``predict_confidence`` its entry at the
+    class the parent predicted.
+    """
+
+    def _confidence(self, proba: FloatArray) -> FloatArray:
+        predicted, _ = top_label(proba)
+        return self._vectors(proba)[np.arange(len(proba)), predicted]
+
+    @abstractmethod
+    def _vectors(self, proba: FloatArray) -> FloatArray: ...
 
 
 def top_label(proba: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -75,19 +132,35 @@ def top_label(proba: FloatArray) -> tuple[IntArray, FloatArray]:
     return predicted, proba[np.arange(len(proba)), predicted]
 
 
+def rows_by_class(predicted: IntArray, n_classes: int) -> Iterator[tuple[int, IntArray]]:
+    """Each class that is predicted at all, with the rows that predict it in ascending order."""
+    small = predicted.astype(np.int16) if n_classes < 2**15 else predicted
+    order = np.argsort(small, kind="stable")
+    ends = np.cumsum(np.bincount(predicted, minlength=n_classes))
+    for label, rows in enumerate(np.split(order, ends[:-1])):
+        if len(rows):
+            yield label, rows
+
+
 def spread(proba: FloatArray, confidence: FloatArray) -> FloatArray:
     """Put ``confidence`` at the predicted class and scale the other entries to fill up to one.
 
     Where the others are all zero they share the remainder equally.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread(np.array([[0.6, 0.3, 0.1]]), np.array([0.8])).round(3).tolist()
+    [[0.8, 0.15, 0.05]]
     """
     predicted, score = top_label(proba)
     rows = np.arange(len(proba))
-    rest = 1.0 - score
-    n_others = max(proba.shape[1] - 1, 1)
+    others = proba.copy()
+    others[rows, predicted] = 0.0
+    rest = others.sum(axis=1)
     some = rest > 0
-    scale = np.divide(1.0 - confidence, rest, out=np.zeros_like(rest), where=some)
-    full = proba * scale[:, None]
-    full[~some] = ((1.0 - confidence[~some]) / n_others)[:, None]
+    scale = np.divide(1.0 - confidence, rest, out=np.zeros_like(score), where=some)
+    full = others * scale[:, None]
+    full[~some] = ((1.0 - confidence[~some]) / (proba.shape[1] - 1))[:, None]
     full[rows, predicted] = confidence
-    total: FloatArray = full.sum(axis=1, keepdims=True)
-    return full / np.where(total > 0, total, 1.0)
+    return full

@@ -1,0 +1,144 @@
+"""Cumulative confidence: Cum, Cum+ and CwOC of paper 002."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from kdcal_core.calibration.base import CLIP, TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.data import FloatArray, IntArray
+
+
+class CumulativeConfidence(TopLabelCalibrator):
+    """The share of right predictions among scores of S or better (paper 002 Eqs. 11 to 13).
+
+    It is P(correct | score >= S), not P(correct | score = S): above the cutoff it reads too
+    high wherever confidence grows with the score (section VII).
+
+    Parameters
+    ----------
+    cutoff : None, "median", "optimal" or float, default=None
+        Below the cutoff one histogram bin [0, cutoff) answers. None: no cutoff (Cum, Eq. 11).
+        "median": each class's median score (Cum+, Eq. 12). "optimal": the observed score that
+        gives the smallest negative log likelihood Eq. 14 on the calibration set (CwOC, Eq. 13),
+        the lowest of equally good ones. A number: that score for all classes.
+
+    Attributes
+    ----------
+    cutoffs_ : (K,) array
+        Cutoff of each class; 0 where there is none.
+
+    Notes
+    -----
+    Intervals are [S, infinity) and [0, cutoff), so each score has one answer (decision D46).
+    Above the largest score of a class the last value is held. Where [0, cutoff) holds no row,
+    Conf1 of the class answers there. Log likelihoods are clipped at 1e-12 (decision D48).
+
+    Examples
+    --------
+    >>> proba = [[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1], [0.1, 0.9]]
+    >>> calibrator = CumulativeConfidence().fit(proba, [1, 0, 1, 0, 1])
+    >>> calibrator.predict_confidence([[0.75, 0.25], [0.9, 0.1]]).tolist()
+    [0.5, 1.0]
+    """
+
+    _parameter_constraints = {
+        "cutoff": [None, StrOptions({"median", "optimal"}), Interval(Real, 0, 1, closed="both")]
+    }
+
+    def __init__(self, cutoff: Any = None) -> None:
+        self.cutoff = cutoff
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        predicted, score = top_label(proba)
+        correct = (predicted == y).astype(np.float64)
+        self._conf1 = self._class_confidence(predicted, correct, weight)
+        self.cutoffs_ = np.zeros(self.n_classes_)
+        self._steps: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._below = self._conf1.copy()
+        for label, rows in rows_by_class(predicted, self.n_classes_):
+            value, right, wrong = _tally(score[rows], correct[rows], weight[rows])
+            above = _suffix_share(right, wrong)
+            cutoff = self._cutoff(value, right, wrong, above)
+            low = value < cutoff
+            if low.any():
+                self._below[label] = right[low].sum() / (right[low].sum() + wrong[low].sum())
+            self.cutoffs_[label] = cutoff
+            self._steps[label] = (value, above)
+
+    def _cutoff(
+        self, value: FloatArray, right: FloatArray, wrong: FloatArray, above: FloatArray
+    ) -> float:
+        if self.cutoff is None:
+            return 0.0
+        if self.cutoff == "median":
+            return _median(value, right + wrong)
+        if self.cutoff == "optimal":
+            return _optimal_cutoff(value, right, wrong, above)
+        return float(self.cutoff)
+
+    def _confidence(self, proba: FloatArray) -> FloatArray:
+        predicted, score = top_label(proba)
+        confidence = self._conf1[predicted]
+        for label, rows in rows_by_class(predicted, self.n_classes_):
+            if label not in self._steps:
+                continue
+            value, above = self._steps[label]
+            step = np.searchsorted(value, score[rows], side="left")
+            confidence[rows] = np.where(
+                score[rows] < self.cutoffs_[label],
+                self._below[label],
+                above[np.minimum(step, len(value) - 1)],
+            )
+        return confidence
+
+
+def _tally(
+    score: FloatArray, correct: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Distinct scores in ascending order with the weight of right and of wrong rows at each."""
+    value, index = np.unique(score, return_inverse=True)
+    right = np.bincount(index, weights=weight * correct)
+    wrong = np.bincount(index, weights=weight * (1.0 - correct))
+    return value, right, wrong
+
+
+def _suffix_share(right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Share of right rows among those at or above each distinct score."""
+    right_above = np.cumsum(right[::-1])[::-1]
+    wrong_above = np.cumsum(wrong[::-1])[::-1]
+    share: FloatArray = right_above / (right_above + wrong_above)
+    return share
+
+
+def _median(value: FloatArray, mass: FloatArray) -> float:
+    """Weighted median; the mean of the two middle scores where half the mass lies below."""
+    share = np.cumsum(mass) / mass.sum()
+    lower = int(np.searchsorted(share, 0.5 - 1e-12))
+    upper = int(np.searchsorted(share, 0.5 + 1e-12))
+    return float(0.5 * (value[lower] + value[upper]))
+
+
+def _optimal_cutoff(
+    value: FloatArray, right: FloatArray, wrong: FloatArray, above: FloatArray
+) -> float:
+    """The observed score with the smallest Eq. 14 loss, by prefix and suffix sums."""
+    right_below = np.concatenate([[0.0], np.cumsum(right)[:-1]])
+    wrong_below = np.concatenate([[0.0], np.cumsum(wrong)[:-1]])
+    mass_below = right_below + wrong_below
+    below = right_below / np.where(mass_below > 0, mass_below, 1.0)
+    loss_above = np.cumsum(_loss(above, right, wrong)[::-1])[::-1]
+    loss = loss_above + _loss(below, right_below, wrong_below)
+    # rounding in the sums must not part equally good cutoffs
+    best = loss.min()
+    return float(value[np.argmax(loss <= best + 1e-12 * max(1.0, abs(best)))])
+
+
+def _loss(confidence: FloatArray, right: FloatArray, wrong: FloatArray) -> FloatArray:
+    """Eq. 14 of groups of rows that share a confidence."""
+    kept = np.clip(confidence, CLIP, 1.0 - CLIP)
+    loss: FloatArray = -right * np.log(kept) - wrong * np.log1p(-kept)
+    return loss

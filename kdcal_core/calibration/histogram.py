@@ -1,0 +1,88 @@
+"""Histogram calibration by predicted class."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from kdcal_core.calibration.base import TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
+
+
+class TopLabelHistogram(TopLabelCalibrator):
+    """Share of right predictions in the score's bin, by predicted class (paper 002 Eqs. 5, 6).
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width on [0, 1] (the paper's, decision D47), or of equal mass in each
+        class; equal scores are never parted, so fewer bins may come out.
+
+    Attributes
+    ----------
+    edges_ : list of (B + 1,) arrays
+        Bin edges of each class. Bins are (a, b], the first closed at 0 (decision D46).
+    values_ : list of (B,) arrays
+        Confidence in each bin. A bin without rows has Conf1 of its class (Eq. 1).
+
+    Examples
+    --------
+    >>> proba = [[0.6, 0.4], [0.62, 0.38], [0.9, 0.1], [0.1, 0.9]]
+    >>> calibrator = TopLabelHistogram(n_bins=5).fit(proba, [0, 1, 0, 1])
+    >>> calibrator.predict_confidence([[0.7, 0.3], [0.95, 0.05]]).tolist()
+    [0.0, 1.0]
+    """
+
+    _parameter_constraints = {
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"uniform", "quantile"})],
+    }
+
+    def __init__(self, n_bins: int = 10, strategy: str = "uniform") -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        predicted, score = top_label(proba)
+        correct = (predicted == y).astype(np.float64)
+        conf1 = self._class_confidence(predicted, correct, weight)
+        uniform = uniform_edges(int(self.n_bins))
+        self.edges_: list[FloatArray] = [uniform] * self.n_classes_
+        self.values_: list[FloatArray] = [np.full(len(uniform) - 1, c) for c in conf1]
+        for label, rows in rows_by_class(predicted, self.n_classes_):
+            if self.strategy == "quantile":
+                self.edges_[label] = quantile_edges(score[rows], int(self.n_bins), weight[rows])
+            self.values_[label] = self._bins(label, score[rows], correct[rows], weight[rows], conf1)
+
+    def _bins(
+        self,
+        label: int,
+        score: FloatArray,
+        correct: FloatArray,
+        weight: FloatArray,
+        conf1: FloatArray,
+    ) -> FloatArray:
+        edges = self.edges_[label]
+        n_bins = len(edges) - 1
+        index = bin_index(score, edges)
+        mass = bin_sums(index, n_bins, weight)
+        right = bin_sums(index, n_bins, weight * correct)
+        # no score of a predicted class lies at or below 1 / K, so those bins are no finding
+        empty = (mass == 0) & (edges[1:] > 1.0 / self.n_classes_)
+        if empty.any():
+            self._note(
+                f"Class {label}: {int(empty.sum())} of {n_bins} bins hold no row; the class's "
+                f"overall confidence {conf1[label]:.3f} stands in there."
+            )
+        return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1[label])
+
+    def _confidence(self, proba: FloatArray) -> FloatArray:
+        predicted, score = top_label(proba)
+        confidence = np.empty(len(score))
+        for label, rows in rows_by_class(predicted, self.n_classes_):
+            confidence[rows] = self.values_[label][bin_index(score[rows], self.edges_[label])]
+        return confidence
