@@ -6,7 +6,7 @@ The same versions of the packages give the same bytes; each card records the ver
 from __future__ import annotations
 
 import argparse
-import platform
+import sys
 from importlib import import_module, metadata
 from pathlib import Path
 
@@ -29,15 +29,17 @@ def build(name: str, out: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     card = import_module(f"recipes.{name}").build(folder)
     tables = {"calibration": "calibration.parquet", "evaluation": "evaluation.parquet"}
+    info = sys.version_info
     versions = {package: metadata.version(package) for package in SAMPLES[name]}
-    card |= {
+    card = {
         "name": name,
+        **card,
         **tables,
         "n_classes": len(card["class_names"]),
         "rows": {role: pq.read_metadata(folder / file).num_rows for role, file in tables.items()},
-        "built_with": {"python": platform.python_version(), **versions},
+        "built_with": {"python": f"{info.major}.{info.minor}", **versions},
     }
-    write_json(folder / "card.json", dict(sorted(card.items())))
+    write_json(folder / "card.json", card)
     return folder
 
 
