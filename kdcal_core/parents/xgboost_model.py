@@ -1,0 +1,222 @@
+"""XGBoost classifiers from ``.json`` and ``.ubj`` files and from memory.
+
+XGBoost's files do not name the classes. A file may carry them as the attribute
+``kdcal_classes``, a JSON list in the order of the class numbers::
+
+    booster.set_attr(kdcal_classes='["<=50K", ">50K"]')
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from kdcal_core.data import check_proba, softmax_logits
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.parents import ubjson
+from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.categories import category_codes
+from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.parents.outputs import check_feature_names, class_names, string_list
+from kdcal_core.parents.tree_checks import unsafe
+from kdcal_core.parents.xgboost_checks import category_list, check_model, gradient_booster
+from kdcal_core.partition import LeafCodes
+
+_MAX_BYTES = 2**30
+_OBJECTIVES = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
+
+
+def load(path: Path, *, name: str) -> Parent:
+    """Load a ``.json`` or ``.ubj`` file; told apart by content.
+
+    Raises
+    ------
+    InputError
+        The file is broken, unsafe or no classifier.
+    """
+    if path.stat().st_size > _MAX_BYTES:
+        raise InputError(f"The model is larger than {_MAX_BYTES:,} bytes", file=name)
+    content = path.read_bytes()
+    document = read_document(content)
+    check_model(document)
+    import xgboost
+
+    booster = xgboost.Booster()
+    try:
+        booster.load_model(bytearray(content))
+    except (xgboost.core.XGBoostError, ValueError, TypeError) as error:
+        raise InputError(
+            f"XGBoost cannot load the model: {_last_words(error)}",
+            fix="Save it again with a current version of XGBoost.",
+            file=name,
+        ) from error
+    return XGBoostParent(booster, document["learner"])
+
+
+def read_document(content: bytes) -> Any:
+    """The model document of a JSON or UBJSON file, without loading it.
+
+    Raises
+    ------
+    InputError
+        The content is broken, or names something twice in one object.
+    """
+    if content[:1] == b"{" and content[1:].lstrip()[:1] not in (b'"', b"}", b""):
+        return ubjson.decode(content)
+    try:
+        return json.loads(content, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"The JSON content is broken: {str(error)[:100]}",
+            fix="The file may have been cut off on its way; copy or save it again.",
+        ) from error
+
+
+def wrap(
+    model: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Parent:
+    """Take an ``xgboost.Booster`` or a fitted ``XGBClassifier`` as a parent.
+
+    Raises
+    ------
+    InputError
+        It is no classifier or not fitted, or the names given do not fit.
+    """
+    booster = model
+    if hasattr(model, "get_booster"):
+        if not model.__sklearn_is_fitted__():
+            raise InputError(f"The {type(model).__name__} is not fitted", fix="Fit it first.")
+        booster = model.get_booster()
+        if classes is None:
+            classes = getattr(model, "classes_", None)
+    learner = json.loads(booster.save_raw("json"))["learner"]
+    return XGBoostParent(booster, learner, classes=classes, feature_names=feature_names)
+
+
+class XGBoostParent:
+    """Boosted trees of XGBoost; leaves through ``pred_leaf``.
+
+    A model that was stopped early predicts with its best iterations, as ``XGBClassifier`` does.
+    """
+
+    def __init__(
+        self,
+        booster: Any,
+        learner: Any,
+        *,
+        classes: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self._objective = str(learner["objective"]["name"])
+        if self._objective not in _OBJECTIVES:
+            raise InputError(
+                f"The model's objective {self._objective[:40]!r} gives no class probabilities",
+                fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
+            )
+        self._booster = booster
+        attributes = learner.get("attributes", {})
+        parameters = learner["learner_model_param"]
+        n_classes = max(int(parameters["num_class"]), 2)
+        if classes is None and "kdcal_classes" in attributes:
+            classes = string_list(str(attributes["kdcal_classes"]), "kdcal_classes")
+        known = None if classes is None else [str(label) for label in classes]
+        self.classes, self.named_classes = class_names(known, n_classes)
+        self.n_features = int(parameters["num_feature"])
+        given = feature_names or learner.get("feature_names") or None
+        self.feature_names = check_feature_names(given, self.n_features)
+        self._types = list(learner.get("feature_types") or ["float"] * self.n_features)
+        model = gradient_booster(learner)["model"]
+        lists = [category_list(entry) for entry in model.get("cats", {}).get("enc", [])]
+        self._categories: list[list[Any]] = lists or [[]] * self.n_features
+        self._rounds = _rounds(attributes, booster.num_boosted_rounds())
+        n_trees = len(model["trees"])
+        self.kind = f"Gradient-boosted trees (XGBoost), {n_trees:,} tree{'s'[: n_trees != 1]}"
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one.
+
+        Raises
+        ------
+        InputError
+            Missing columns, text in a column of numbers, or a category that the model does not
+            know. Missing values are taken, as XGBoost does.
+        """
+        as_margin = self._objective in ("multi:softmax", "binary:logitraw")
+        raw = self._booster.predict(
+            self._matrix(X), output_margin=as_margin, iteration_range=self._rounds
+        ).astype(np.float64)
+        if self._objective == "multi:softmax":
+            return softmax_logits(raw)
+        if self._objective == "binary:logitraw":
+            raw = expit(raw)
+        return check_proba(raw if raw.ndim == 2 else np.column_stack([1.0 - raw, raw]))
+
+    def codes(self, X: Features) -> LeafCodes:
+        """Leaf of each row in each tree, (n, n_trees) int32; trees in the order of the file."""
+        matrix = self._matrix(X)
+        leaves = self._booster.predict(matrix, pred_leaf=True, iteration_range=self._rounds)
+        return LeafCodes(np.asarray(leaves).reshape(matrix.num_row(), -1).astype(np.int32))
+
+    def _matrix(self, X: Features) -> Any:
+        import xgboost
+
+        numbers = self._recoded(X) if any(self._categories) else X
+        rows = numeric_input(
+            numbers,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+            allow_missing=True,
+        )
+        # Categories are handed over as the numbers under which the model knows them.
+        return xgboost.DMatrix(
+            rows,
+            feature_names=self._booster.feature_names,
+            feature_types=self._types,
+            enable_categorical=True,
+        )
+
+    def _recoded(self, X: Features) -> pd.DataFrame:
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+        by_name = self.feature_names if isinstance(X, pd.DataFrame) else None
+        frame = select_columns(frame, n_features=self.n_features, feature_names=by_name)
+        columns = [
+            category_codes(frame.iloc[:, j], categories, name=str(frame.columns[j]))
+            if categories
+            else frame.iloc[:, j].to_numpy()
+            for j, categories in enumerate(self._categories)
+        ]
+        names = self.feature_names or [str(j + 1) for j in range(self.n_features)]
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _rounds(attributes: Any, n_rounds: int) -> tuple[int, int]:
+    """Iterations that predict: all, or up to the best where training was stopped early."""
+    best = str(attributes.get("best_iteration", n_rounds - 1))
+    if not best.isdecimal() or int(best) >= n_rounds:
+        raise unsafe("The best iteration is none of the model's")
+    return 0, int(best) + 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Two readers may disagree about which of two equal names counts.
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise unsafe("A JSON object of the model names something twice")
+    return members
+
+
+def _last_words(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip() and "Stack trace" not in line]
+    return (lines or [type(error).__name__])[0][-200:]
