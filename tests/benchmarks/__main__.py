@@ -2,8 +2,8 @@
 
 Every file ``bench_<name>.py`` has ``run()``, which returns rows with the keys "name", "what",
 "n", "seconds", "reference", "reference_seconds", "ratio" (reference over own time) and "goal"
-(seconds). Values that do not apply are None. Each file runs in a process of its own, so that one
-benchmark's memory and caches do not flatter or spoil the next.
+(seconds, or words). Values that do not apply are None. Each file runs in a process of its own, so
+that one benchmark's memory and caches do not flatter or spoil the next.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def child(name: str) -> None:
 
 def cells(row: Row) -> list[str]:
     goal, seconds = row.get("goal"), row.get("seconds")
-    met = "" if goal is None or seconds is None else "yes" if seconds <= goal else "no"
+    judged = isinstance(goal, (int, float)) and seconds is not None
+    met = ("yes" if seconds <= goal else "no") if judged else ""
     return [
         str(row["name"]),
         str(row["what"]),
@@ -76,7 +77,9 @@ def number(value: Any, form: str) -> str:
 
 def markdown(rows: list[Row]) -> str:
     lines = [HEADER, ["---"] * len(HEADER), *(cells(row) for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def section(rows: list[Row]) -> str:
