@@ -1,0 +1,1 @@
+"""The browser app: entry point and shared widgets."""

@@ -1,0 +1,33 @@
+"""Entry point: configuration and navigation only. Started by ``streamlit run app``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """Set up the app and run the chosen page."""
+    # Streamlit puts only this folder on the path
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+
+    import streamlit as st
+
+    from app.widgets.session import page
+
+    assets = ROOT / "app" / "assets"
+    st.set_page_config(page_title="kdcal", page_icon=str(assets / "mark.svg"), layout="wide")
+    st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
+    pages = {
+        "Review": [page("load")],
+        "Diagnose": [page("reliability"), page("confidence")],
+    }
+    st.navigation(pages, expanded=True).run()
+
+
+# child processes of the core import this file as "__mp_main__" and must not draw the app
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The one way a chart is shown, and the tiles of estimates above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.widgets.numbers import change, interval, number
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Estimate
+
+_CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "scrollZoom": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+}
+# a spreadsheet takes a cell that starts so for a formula; class names may be crafted
+_FORMULA = re.compile(r"^(?:[=+@\t\r]|-(?![\d.]))")
+
+
+def is_dark() -> bool:
+    """Whether the reader sees the dark theme."""
+    return bool(st.context.theme.type == "dark")
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    takeaway: str,
+    how_to_read: str,
+    alt: str,
+    table: Callable[[], pd.DataFrame],
+    name: str,
+) -> None:
+    """Show a figure with its sentence, its explanation, its alternative text and its data.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    takeaway, alt : str
+        Plain text that may hold untrusted names; escaped here.
+    how_to_read : str
+        Our own Markdown, with the paper and the equation.
+    table : callable
+        Gives the chart's data; called when the reader asks for the CSV.
+    name : str
+        The CSV's file name without its ending.
+    """
+    if takeaway:
+        st.markdown(escape_markdown(takeaway, 1000))
+    st.plotly_chart(
+        figure,
+        key=key,
+        theme=None,
+        config={**_CONFIG, "toImageButtonOptions": {"filename": name}},
+        alt=alt,
+    )
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+            st.markdown(how_to_read)
+        csv_button(table, key=f"{key}_csv", name=name)
+
+
+def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:
+    """Offer a table as CSV; it is made when the reader asks for it."""
+    st.download_button(
+        "Data as CSV",
+        data=lambda: to_csv(table()),
+        file_name=f"{file_stem(name)}.csv",
+        mime="text/csv",
+        key=key,
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def file_stem(name: str) -> str:
+    """Letters, digits and dashes of a name, for a file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "data"
+
+
+def to_csv(table: pd.DataFrame) -> bytes:
+    """CSV in UTF-8 whose text cells no spreadsheet takes for formulas."""
+    safe = table.map(lambda cell: f"'{cell}" if _is_formula(cell) else cell)
+    safe.columns = [f"'{column}" if _is_formula(column) else column for column in safe.columns]
+    return safe.to_csv(index=False).encode()
+
+
+def _is_formula(cell: object) -> bool:
+    return isinstance(cell, str) and bool(_FORMULA.match(cell))
+
+
+def estimate_row(
+    estimates: Sequence[Estimate], parent_estimates: Sequence[Estimate] | None = None
+) -> None:
+    """At most four tiles: value, interval, what chance alone gives, and the change.
+
+    ``parent_estimates`` are the same estimates of the uncalibrated parent, to compare with.
+    """
+    parents = parent_estimates or [None] * len(estimates)
+    for column, estimate, parent in zip(
+        st.columns(len(estimates)), estimates, parents, strict=True
+    ):
+        with column.container(border=True, height="stretch"):
+            st.metric(
+                escape_markdown(estimate.label),
+                number(estimate),
+                delta=interval(estimate),
+                delta_color="off",
+                delta_arrow="off",
+                help=escape_markdown(
+                    f"{estimate.name}. {estimate.n:,} rows. {estimate.level:.0%} interval: "
+                    f"{estimate.interval}.",
+                    500,
+                ),
+            )
+            st.caption(_note(estimate, parent))
+
+
+def _note(estimate: Estimate, parent: Estimate | None) -> str:
+    if parent is not None:
+        return change(estimate, parent)
+    if estimate.expected is not None:
+        return f"{number(estimate, estimate.expected)} expected by chance"
+    return f"{estimate.n:,} rows"

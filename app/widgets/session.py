@@ -1,0 +1,206 @@
+"""Which review is open, and the frame around every page: header, empty state, errors, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    create_review,
+    read_review,
+    samples,
+    start_sample,
+)
+
+_KEY = "review"
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: str
+    title: str
+    icon: str
+    purpose: str
+
+
+PLACES = {
+    "load": _Place(
+        "../pages/load.py",
+        "Load",
+        ":material/upload_file:",
+        "Open a sample, or bring a model and its held-out rows",
+    ),
+    "reliability": _Place(
+        "../pages/reliability.py",
+        "Reliability",
+        ":material/analytics:",
+        "What the model says against how often it is right",
+    ),
+    "confidence": _Place(
+        "../pages/confidence_by_class.py",
+        "Confidence by class",
+        ":material/stacked_line_chart:",
+        "How often each predicted class is right, at every score",
+    ),
+}
+
+
+def page(name: str) -> st.Page:
+    """The page of this name, for the navigation. The first place is where the app opens."""
+    place = PLACES[name]
+    return st.Page(
+        place.path,
+        title=place.title,
+        icon=place.icon,
+        help=place.purpose,
+        default=name == next(iter(PLACES)),
+    )
+
+
+def page_link(name: str, label: str, icon: str | None = None) -> None:
+    """A link to another page that keeps the review open."""
+    place = PLACES[name]
+    current = st.session_state.get(_KEY)
+    st.page_link(
+        place.path,
+        label=label,
+        icon=icon or place.icon,
+        query_params={_KEY: current} if current else None,
+    )
+
+
+def workspace() -> Workspace:
+    """Where reviews are kept on this machine."""
+    return Workspace()
+
+
+def current_review() -> Review | None:
+    """The review named by the address, or else the one last open in this session.
+
+    Its id goes back into the address at every run, because a change of page drops it. Where the
+    id names no review, says so and returns None.
+    """
+    chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
+    if not chosen:
+        return None
+    try:
+        review = read_review(workspace(), chosen)
+    except InputError:
+        close_review()
+        st.warning(
+            "The review named in the address is not kept on this machine. It may have been "
+            "deleted, or the address may be cut short.",
+            icon=":material/link_off:",
+        )
+        return None
+    open_review(review.id)
+    return review
+
+
+def open_review(review_id: str) -> None:
+    """Make this the review of the session and of the address."""
+    st.session_state[_KEY] = review_id
+    if st.query_params.get(_KEY) != review_id:
+        st.query_params[_KEY] = review_id
+
+
+def close_review() -> None:
+    """Leave the review; it stays in the workspace."""
+    st.session_state.pop(_KEY, None)
+    if _KEY in st.query_params:
+        del st.query_params[_KEY]
+
+
+def new_review() -> str:
+    """Create an empty review, open it, and return its id."""
+    review = create_review(workspace())
+    open_review(review.id)
+    return review.id
+
+
+def scored_review(page_name: str) -> Review | None:
+    """The open review with its header where it can be diagnosed; else the page's empty state."""
+    review = current_review()
+    if review is not None and review.ready:
+        header(review)
+        return review
+    empty_state(page_name, unfinished=review is not None)
+    return None
+
+
+def header(review: Review | None) -> None:
+    """The slim line above every page: what is reviewed, always in the same words."""
+    if review is None or not review.tables:
+        return
+    kind = review.parent.kind if review.parent is not None else "Predictions only, no model"
+    rows = ", ".join(
+        f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
+    )
+    parts = [f"**{escape_markdown(review.title)}**", escape_markdown(kind)]
+    if review.classes:
+        parts.append(f"{len(review.classes):,} classes")
+    st.caption(" · ".join([*parts, rows]))
+
+
+_WILL_SHOW = {
+    "reliability": (
+        "Here you will see what the model says against how often it is right: the reliability "
+        "diagram with its row counts, the calibration errors with their intervals, and which "
+        "classes are taken for which."
+    ),
+    "confidence": (
+        "Here you will see, for each predicted class, how often it is right at every score: the "
+        "two densities behind it, the histogram under it, and how the calibrators compare."
+    ),
+}
+
+
+def empty_state(page_name: str, *, unfinished: bool = False) -> None:
+    """What will appear on this page, what it needs, and one button that makes it appear."""
+    place = PLACES[page_name]
+    st.title(place.title)
+    with st.container(border=True):
+        st.markdown(_WILL_SHOW[page_name])
+        if unfinished:
+            st.markdown(
+                "The open review is not finished: its rows have not been scored yet. Finish it "
+                "on the Load page."
+            )
+        else:
+            st.markdown(
+                "It needs held-out rows with their true class, and the model or its probabilities."
+            )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            first = samples()[0]
+            if st.button(
+                "Open a sample",
+                key=f"sample_for_{page_name}",
+                type="secondary" if unfinished else "primary",
+                icon=":material/play_arrow:",
+                help=escape_markdown(first.title),
+            ):
+                _open(first.name)
+            page_link("load", "Go to Load")
+
+
+def _open(sample: str) -> None:
+    with st.spinner("Opening the sample: reading the model and scoring its rows"):
+        try:
+            opened = start_sample(workspace(), sample)
+        except InputError as error:
+            error_box(error)
+            return
+    open_review(opened.id)
+    st.rerun()
+
+
+def error_box(error: InputError) -> None:
+    """What is wrong, where, and how to mend it; every name in it escaped."""
+    where = f" ({escape_markdown(error.where, 300)})" if error.where else ""
+    fix = f"\n\n{escape_markdown(error.fix, 1000)}" if error.fix else ""
+    st.error(f"{escape_markdown(error.what, 1000)}{where}.{fix}", icon=":material/error:")

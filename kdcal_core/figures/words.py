@@ -1,0 +1,175 @@
+"""A chart's finding and its alternative text, in plain sentences with their numbers.
+
+The sentences hold class names as they came: escape them on the way to a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
+
+
+def confidence_words(curve: ConfidenceCurve, anchor: HistogramAnchor, name: str) -> str:
+    """What the curve of one predicted class says, or why there is none.
+
+    The bin named is the one whose interval lies farthest from the scores it holds.
+    """
+    n = curve.n_tp + curve.n_fp
+    if n == 0:
+        return f"No row was predicted {name}: nothing can be said about this class."
+    overall = f"{curve.n_tp:,} of {n:,} rows predicted {name} are right ({curve.n_tp / n:.0%})."
+    if curve.fallback:
+        return f"{overall} No curve: {curve.fallback}"
+    left, right = anchor.edges[:-1], anchor.edges[1:]
+    over = np.nan_to_num(left - anchor.high, nan=-1.0)
+    under = np.nan_to_num(anchor.low - right, nan=-1.0)
+    at = int(np.argmax(np.maximum(over, under)))
+    if max(over[at], under[at]) <= 0:
+        return f"{overall} At no score do the rows contradict what the model says."
+    verdict = "Over-confident" if over[at] > 0 else "Under-confident"
+    return (
+        f"{overall} {verdict} at scores {left[at]:.1f} to {right[at]:.1f}: right "
+        f"{anchor.confidence[at]:.0%} of the time ({anchor.low[at]:.0%} to "
+        f"{anchor.high[at]:.0%}, {anchor.count[at]:,.0f} rows)."
+    )
+
+
+def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
+    """Alternative text of the confidence curve."""
+    if curve.fallback or not curve.score.size:
+        return f"Confidence of predictions of {name}: {curve.fallback or 'no rows'}"
+    at = np.linspace(0, curve.score.size - 1, 4).astype(int)
+    points = ", ".join(f"{curve.confidence[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
+    return (
+        f"Confidence against score for predictions of {name}: {points}. Below it the densities "
+        f"of {curve.n_tp:,} true and {curve.n_fp:,} false positives."
+    )
+
+
+def bandwidth_words(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    class_names: Sequence[str],
+) -> str:
+    """How far forbidding every dip widens the bandwidths."""
+    pairs = [
+        (mon.bandwidth / mon2.bandwidth, mon2, mon)
+        for mon2, mon in zip(recommended, monotone, strict=True)
+        if np.isfinite(mon.bandwidth) and np.isfinite(mon2.bandwidth) and mon2.bandwidth > 0
+    ]
+    if not pairs:
+        return "No class has both right and wrong predictions, so there is no curve to compare."
+    ratio, mon2, mon = max(pairs, key=lambda pair: pair[0])
+    if ratio < 1.01:
+        return "Both rules choose the same bandwidths: no curve has a dip to iron out."
+    return (
+        f"Ironing out every dip costs most for {class_names[mon.label]}: a bandwidth of "
+        f"{mon.bandwidth:.3f} instead of {mon2.bandwidth:.3f}."
+    )
+
+
+def noise_words(
+    halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]], class_names: Sequence[str]
+) -> str:
+    """How far two halves of the same rows disagree, on average and at worst."""
+    gaps, weights, places = [], [], []
+    for one, two in halves:
+        gap = np.abs(one.confidence - two.confidence)
+        known = np.flatnonzero(np.isfinite(gap))
+        gaps.append(gap[known])
+        weights.append((one.count + two.count)[known])
+        places += [(one.label, one.edges[at], one.edges[at + 1]) for at in known]
+    gap, weight = np.concatenate(gaps), np.concatenate(weights)
+    if gap.size == 0:
+        return "No bin has rows in both halves, so their noise cannot be shown."
+    label, low, high = places[int(np.argmax(gap))]
+    return (
+        f"Two halves of the same rows differ by {100 * np.average(gap, weights=weight):.1f} points "
+        f"on average, and by {100 * gap.max():.0f} points for {class_names[label]} at scores "
+        f"{low:.1f} to {high:.1f}. A difference of this size between two curves proves nothing."
+    )
+
+
+def histogram_words(histogram: ScoreHistogram) -> str:
+    """Where the wrong predictions lie."""
+    wrong, right = histogram.wrong.sum(), histogram.correct.sum()
+    if wrong == 0:
+        return f"All {right:,.0f} predictions are right: there is no error to look at."
+    sure = histogram.edges[:-1] >= 0.9 - 1e-9
+    n_sure = histogram.wrong[sure].sum()
+    rows = histogram.correct[sure].sum() + n_sure
+    return (
+        f"Of {wrong:,.0f} wrong predictions {n_sure:,.0f} ({n_sure / wrong:.0%}) were made with a "
+        f"stated confidence above 0.9, among {rows:,.0f} rows that sure."
+    )
+
+
+def confusion_words(confusion: Confusion, class_names: Sequence[str]) -> str:
+    """The predicted class that deserves least trust, and what it really is most often."""
+    reverse = np.diag(confusion.reverse)
+    if not np.isfinite(reverse).any():
+        return "There are no predictions to show."
+    worst = int(np.nanargmin(reverse))
+    column = confusion.joint[:, worst].copy()
+    n = column.sum()
+    column[worst] = -1
+    other = int(np.argmax(column))
+    sentence = (
+        f"A prediction of {class_names[worst]} deserves least trust: it is right "
+        f"{reverse[worst]:.0%} of the time ({n:,.0f} rows)"
+    )
+    if column[other] > 0:
+        sentence += f", and is {class_names[other]} in {column[other] / n:.0%}"
+    return sentence + "."
+
+
+def confusion_alt(confusion: Confusion, which: str, class_names: Sequence[str]) -> str:
+    """Alternative text of one of the three tables."""
+    values = getattr(confusion, which)
+    form = "{:,.0f}" if which == "joint" else "{:.2f}"
+    diagonal = ", ".join(
+        f"{name} {form.format(value)}"
+        for name, value in zip(class_names[:10], np.diag(values), strict=False)
+    )
+    title = {
+        "joint": "Row counts by true and predicted class",
+        "confusion": "Shares of each true class by predicted class",
+        "reverse": "Shares of each predicted class by true class",
+    }[which]
+    return f"{title}. On the diagonal: {diagonal}."
+
+
+def reliability_alt(curve: ReliabilityCurve) -> str:
+    """Alternative text of a reliability diagram: its bins with rows, at most eight."""
+    filled = np.flatnonzero(curve.count > 0)
+    shown = filled[np.unique(np.linspace(0, len(filled) - 1, 8).astype(int))] if filled.size else []
+    bins = ", ".join(
+        f"says {curve.confidence[at]:.2f} sees {curve.accuracy[at]:.2f} ({curve.count[at]:,} rows)"
+        for at in shown
+    )
+    return f"Reliability diagram of {curve.n:,} rows: {bins}."
+
+
+def multiples_words(curves: Sequence[ReliabilityCurve], class_names: Sequence[str]) -> str:
+    """How many classes leave their consistency band, and which does so in most rows."""
+    outside = [_rows_outside(curve) for curve in curves]
+    off = [at for at, rows in enumerate(outside) if rows > 0]
+    if not off:
+        return "No class leaves the band in which a perfectly calibrated model would stay."
+    worst = max(off, key=lambda at: outside[at] / max(curves[at].n, 1))
+    curve = curves[worst]
+    name = class_names[curve.label] if curve.label is not None else "all rows"
+    return (
+        f"{len(off)} of {len(curves)} classes leave the band in which a perfectly calibrated "
+        f"model would stay; {name} farthest, with {outside[worst]:,} of {curve.n:,} rows in bins "
+        "outside it."
+    )
+
+
+def _rows_outside(curve: ReliabilityCurve) -> int:
+    off = (curve.accuracy < curve.band_low) | (curve.accuracy > curve.band_high)
+    return int(curve.count[off].sum())
