@@ -1,0 +1,188 @@
+"""Top-label losses of paper 002, by predicted class, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from kdcal_core.calibration.base import CLIP
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class MethodLosses:
+    """Mean top-label losses by method and predicted class: the bars of paper 002 Fig. 17.
+
+    Attributes
+    ----------
+    methods : tuple of M str
+        Keys of :data:`kdcal_core.calibration.CALIBRATORS`.
+    labels : tuple of M str
+        Their short labels.
+    rows : str
+        What the rows are: "calibration set, refitted on itself", "calibration set,
+        cross-fitted (5 folds)" or "evaluation set".
+    n : (K,) int array
+        Rows that predict each class. A class that is never predicted has NaN losses.
+    nll, nll_low, nll_high : (M, K) arrays
+        Mean of Eq. 14 per row, confidences clipped at 1e-12, with its normal interval.
+    brier, brier_low, brier_high : (M, K) arrays
+        Mean of Eq. 15 per row.
+    overall_nll, overall_nll_low, overall_nll_high : (M,) arrays
+        The same over all rows; likewise ``overall_brier``.
+    level : float
+        Of the intervals: mean plus or minus normal quantile times its standard error.
+    """
+
+    methods: tuple[str, ...]
+    labels: tuple[str, ...]
+    rows: str
+    n: IntArray
+    nll: FloatArray
+    nll_low: FloatArray
+    nll_high: FloatArray
+    brier: FloatArray
+    brier_low: FloatArray
+    brier_high: FloatArray
+    overall_nll: FloatArray
+    overall_nll_low: FloatArray
+    overall_nll_high: FloatArray
+    overall_brier: FloatArray
+    overall_brier_low: FloatArray
+    overall_brier_high: FloatArray
+    level: float = 0.95
+
+    def table(self) -> pd.DataFrame:
+        """One row a method and predicted class, for download."""
+        n_methods, n_classes = self.nll.shape
+        return pd.DataFrame(
+            {
+                "method": np.repeat(self.methods, n_classes),
+                "predicted_class": np.tile(np.arange(n_classes), n_methods),
+                "rows": np.tile(self.n, n_methods),
+                "mean_log_loss": self.nll.ravel(),
+                "log_loss_low": self.nll_low.ravel(),
+                "log_loss_high": self.nll_high.ravel(),
+                "mean_brier": self.brier.ravel(),
+                "brier_low": self.brier_low.ravel(),
+                "brier_high": self.brier_high.ravel(),
+            }
+        )
+
+
+def row_losses(confidence: FloatArray, correct: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eq. 14 and Eq. 15 of each row, (n,) each, confidences clipped at 1e-12 in the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nll, brier = row_losses(np.array([0.75, 1.0]), np.array([1.0, 0.0]))
+    >>> nll.round(3).tolist(), brier.tolist()
+    ([0.288, 27.631], [0.0625, 1.0])
+    """
+    kept = np.clip(confidence, CLIP, 1.0 - CLIP)
+    nll = -np.where(correct > 0, np.log(kept), np.log1p(-kept))
+    return nll, (correct - confidence) ** 2
+
+
+def top_label_losses(
+    confidences: dict[str, FloatArray],
+    predicted: Any,
+    y: Any,
+    *,
+    n_classes: int,
+    rows: str,
+    labels: Sequence[str] | None = None,
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> MethodLosses:
+    """Mean losses of each method by predicted class (paper 002 Eqs. 14, 15, decision D49).
+
+    Parameters
+    ----------
+    confidences : dict of str to (n,) array
+        Calibrated probability that the predicted class is right, by method key.
+    predicted, y : (n,) arrays of int
+        Predicted and true classes, 0 to ``n_classes - 1``.
+    rows : str
+        What the rows are, for :attr:`MethodLosses.rows`.
+    labels : sequence of str, optional
+        Short labels; the keys where not given.
+    sample_weight : (n,) array, optional
+    level : float, default=0.95
+
+    Raises
+    ------
+    InputError
+        Where the arrays do not match.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> losses = top_label_losses(
+    ...     {"a": np.array([0.5, 0.5, 0.9])}, [0, 0, 1], [0, 1, 1], n_classes=2, rows="three rows"
+    ... )
+    >>> losses.nll.round(3).tolist(), losses.n.tolist()
+    ([[0.693, 0.105]], [2, 1])
+    """
+    if not confidences:
+        raise InputError("No method is given", fix="Name at least one calibrator.")
+    predicted = check_labels(predicted, n_classes)
+    y = check_labels(y, n_classes, n_rows=len(predicted))
+    weight = check_weight(sample_weight, len(predicted))
+    correct = (predicted == y).astype(np.float64)
+    nll: list[FloatArray] = []
+    brier: list[FloatArray] = []
+    for key, confidence in confidences.items():
+        if np.shape(confidence) != predicted.shape:
+            raise InputError(f"The confidences of {key} do not match the rows")
+        losses = row_losses(np.asarray(confidence, dtype=np.float64), correct)
+        nll.append(_means(losses[0], predicted, weight, n_classes, level))
+        brier.append(_means(losses[1], predicted, weight, n_classes, level))
+    by_nll, by_brier = np.stack(nll), np.stack(brier)
+    return MethodLosses(
+        tuple(confidences),
+        tuple(labels) if labels is not None else tuple(confidences),
+        rows,
+        np.bincount(predicted, minlength=n_classes),
+        *(by_nll[:, i, :-1] for i in range(3)),
+        *(by_brier[:, i, :-1] for i in range(3)),
+        *(by_nll[:, i, -1] for i in range(3)),
+        *(by_brier[:, i, -1] for i in range(3)),
+        level=level,
+    )
+
+
+def _means(
+    loss: FloatArray, predicted: IntArray, weight: FloatArray, n_classes: int, level: float
+) -> FloatArray:
+    """Mean, low and high by class and, in the last column, over all rows: (3, K + 1)."""
+    mass = _with_total(np.bincount(predicted, weights=weight, minlength=n_classes))
+    summed = _with_total(np.bincount(predicted, weights=weight * loss, minlength=n_classes))
+    mean = np.divide(summed, mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
+    error = _standard_error(loss - mean[predicted], predicted, weight, mass[:-1])
+    overall = _standard_error(loss - mean[-1], np.zeros_like(predicted), weight, mass[-1:])
+    half = ndtri(0.5 + level / 2) * np.concatenate([error, overall])
+    return np.stack([mean, np.maximum(mean - half, 0.0), mean + half])
+
+
+def _standard_error(
+    off: FloatArray, group: IntArray, weight: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """Of a weighted mean in each group; NaN for fewer than two rows."""
+    n = np.bincount(group, minlength=len(mass))
+    square = np.bincount(group, weights=(weight * off) ** 2, minlength=len(mass))
+    enough = n > 1
+    error = np.full(len(mass), np.nan)
+    error[enough] = np.sqrt(square[enough] * n[enough] / (n[enough] - 1)) / mass[enough]
+    return error
+
+
+def _with_total(values: FloatArray) -> FloatArray:
+    return np.append(values, values.sum())

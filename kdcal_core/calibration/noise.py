@@ -1,0 +1,138 @@
+"""Histogram anchors, and the picture of noise from two halves (paper 002 Fig. 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+
+from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.results import HistogramAnchor
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight, stratified_folds
+from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
+from kdcal_core.errors import InputError
+
+
+def histogram_anchor(
+    proba: Any,
+    y: Any,
+    *,
+    label: int,
+    n_bins: int = 10,
+    sample_weight: Any = None,
+    level: float = 0.95,
+) -> HistogramAnchor:
+    """Share of right predictions by score bin for one predicted class (paper 002 Eq. 5).
+
+    Parameters
+    ----------
+    proba : (n, K) array
+    y : (n,) array of int
+    label : int
+        The predicted class, 0 to K - 1.
+    n_bins : int, default=10
+        Bins (a, b] of equal width on [0, 1], the first closed at 0.
+    sample_weight : (n,) array, optional
+        Weighted bins get a Clopper-Pearson interval at their effective number of rows,
+        (sum w)^2 / sum w^2.
+    level : float, default=0.95
+
+    Returns
+    -------
+    HistogramAnchor
+        NaN where a bin holds no row.
+
+    Raises
+    ------
+    InputError
+        Where the arrays are not of this form or there is no such class.
+
+    Examples
+    --------
+    >>> proba = [[0.6, 0.4], [0.65, 0.35], [0.9, 0.1], [0.1, 0.9]]
+    >>> anchor = histogram_anchor(proba, [0, 1, 0, 1], label=0, n_bins=5)
+    >>> anchor.confidence.tolist(), anchor.count.tolist()
+    ([nan, nan, nan, 0.5, 1.0], [0.0, 0.0, 0.0, 2.0, 1.0])
+    """
+    proba = check_proba(proba)
+    y = check_labels(y, proba.shape[1], n_rows=len(proba))
+    weight = check_weight(sample_weight, len(proba))
+    if not 0 <= label < proba.shape[1]:
+        raise InputError(
+            f"There is no class {label}", fix=f"Classes are 0 to {proba.shape[1] - 1}."
+        )
+    if not 0 < level < 1:
+        raise InputError(f"The level is {level}", fix="Give a number between 0 and 1, as 0.95.")
+    predicted, score = top_label(proba)
+    rows = predicted == label
+    edges = uniform_edges(n_bins)
+    index = bin_index(score[rows], edges)
+    count = bin_sums(index, n_bins)
+    mass = bin_sums(index, n_bins, weight[rows])
+    right = bin_sums(index, n_bins, weight[rows] * (y[rows] == label))
+    square = bin_sums(index, n_bins, weight[rows] ** 2)
+    some = count > 0
+    share = np.divide(right, mass, out=np.full(n_bins, np.nan), where=some)
+    effective = np.divide(mass**2, square, out=np.zeros(n_bins), where=some)
+    low, high = clopper_pearson(share * effective, effective, level)
+    return HistogramAnchor(label, edges, share, count, low, high)
+
+
+def two_halves(
+    proba: Any,
+    y: Any,
+    *,
+    label: int,
+    n_bins: int = 10,
+    seed: int = 0,
+    sample_weight: Any = None,
+) -> tuple[HistogramAnchor, HistogramAnchor]:
+    """Anchors of two random halves of the rows: what differs between them is noise.
+
+    Halves are stratified by true class. Each shows the noise of half the rows, which is
+    larger than that of all of them by about the square root of two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score = np.linspace(0.55, 0.95, 40)
+    >>> first, second = two_halves(np.c_[score, 1 - score], np.arange(40) % 2, label=0)
+    >>> first.count.sum() + second.count.sum()
+    np.float64(40.0)
+    """
+    proba = check_proba(proba)
+    y = check_labels(y, proba.shape[1], n_rows=len(proba))
+    weight = check_weight(sample_weight, len(proba))
+    if len(proba) < 2:
+        raise InputError("One row cannot be halved", fix="Give at least two rows.")
+    half = stratified_folds(y, 2, seed)
+    first, second = (
+        histogram_anchor(
+            proba[half == i], y[half == i], label=label, n_bins=n_bins, sample_weight=weight[half == i]
+        )
+        for i in (0, 1)
+    )
+    return first, second
+
+
+def clopper_pearson(
+    right: FloatArray, total: FloatArray, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Exact binomial intervals of ``right`` successes in ``total`` trials; NaN for no trials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> low, high = clopper_pearson(np.array([0.0, 5.0]), np.array([10.0, 10.0]))
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.187], [0.308, 0.813])
+    """
+    tail = (1.0 - level) / 2
+    some = total > 0
+    n = np.where(some, total, 1.0)
+    k = np.clip(np.where(some, right, 0.0), 0.0, n)
+    none, full = k <= 0, k >= n
+    low = np.where(none, 0.0, beta.ppf(tail, np.where(none, 1.0, k), n - k + 1))
+    high = np.where(full, 1.0, beta.ppf(1 - tail, k + 1, np.where(full, 1.0, n - k)))
+    return np.where(some, low, np.nan), np.where(some, high, np.nan)

@@ -1,0 +1,118 @@
+"""scikit-learn's isotonic and sigmoid calibration, one class against the rest, as baselines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.special import expit
+from sklearn.isotonic import IsotonicRegression
+
+from kdcal_core.calibration.base import VectorCalibrator
+from kdcal_core.data import FloatArray, IntArray
+
+Map = Callable[[FloatArray], FloatArray]
+
+
+class _OneVersusRest(VectorCalibrator):
+    """Calibrates each probability column against the rest, then scales rows to sum to one.
+
+    As scikit-learn's ``CalibratedClassifierCV`` does: with two classes only the second column
+    is calibrated and the first is its complement; a row of zeros becomes uniform.
+    """
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        columns = [1] if self.n_classes_ == 2 else range(self.n_classes_)
+        self._maps = [
+            self._fit_column(proba[:, j], (y == j).astype(np.float64), weight) for j in columns
+        ]
+
+    @staticmethod
+    @abstractmethod
+    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map: ...
+
+    def _vectors(self, proba: FloatArray) -> FloatArray:
+        if self.n_classes_ == 2:
+            second = self._maps[0](proba[:, 1])
+            return np.column_stack([1.0 - second, second])
+        mapped = np.column_stack([m(proba[:, j]) for j, m in enumerate(self._maps)])
+        total = mapped.sum(axis=1, keepdims=True)
+        uniform = np.full_like(mapped, 1.0 / self.n_classes_)
+        return np.divide(mapped, total, out=uniform, where=total > 0)
+
+
+class IsotonicConfidence(_OneVersusRest):
+    """Isotonic regression of each class against the rest, as in scikit-learn.
+
+    A baseline that does not look at which class was predicted. ``predict_proba`` returns the
+    rescaled vector itself, the confidence is its entry at the parent's predicted class.
+
+    Examples
+    --------
+    >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
+    >>> calibrator = IsotonicConfidence().fit(proba, [0, 1, 0, 1])
+    >>> calibrator.predict_confidence([[0.25, 0.75]]).tolist()
+    [0.5]
+    """
+
+    @staticmethod
+    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
+        regression = IsotonicRegression(out_of_bounds="clip").fit(score, target, weight)
+        corners, values = regression.X_thresholds_, regression.y_thresholds_
+        return partial(np.interp, xp=corners, fp=values)
+
+
+class SigmoidConfidence(_OneVersusRest):
+    """Platt's sigmoid of each class's probability against the rest, as in scikit-learn.
+
+    Targets are Platt's (n1 + 1) / (n1 + 2) and 1 / (n0 + 2). A baseline that does not look at
+    which class was predicted. ``predict_proba`` returns the rescaled vector itself, the
+    confidence is its entry at the parent's predicted class.
+
+    Examples
+    --------
+    >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
+    >>> calibrator = SigmoidConfidence().fit(proba, [0, 1, 0, 1])
+    >>> calibrator.predict_confidence([[0.25, 0.75]]).round(3).tolist()
+    [0.522]
+    """
+
+    @staticmethod
+    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
+        slope, offset = _platt(score, target, weight)
+        return partial(_sigmoid, slope=slope, offset=offset)
+
+
+def _sigmoid(at: FloatArray, slope: float, offset: float) -> FloatArray:
+    probability: FloatArray = expit(slope * at + offset)
+    return probability
+
+
+def _platt(score: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Slope and offset of the maximum likelihood sigmoid, by Newton's method with halved steps."""
+    n_yes = float(weight @ target)
+    n_no = float(weight.sum()) - n_yes
+    soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
+    design = np.column_stack([score, np.ones_like(score)])
+    share = weight / weight.sum()
+
+    def loss(at: FloatArray) -> float:
+        odds = design @ at
+        return float(share @ (np.logaddexp(0.0, odds) - soft * odds))
+
+    at = np.array([0.0, np.log((n_yes + 1) / (n_no + 1))])
+    value = loss(at)
+    for _ in range(100):
+        fitted = expit(design @ at)
+        gradient = design.T @ (share * (fitted - soft))
+        curvature = (design * (share * fitted * (1 - fitted))[:, None]).T @ design
+        step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
+        size = 1.0
+        while (new := loss(at - size * step)) > value and size > 1e-6:
+            size /= 2
+        at, gain, value = at - size * step, value - new, new
+        if gain < 1e-14:
+            break
+    return float(at[0]), float(at[1])

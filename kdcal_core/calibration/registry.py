@@ -1,0 +1,187 @@
+"""The one list of calibrators: pages, reports and the command line read methods from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from kdcal_core.calibration.base import TopLabelCalibrator
+from kdcal_core.calibration.class_confidence import TopLabelConfidence
+from kdcal_core.calibration.cumulative import CumulativeConfidence
+from kdcal_core.calibration.histogram import TopLabelHistogram
+from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
+from kdcal_core.calibration.temperature import TemperatureScaling
+from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
+
+
+@dataclass(frozen=True)
+class CalibratorEntry:
+    """A calibrator as it is offered to people.
+
+    Attributes
+    ----------
+    key : str
+        Stable identifier for records and the command line.
+    name : str
+        Full name.
+    label : str
+        Short label, as in the paper.
+    factory : callable
+        Makes a fresh, unfitted calibrator.
+    reference : str
+        Where it is described.
+    description : str
+        What it does, in one plain sentence.
+    compared : bool
+        Whether it is among the methods compared by default: those of paper 002 Figs. 17 to
+        19 that fit quickly, and scikit-learn's baselines.
+    """
+
+    key: str
+    name: str
+    label: str
+    factory: Callable[[], TopLabelCalibrator]
+    reference: str
+    description: str
+    compared: bool = True
+
+
+_ENTRIES = (
+    CalibratorEntry(
+        "uncalibrated",
+        "Uncalibrated score",
+        "uncalibrated",
+        UncalibratedConfidence,
+        "paper 002 section XIV",
+        "The parent's own probability of the predicted class, as it is.",
+    ),
+    CalibratorEntry(
+        "confidence",
+        "Confidence given the class",
+        "Conf1",
+        TopLabelConfidence,
+        "paper 002 Eq. 1",
+        "How often predictions of this class are right, whatever the score.",
+    ),
+    CalibratorEntry(
+        "histogram",
+        "Histogram, 10 bins of equal width",
+        "histogram",
+        TopLabelHistogram,
+        "paper 002 Eqs. 5 and 6",
+        "How often predictions of this class are right in the score's bin.",
+    ),
+    CalibratorEntry(
+        "kde_mon",
+        "Kernel densities, monotone bandwidth",
+        "KDE (b_mon)",
+        partial(TopLabelKDE, "mon"),
+        "paper 002 Eqs. 9 and 19",
+        "The share of right predictions among similar scores, smoothed until it has no dip.",
+    ),
+    CalibratorEntry(
+        "kde_mon2",
+        "Kernel densities, at most one local minimum",
+        "KDE (b_mon2)",
+        partial(TopLabelKDE, "mon2"),
+        "paper 002 Eqs. 9 and 20",
+        "The share of right predictions among similar scores, smoothed until it has at most one "
+        "dip: the paper's recommendation.",
+    ),
+    CalibratorEntry(
+        "kde_mon4",
+        "Kernel densities, at most two local minima",
+        "KDE (b_mon4)",
+        partial(TopLabelKDE, "mon4"),
+        "paper 002 Eq. 9 and appendix",
+        "As the recommended one, but with room for two dips, which are often noise.",
+    ),
+    CalibratorEntry(
+        "kde_loo",
+        "Kernel densities, leave-one-out bandwidth",
+        "KDE (b_opt)",
+        partial(TopLabelKDE, "loo"),
+        "paper 002 Eq. 9 and section XII",
+        "As the recommended one, with the bandwidth that best predicts each row from the others; "
+        "often wiggly.",
+        compared=False,
+    ),
+    CalibratorEntry(
+        "sts",
+        "Shared temperature scaling",
+        "STS",
+        TemperatureScaling,
+        "paper 002 Eqs. 16 and 17",
+        "One temperature softens or sharpens the probabilities of all classes alike.",
+    ),
+    CalibratorEntry(
+        "csts",
+        "Class-specific temperature scaling",
+        "CSTS",
+        partial(TemperatureScaling, "class"),
+        "paper 002 section X",
+        "Each predicted class has a temperature of its own.",
+    ),
+    CalibratorEntry(
+        "tswa",
+        "Temperature scaling with awards",
+        "TSwA",
+        partial(TemperatureScaling, "shared", awards=True),
+        "paper 002 Eq. 18",
+        "One temperature for all, and an award for each class that counts when it is predicted.",
+    ),
+    CalibratorEntry(
+        "cstswa",
+        "Class-specific temperature scaling with awards",
+        "CSTSwA",
+        partial(TemperatureScaling, "class", awards=True),
+        "paper 002 section XI and appendix",
+        "Each predicted class has a temperature and an award of its own.",
+    ),
+    CalibratorEntry(
+        "cum",
+        "Cumulative confidence",
+        "Cum",
+        CumulativeConfidence,
+        "paper 002 Eq. 11",
+        "How often predictions of this class are right at this score or better; too high at "
+        "low scores.",
+    ),
+    CalibratorEntry(
+        "cum_median",
+        "Cumulative confidence with median cutoff",
+        "Cum+",
+        partial(CumulativeConfidence, "median"),
+        "paper 002 Eq. 12",
+        "Cumulative confidence above the class's median score, one bin below it.",
+    ),
+    CalibratorEntry(
+        "cwoc",
+        "Cumulative confidence with optimal cutoff",
+        "CwOC",
+        partial(CumulativeConfidence, "optimal"),
+        "paper 002 Eq. 13",
+        "Cumulative confidence above the cutoff that fits best, one bin below it.",
+    ),
+    CalibratorEntry(
+        "isotonic",
+        "Isotonic regression, one class against the rest",
+        "isotonic",
+        IsotonicConfidence,
+        "scikit-learn, CalibratedClassifierCV",
+        "A rising step function for each class's probability, whichever class was predicted.",
+    ),
+    CalibratorEntry(
+        "sigmoid",
+        "Sigmoid, one class against the rest",
+        "sigmoid",
+        SigmoidConfidence,
+        "scikit-learn, CalibratedClassifierCV",
+        "Platt's sigmoid of each class's probability, whichever class was predicted.",
+    ),
+)
+
+CALIBRATORS: dict[str, CalibratorEntry] = {entry.key: entry for entry in _ENTRIES}
+"""Every calibrator by key, in the order in which it is shown."""
