@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.widgets.numbers import change, interval, number
+from app.widgets.numbers import interval, number
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate
 
@@ -127,7 +127,7 @@ def estimate_row(
 
 def _note(estimate: Estimate, parent: Estimate | None) -> str:
     if parent is not None:
-        return change(estimate, parent)
+        return f"{number(parent)} before calibration"
     if estimate.expected is not None:
         return f"{number(estimate, estimate.expected)} expected by chance"
     return f"{estimate.n:,} rows"

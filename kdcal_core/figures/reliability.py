@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from kdcal_core.data.text import escape_html
+from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
 from kdcal_core.figures.palette import faded, palette
 from kdcal_core.figures.parts import boxes, identity, ribbon, tiers

@@ -13,7 +13,7 @@ from functools import cache
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from kdcal_core.data.text import escape_html
+from kdcal_core.data import escape_html
 from kdcal_core.figures.palette import palette
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"

@@ -108,25 +108,6 @@ def histogram_words(histogram: ScoreHistogram) -> str:
     )
 
 
-def confusion_words(confusion: Confusion, class_names: Sequence[str]) -> str:
-    """The predicted class that deserves least trust, and what it really is most often."""
-    reverse = np.diag(confusion.reverse)
-    if not np.isfinite(reverse).any():
-        return "There are no predictions to show."
-    worst = int(np.nanargmin(reverse))
-    column = confusion.joint[:, worst].copy()
-    n = column.sum()
-    column[worst] = -1
-    other = int(np.argmax(column))
-    sentence = (
-        f"A prediction of {class_names[worst]} deserves least trust: it is right "
-        f"{reverse[worst]:.0%} of the time ({n:,.0f} rows)"
-    )
-    if column[other] > 0:
-        sentence += f", and is {class_names[other]} in {column[other] / n:.0%}"
-    return sentence + "."
-
-
 def confusion_alt(confusion: Confusion, which: str, class_names: Sequence[str]) -> str:
     """Alternative text of one of the three tables."""
     values = getattr(confusion, which)
@@ -152,24 +133,3 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
         for at in shown
     )
     return f"Reliability diagram of {curve.n:,} rows: {bins}."
-
-
-def multiples_words(curves: Sequence[ReliabilityCurve], class_names: Sequence[str]) -> str:
-    """How many classes leave their consistency band, and which does so in most rows."""
-    outside = [_rows_outside(curve) for curve in curves]
-    off = [at for at, rows in enumerate(outside) if rows > 0]
-    if not off:
-        return "No class leaves the band in which a perfectly calibrated model would stay."
-    worst = max(off, key=lambda at: outside[at] / max(curves[at].n, 1))
-    curve = curves[worst]
-    name = class_names[curve.label] if curve.label is not None else "all rows"
-    return (
-        f"{len(off)} of {len(curves)} classes leave the band in which a perfectly calibrated "
-        f"model would stay; {name} farthest, with {outside[worst]:,} of {curve.n:,} rows in bins "
-        "outside it."
-    )
-
-
-def _rows_outside(curve: ReliabilityCurve) -> int:
-    off = (curve.accuracy < curve.band_low) | (curve.accuracy > curve.band_high)
-    return int(curve.count[off].sum())

@@ -1,0 +1,298 @@
+"""The parts of the Reliability page, from top to bottom."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.widgets import results
+from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.numbers import interval, number
+from kdcal_core.data import ScoredSet, escape_markdown
+from kdcal_core.diagnostics import (
+    Kind,
+    Reliability,
+    Strategy,
+    confusion_finding,
+    reliability_finding,
+)
+from kdcal_core.figures import (
+    confusion_figure,
+    reliability_figure,
+    score_histogram_figure,
+    small_multiples,
+    words,
+)
+from kdcal_core.review import Review
+
+MAX_PANELS = 20
+
+KINDS: dict[Kind, str] = {
+    "confidence": "All predictions",
+    "top-label": "Predicted class",
+    "class": "One class against the rest",
+}
+KIND_QUESTIONS: dict[Kind, str] = {
+    "confidence": "When the model is this sure of its prediction, how often is it right?",
+    "top-label": "The same question for the rows that were predicted to be one class. Paper 002 "
+    "advises this one: a model can be right overall and wrong class by class.",
+    "class": "When the model gives a class this probability, predicted or not, how often is the "
+    "row of that class?",
+}
+STRATEGIES: dict[Strategy, str] = {"uniform": "Equal width", "quantile": "Equal rows"}
+TABLES = {
+    "joint": "Rows",
+    "confusion": "By true class",
+    "reverse": "By predicted class",
+}
+
+DIAGRAM = r"""
+**Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
+agree; points below it are over-confident, points above it under-confident.
+
+**Points** are bins: the mean stated confidence and the observed share, with its exact
+(Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
+
+**Grey boxes** are the consistency band: where the point of a perfectly calibrated model would
+fall in 95% of all samples of this size. A point inside its box is no evidence against the model.
+
+**The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
+curve: neither depends on the bins. **The bars below** count the rows of each bin.
+
+A bin is $(a, b]$, the first closed at 0 (paper 002 Eq. 5).
+"""
+MULTIPLES = """
+One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
+perfectly calibrated model in 95% of all samples. Paper 002 (sections III and VI) reads them by
+predicted class: only rows that were given the class count, right ones against wrong ones.
+"""
+HISTOGRAM = """
+How sure the model was where it was right (above) and where it was wrong (below). The two count
+axes differ, because errors are rarer. Paper 002 section V takes confidence from these two: the
+share of right among all rows at one score.
+"""
+CONFUSION = r"""
+Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
+
+* **Rows**: how many rows there are; coloured by the square root, so that rare errors show.
+* **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
+* **By predicted class** (reverse confusion): each column adds to 1. On the diagonal
+  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
+  user of the prediction needs, and it is often the lower of the two.
+"""
+
+
+def choose_set(review: Review) -> str:
+    """Which rows are looked at: only the calibration set where there is no other."""
+    if not review.has_evaluation:
+        return "calibration"
+    chosen: str = st.segmented_control(
+        "Rows",
+        options=["calibration", "evaluation"],
+        default="evaluation",
+        required=True,
+        format_func={"calibration": "Calibration set", "evaluation": "Evaluation set"}.__getitem__,
+        key="reliability_set",
+        persist_state="session",
+        help="Both are held-out rows. The calibrators are fitted on the calibration set.",
+    )
+    return chosen
+
+
+def finding(scored: ScoredSet) -> None:
+    """The page's one sentence and its row of estimates."""
+    overall = results.reliability_of(scored, "confidence", n_bins=15, strategy="uniform")
+    st.subheader(escape_markdown(reliability_finding(overall), 400), anchor=False)
+    estimate_row(results.summary_of(scored))
+
+
+def diagram(review: Review, scored: ScoredSet) -> None:
+    """The main picture with its settings beside it."""
+    with st.container(border=True):
+        picture, settings = st.columns([3, 1.3], gap="medium")
+        with settings:
+            kind = _kind()
+            label = _label(scored) if kind != "confidence" else None
+            n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
+            strategy = _strategy()
+        found = results.reliability_of(scored, kind, n_bins=n_bins, strategy=strategy, label=label)
+        curve = found.curves[0]
+        with picture:
+            chart(
+                reliability_figure(curve, dark=is_dark(), **_titles(kind)),
+                key="reliability_diagram",
+                takeaway=reliability_finding(found, class_names=scored.classes),
+                how_to_read=DIAGRAM,
+                alt=words.reliability_alt(curve),
+                table=curve.table,
+                name=f"{review.title} {scored.name} reliability {kind}",
+            )
+    _multiples(review, scored, kind, n_bins, strategy)
+
+
+def _kind() -> Kind:
+    kind: Kind = st.radio(
+        "Question",
+        options=list(KINDS),
+        format_func=KINDS.__getitem__,
+        key="reliability_kind",
+        persist_state="session",
+    )
+    st.caption(KIND_QUESTIONS[kind])
+    return kind
+
+
+def _label(scored: ScoredSet) -> int:
+    label: int = st.selectbox(
+        "Class",
+        options=range(len(scored.classes)),
+        format_func=lambda at: scored.classes[at][:80],
+        key="reliability_label",
+        persist_state="session",
+    )
+    return label
+
+
+def _strategy() -> Strategy:
+    strategy: Strategy = st.segmented_control(
+        "Width of the bins",
+        options=list(STRATEGIES),
+        default="uniform",
+        required=True,
+        format_func=STRATEGIES.__getitem__,
+        key="reliability_strategy",
+        persist_state="session",
+        help="Equal width shows where on the scale the model errs; equal rows gives every bin "
+        "the same certainty.",
+    )
+    return strategy
+
+
+def _titles(kind: Kind) -> dict[str, str]:
+    if kind == "class":
+        return {
+            "x_title": "Stated probability of the class",
+            "y_title": "How often it is the class",
+        }
+    return {}
+
+
+def _multiples(
+    review: Review, scored: ScoredSet, kind: Kind, n_bins: int, strategy: Strategy
+) -> None:
+    kind = "top-label" if kind == "confidence" else kind
+    found = results.reliability_of(
+        scored, kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False
+    )
+    curves = sorted(found.curves, key=lambda curve: -curve.n)[:MAX_PANELS]
+    curves.sort(key=lambda curve: curve.label or 0)
+    with st.container(border=True):
+        st.markdown(f"**Class by class: {KINDS[kind].lower()}**")
+        if len(curves) < len(found.curves):
+            st.caption(
+                f"The {MAX_PANELS} classes with most rows of {len(found.curves):,} are drawn; "
+                "the CSV holds all."
+            )
+        chart(
+            small_multiples(curves, scored.classes, dark=is_dark()),
+            key="reliability_multiples",
+            takeaway=reliability_finding(found, class_names=scored.classes),
+            how_to_read=MULTIPLES,
+            alt=" ".join(words.reliability_alt(curve) for curve in curves[:5]),
+            table=lambda: _tables(found, scored.classes),
+            name=f"{review.title} {scored.name} reliability by class",
+        )
+
+
+def _tables(found: Reliability, classes: tuple[str, ...]) -> pd.DataFrame:
+    named = [
+        curve.table().assign(label=classes[curve.label] if curve.label is not None else "")
+        for curve in found.curves
+    ]
+    return pd.concat(named, ignore_index=True)
+
+
+def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
+    """Scores of right and wrong predictions beside the confusion tables."""
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown("**How sure it was**")
+        histogram = results.score_histogram_of(scored)
+        chart(
+            score_histogram_figure(histogram, dark=is_dark()),
+            key="score_histogram",
+            takeaway=words.histogram_words(histogram),
+            how_to_read=HISTOGRAM,
+            alt=words.histogram_words(histogram),
+            table=lambda: pd.DataFrame(
+                {
+                    "bin_low": histogram.edges[:-1],
+                    "bin_high": histogram.edges[1:],
+                    "right": histogram.correct,
+                    "wrong": histogram.wrong,
+                }
+            ),
+            name=f"{review.title} {scored.name} scores",
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**What is taken for what**")
+        which = st.segmented_control(
+            "Table",
+            options=list(TABLES),
+            default="reverse",
+            required=True,
+            format_func=TABLES.__getitem__,
+            key="confusion_table",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
+        tables = results.confusion_of(scored)
+        chart(
+            confusion_figure(tables, which, scored.classes, dark=is_dark()),
+            key="confusion",
+            takeaway=confusion_finding(tables, scored.classes),
+            how_to_read=CONFUSION,
+            alt=words.confusion_alt(tables, which, scored.classes),
+            table=lambda: pd.DataFrame(getattr(tables, which), columns=list(scored.classes)).assign(
+                true_class=list(scored.classes)
+            ),
+            name=f"{review.title} {scored.name} confusion {which}",
+        )
+
+
+def every_estimate(review: Review, scored: ScoredSet) -> None:
+    """The table of all estimates with full names."""
+    with st.expander(
+        "Every estimate, with its full name", key="every_estimate", on_change="rerun"
+    ) as shown:
+        if not shown.open:
+            return
+        estimates = results.estimates_of(scored)
+        table = pd.DataFrame(
+            {
+                "Estimate": [e.name for e in estimates],
+                "Value": [number(e) for e in estimates],
+                "Interval": [interval(e) for e in estimates],
+                "Expected by chance": [
+                    number(e, e.expected) if e.expected is not None else "" for e in estimates
+                ],
+                "Rows": [e.n for e in estimates],
+                "Made by": [e.interval for e in estimates],
+            }
+        )
+        st.caption(
+            "Expected by chance: what a perfectly calibrated model with these confidences and "
+            "this number of rows would show on average. An error near it is no evidence."
+        )
+        st.dataframe(
+            table,
+            hide_index=True,
+            key="estimates_table",
+            column_config={"Rows": st.column_config.NumberColumn(format="localized")},
+            alt="Every estimate with its value, interval and the value expected by chance",
+        )
+        csv_button(
+            lambda: pd.DataFrame([vars(e) for e in estimates]),
+            key="estimates_csv",
+            name=f"{review.title} {scored.name} estimates",
+        )

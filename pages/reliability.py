@@ -1,0 +1,14 @@
+"""Reliability: what the model says against how often it is right."""
+
+from __future__ import annotations
+
+from app.widgets import reliability_parts as parts
+from app.widgets import results, session
+
+review = session.scored_review("reliability")
+if review is not None:
+    scored = results.scored_set(session.workspace(), review, parts.choose_set(review))
+    parts.finding(scored)
+    parts.diagram(review, scored)
+    parts.scores_and_confusion(review, scored)
+    parts.every_estimate(review, scored)
