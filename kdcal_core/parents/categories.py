@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import pandas as pd
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
+from kdcal_core.parents.base import Features
+from kdcal_core.parents.features import numeric_input, select_columns
 
 _SHOWN = 8
 
@@ -71,3 +73,55 @@ def category_codes(column: pd.Series[Any], categories: Sequence[Any], *, name: s
             row=row + 1,
         )
     return codes
+
+
+def numbers_and_categories(
+    X: Features,
+    *,
+    n_features: int,
+    feature_names: Sequence[str] | None,
+    categories: Mapping[int, Sequence[Any]],
+) -> FloatArray:
+    """The input of boosted trees: numbers as they are, categories by their position.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame or (n, n_features) array
+    n_features, feature_names
+        As in :func:`kdcal_core.parents.features.numeric_input`.
+    categories : mapping of int to sequence
+        The model's categories by column index.
+
+    Returns
+    -------
+    (n, n_features) float64, NaN where a value is missing
+
+    Raises
+    ------
+    InputError
+        As :func:`numeric_input` and :func:`category_codes`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"colour": ["red", "blue"], "size": [1.5, None]})
+    >>> numbers_and_categories(frame, n_features=2, feature_names=["size", "colour"],
+    ...                        categories={1: ["blue", "red"]}).tolist()
+    [[1.5, 1.0], [nan, 0.0]]
+    """
+    rows: Features = X
+    if categories:
+        is_frame = isinstance(X, pd.DataFrame)
+        frame = select_columns(
+            X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)),
+            n_features=n_features,
+            feature_names=feature_names if is_frame else None,
+        )
+        rows = frame.copy(deep=False)
+        rows.columns = pd.Index(feature_names or [str(j + 1) for j in range(n_features)])
+        for j, known in categories.items():
+            codes = category_codes(frame.iloc[:, j], known, name=str(rows.columns[j]))
+            rows.isetitem(j, codes)
+    return numeric_input(
+        rows, n_features=n_features, feature_names=feature_names, allow_missing=True
+    )

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.data import check_proba
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features, Parent
@@ -85,7 +86,7 @@ class SklearnParent:
         _check_count(len(self.classes), len(own), "class")
         if self.feature_names is not None:
             _check_count(len(self.feature_names), self.n_features, "feature")
-        self._numeric = not any(_takes_text(step) for step in _steps(model))
+        self.numeric = not any(_takes_text(step) for step in _steps(model))
         self._allow_missing = _allows_missing(_steps(model))
 
     def predict_proba(self, X: Features) -> FloatArray:
@@ -98,13 +99,13 @@ class SklearnParent:
         """
         prepared = self._prepare(X)
         with _plain_errors():
-            proba = np.asarray(self._model.predict_proba(prepared), dtype=np.float64)
-        return proba
+            proba = self._model.predict_proba(prepared)
+        return check_proba(proba)
 
     def _prepare(self, X: Features) -> Any:
         """What the scikit-learn model takes: a frame where it was fitted on one."""
         rows: Any
-        if self._numeric:
+        if self.numeric:
             rows = numeric_input(
                 X,
                 n_features=self.n_features,
@@ -117,7 +118,7 @@ class SklearnParent:
             rows = np.asarray(X)
         if self._fitted_on_names and not isinstance(rows, pd.DataFrame):
             rows = pd.DataFrame(rows, columns=list(self._model.feature_names_in_))
-        if not self._fitted_on_names and self._numeric:
+        if not self._fitted_on_names and self.numeric:
             rows = np.asarray(rows)
         return rows
 

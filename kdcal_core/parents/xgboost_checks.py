@@ -173,8 +173,7 @@ def category_list(entry: Any) -> list[Any]:
         raise unsafe("The offsets of the categories are out of range")
     text = values.astype(np.int64).astype(np.uint8).tobytes()
     return [
-        text[low:stop].decode("utf-8", errors="replace")
-        for low, stop in pairwise(offsets.tolist())
+        text[low:stop].decode("utf-8", errors="replace") for low, stop in pairwise(offsets.tolist())
     ]
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
 from kdcal_core.data import check_proba, softmax_logits
@@ -22,8 +21,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents import ubjson
 from kdcal_core.parents.base import Features, Parent
-from kdcal_core.parents.categories import category_codes
-from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.parents.categories import numbers_and_categories
 from kdcal_core.parents.outputs import check_feature_names, class_names, string_list
 from kdcal_core.parents.tree_checks import unsafe
 from kdcal_core.parents.xgboost_checks import category_list, check_model, gradient_booster
@@ -139,7 +137,7 @@ class XGBoostParent:
         self._types = list(learner.get("feature_types") or ["float"] * self.n_features)
         model = gradient_booster(learner)["model"]
         lists = [category_list(entry) for entry in model.get("cats", {}).get("enc", [])]
-        self._categories: list[list[Any]] = lists or [[]] * self.n_features
+        self.categories = {j: entries for j, entries in enumerate(lists) if entries}
         self._rounds = _rounds(attributes, booster.num_boosted_rounds())
         n_trees = len(model["trees"])
         self.kind = f"Gradient-boosted trees (XGBoost), {n_trees:,} tree{'s'[: n_trees != 1]}"
@@ -172,12 +170,11 @@ class XGBoostParent:
     def _matrix(self, X: Features) -> Any:
         import xgboost
 
-        numbers = self._recoded(X) if any(self._categories) else X
-        rows = numeric_input(
-            numbers,
+        rows = numbers_and_categories(
+            X,
             n_features=self.n_features,
             feature_names=self.feature_names,
-            allow_missing=True,
+            categories=self.categories,
         )
         # Categories are handed over as the numbers under which the model knows them.
         return xgboost.DMatrix(
@@ -186,19 +183,6 @@ class XGBoostParent:
             feature_types=self._types,
             enable_categorical=True,
         )
-
-    def _recoded(self, X: Features) -> pd.DataFrame:
-        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-        by_name = self.feature_names if isinstance(X, pd.DataFrame) else None
-        frame = select_columns(frame, n_features=self.n_features, feature_names=by_name)
-        columns = [
-            category_codes(frame.iloc[:, j], categories, name=str(frame.columns[j]))
-            if categories
-            else frame.iloc[:, j].to_numpy()
-            for j, categories in enumerate(self._categories)
-        ]
-        names = self.feature_names or [str(j + 1) for j in range(self.n_features)]
-        return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def _rounds(attributes: Any, n_rounds: int) -> tuple[int, int]:

@@ -1,0 +1,140 @@
+"""LightGBM classifiers from ``.txt`` files and from memory. The files do not name the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import check_proba
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.categories import numbers_and_categories
+from kdcal_core.parents.lightgbm_text import LightGBMText, parse
+from kdcal_core.parents.outputs import check_feature_names, class_names
+from kdcal_core.partition import LeafCodes
+
+_MAX_BYTES = 2**30
+_OBJECTIVES = ("binary", "multiclass", "multiclassova")
+
+
+def load(path: Path, *, name: str) -> Parent:
+    """Load a ``.txt`` file.
+
+    Raises
+    ------
+    InputError
+        The file is broken, unsafe or no classifier.
+    """
+    if path.stat().st_size > _MAX_BYTES:
+        raise InputError(f"The model is larger than {_MAX_BYTES:,} bytes", file=name)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "The LightGBM model is not UTF-8 text", fix="Copy or save it again.", file=name
+        ) from error
+    parsed = parse(text)
+    import lightgbm
+
+    try:
+        booster = lightgbm.Booster(model_str=parsed.model)
+    except (lightgbm.basic.LightGBMError, ValueError, TypeError) as error:
+        raise InputError(
+            f"LightGBM cannot load the model: {str(error)[:200]}",
+            fix="Save it again with a current version of LightGBM.",
+            file=name,
+        ) from error
+    return LightGBMParent(booster, parsed)
+
+
+def wrap(
+    model: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Parent:
+    """Take a ``lightgbm.Booster`` or a fitted ``LGBMClassifier`` as a parent.
+
+    Raises
+    ------
+    InputError
+        It is no classifier or not fitted, or the names given do not fit.
+    """
+    booster = model
+    if hasattr(model, "booster_"):
+        booster = model.booster_
+        if classes is None:
+            classes = getattr(model, "classes_", None)
+    if not hasattr(booster, "model_to_string"):
+        raise InputError(f"The {type(model).__name__} is not fitted", fix="Fit it first.")
+    parsed = parse(booster.model_to_string())
+    return LightGBMParent(booster, parsed, classes=classes, feature_names=feature_names)
+
+
+class LightGBMParent:
+    """Boosted trees of LightGBM; leaves through ``pred_leaf``."""
+
+    def __init__(
+        self,
+        booster: Any,
+        parsed: LightGBMText,
+        *,
+        classes: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        if parsed.objective not in _OBJECTIVES:
+            raise InputError(
+                f"The model's objective {parsed.objective[:40]!r} gives no class probabilities",
+                fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
+            )
+        self._booster = booster
+        self.categories = parsed.categories
+        known = None if classes is None else [str(label) for label in classes]
+        self.classes, self.named_classes = class_names(known, parsed.n_classes)
+        self.n_features = parsed.n_features
+        given = feature_names or parsed.feature_names
+        self.feature_names = check_feature_names(given, self.n_features)
+        plural = "" if parsed.n_trees == 1 else "s"
+        self.kind = f"Gradient-boosted trees (LightGBM), {parsed.n_trees:,} tree{plural}"
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one.
+
+        The one-against-rest scores of ``multiclassova`` are divided by their sum.
+
+        Raises
+        ------
+        InputError
+            Missing columns, text in a column of numbers, or a category that the model does not
+            know. Missing values are taken, as LightGBM does.
+        """
+        raw = np.asarray(self._booster.predict(self._rows(X)), dtype=np.float64)
+        if raw.ndim == 1:
+            raw = np.column_stack([1.0 - raw, raw])
+        return check_proba(raw / raw.sum(axis=1, keepdims=True))
+
+    def codes(self, X: Features) -> LeafCodes:
+        """Leaf of each row in each tree, (n, n_trees) int32; trees in the order of the file."""
+        rows = self._rows(X)
+        leaves = np.asarray(self._booster.predict(rows, pred_leaf=True))
+        return LeafCodes(leaves.reshape(len(rows), -1).astype(np.int32))
+
+    def _rows(self, X: Features) -> FloatArray:
+        return numbers_and_categories(
+            self._spelled(X) if isinstance(X, pd.DataFrame) else X,
+            n_features=self.n_features,
+            feature_names=self.feature_names,
+            categories=self.categories,
+        )
+
+    def _spelled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame with its columns spelled as LightGBM does, which writes "a b" as "a_b"."""
+        known = set(self.feature_names or ())
+        missing = known.difference(str(name) for name in frame.columns)
+        names = {name: "_".join(str(name).split(" ")) for name in frame.columns}
+        return frame.rename(columns={old: new for old, new in names.items() if new in missing})
