@@ -1,0 +1,10 @@
+"""The command line: ``kdcal diagnose`` and ``kdcal convert``.
+
+Only argument parsing is imported here; a command brings in what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+from kdcal_core.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,103 @@
+"""The words ``kdcal`` understands."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+from kdcal_core import __version__
+from kdcal_core.cli.text import printable
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"kdcal: {printable(message)}. See '{self.prog} --help'.", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parser() -> Parser:
+    """The parser of ``kdcal``; ``command`` in its result names the module that runs."""
+    top = Parser(
+        prog="kdcal", description="How far can a model's confidence be trusted?", allow_abbrev=False
+    )
+    top.add_argument("--version", action="version", version=f"kdcal {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _diagnose(commands)
+    _convert(commands)
+    return top
+
+
+def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "diagnose",
+        help="measure how well a model's stated confidence holds on held-out rows",
+        description="Measure how well a model's stated confidence holds on held-out rows.",
+        epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
+        allow_abbrev=False,
+    )
+    table = command.add_mutually_exclusive_group(required=True)
+    table.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
+    table.add_argument(
+        "--predictions", metavar="TABLE", help="rows with one probability column a class; no model"
+    )
+    command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
+    command.add_argument("--target", metavar="COLUMN", required=True, help="the true class")
+    command.add_argument("--weight", metavar="COLUMN", help="row weights")
+    command.add_argument(
+        "--classes",
+        metavar="A,B,...",
+        type=names,
+        help="class names in the order of the model's outputs, where it does not know them",
+    )
+    command.add_argument(
+        "--bins", metavar="N", type=count, default=15, help="bins of binned errors (default 15)"
+    )
+    command.add_argument(
+        "--level", metavar="P", type=level, default=0.95, help="of the intervals (default 0.95)"
+    )
+    command.add_argument("--json", metavar="FILE", help="also write everything here as JSON")
+
+
+def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "convert",
+        help="turn a pickled model into a file that kdcal reads",
+        description="Turn a pickled model into a file that kdcal reads. Opening a pickle runs "
+        "whatever code is in it: convert only files that you trust.",
+        allow_abbrev=False,
+    )
+    command.add_argument("source", metavar="SOURCE", help="a .pkl, .joblib, .pt or .pth file")
+    command.add_argument("--out", metavar="FILE", required=True, help="the file to write")
+    command.add_argument(
+        "--example-width", metavar="N", type=count, help="input columns of a PyTorch model"
+    )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Comma-separated names, none empty and none twice."""
+    found = tuple(name.strip() for name in text.split(","))
+    if not all(found) or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of different names")
+    return found
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def level(text: str) -> float:
+    """A number between 0 and 1, both excluded."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 0 and 1")
+    return value

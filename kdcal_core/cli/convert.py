@@ -1,0 +1,29 @@
+"""``kdcal convert``: a pickle in, a file that kdcal reads out, on the user's own machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kdcal_core.cli.text import printable
+from kdcal_core.errors import InputError
+
+
+def run(options: argparse.Namespace) -> None:
+    """Convert ``options.source`` into ``options.out`` and say so.
+
+    Raises
+    ------
+    InputError
+        The source cannot be read or converted, or the target's folder is missing.
+    """
+    source, out = Path(options.source), Path(options.out)
+    if not source.is_file():
+        raise InputError("There is no such file", fix="Check its path.", file=str(source))
+    if not out.parent.is_dir():
+        raise InputError(
+            "The folder to write into does not exist", fix="Create it first.", file=str(out)
+        )
+    from kdcal_core.parents.convert import convert
+
+    print(printable(convert(source, out, example_width=options.example_width)))

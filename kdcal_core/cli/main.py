@@ -1,0 +1,67 @@
+"""Run a command and turn whatever goes wrong into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+
+from kdcal_core.cli.arguments import parser
+from kdcal_core.cli.text import printable
+from kdcal_core.errors import InputError
+
+BAD_INPUT = 2
+UNFORESEEN = 70  # "internal software error" of sysexits.h
+CANCELLED = 130  # what a shell reports for a program ended by Ctrl-C
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``kdcal``.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``kdcal``; those of this process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0; 2 for bad input, 70 for a fault of kdcal, each told in one line on
+        stderr; 130 after Ctrl-C.
+
+    Raises
+    ------
+    SystemExit
+        With code 2 where the words themselves are wrong, 0 for ``--help`` and ``--version``.
+
+    Examples
+    --------
+    >>> main(["convert", "no-such-file.pkl", "--out", "model.skops"])
+    2
+    """
+    options = parser().parse_args(arguments)
+    # A library's notes on its own future are not for the person who reads the table.
+    warnings.simplefilter("ignore", category=FutureWarning)
+    warnings.simplefilter("ignore", category=DeprecationWarning)
+    try:
+        import_module(f"kdcal_core.cli.{options.command}").run(options)
+        sys.stdout.flush()
+    except InputError as error:
+        return _fail(str(error))
+    except BrokenPipeError:
+        # The reader, "head" perhaps, has seen enough; Python's own flush at exit must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
+    except KeyboardInterrupt:
+        return CANCELLED
+    except Exception as error:
+        return _fail(f"This went wrong unforeseen: {type(error).__name__}: {error}", UNFORESEEN)
+    return 0
+
+
+def _fail(what: str, code: int = BAD_INPUT) -> int:
+    print(f"kdcal: {printable(what)}", file=sys.stderr)
+    return code
