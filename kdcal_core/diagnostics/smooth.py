@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.targets import Target
 
@@ -37,15 +38,12 @@ def fine_cells(target: Target) -> FineCells:
         low, high = score.min(), score.max()
         scale = MAX_CELLS / (high - low) if high - low > 1e-300 else 0.0
         index = np.minimum((score - low) * scale, MAX_CELLS - 1).astype(np.int64)
-    count = np.bincount(index)
-    some = count > 0
-    mass = np.bincount(index, weight)[some]
-    return FineCells(
-        score=np.bincount(index, weight * score)[some] / mass,
-        weight=mass,
-        weight_sq=np.bincount(index, weight * weight)[some],
-        hits=np.bincount(index, weight * target.hit)[some],
+    some = bin_sums(index, MAX_CELLS) > 0
+    mass, weight_sq, total, hits = (
+        bin_sums(index, MAX_CELLS, values)[some]
+        for values in (weight, weight * weight, weight * score, weight * target.hit)
     )
+    return FineCells(total / mass, mass, weight_sq, hits)
 
 
 def smooth_curve(
@@ -80,7 +78,7 @@ def bandwidth(cells: FineCells) -> float:
     mean = cells.weight @ cells.score / total
     sd = float(np.sqrt(cells.weight @ (cells.score - mean) ** 2 / total))
     effective = float(total**2 / cells.weight_sq.sum())
-    return max(1.06 * sd * effective**-0.2, MIN_BANDWIDTH)
+    return max(1.06 * sd * float(effective**-0.2), MIN_BANDWIDTH)
 
 
 def isotonic_curve(cells: FineCells) -> tuple[FloatArray, FloatArray]:

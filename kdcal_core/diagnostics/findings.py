@@ -1,0 +1,213 @@
+"""Results as one plain sentence with numbers. Class names pass through: callers escape them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom
+
+from kdcal_core.data import IntArray
+from kdcal_core.diagnostics.intervals import clopper_pearson
+from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
+
+
+def number_text(value: float, width: float, percent: bool = False) -> str:
+    """A number with as many decimals as its interval's ``width`` warrants.
+
+    Examples
+    --------
+    >>> number_text(0.04312, 0.02), number_text(0.9312, 0.02, percent=True)
+    ('0.043', '93.1%')
+    """
+    if not np.isfinite(value):
+        return "not defined"
+    factor = 100.0 if percent else 1.0
+    spread = width * factor
+    known = np.isfinite(spread) and spread > 0
+    most = 3 if percent else 5
+    decimals = int(np.clip(1 - np.floor(np.log10(spread)), 0, most)) if known else most - 2
+    shown = value * factor
+    text = f"{shown:,.{decimals}f}"
+    text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+    return text + "%" * percent
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Value, interval and, where it applies, what chance alone would give.
+
+    Examples
+    --------
+    >>> estimate_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
+    '93.1% (92.1% to 94.0%)'
+    >>> estimate_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
+    '0.021 (0.000 to 0.031; 0.019 expected by chance)'
+    """
+    if not np.isfinite(estimate.value):
+        return estimate.interval or "not defined"
+    width = estimate.high - estimate.low
+    value, low, high = (
+        number_text(v, width, estimate.percent)
+        for v in (estimate.value, estimate.low, estimate.high)
+    )
+    chance = ""
+    if estimate.expected is not None:
+        expected = number_text(estimate.expected, width, estimate.percent)
+        chance = f"; {expected} expected by chance"
+    return f"{value} ({low} to {high}{chance})"
+
+
+def reliability_finding(
+    result: Reliability,
+    estimate: Estimate | None = None,
+    class_names: Sequence[str] | None = None,
+) -> str:
+    """Where the model is over- or under-confident, or that nothing exceeds the noise.
+
+    A curve departs from calibration where more of its bins leave the consistency band than
+    chance explains (at ``level``), or where ``estimate``, a calibration error of the same rows,
+    has an interval above 0. Named is the stretch of neighbouring bins outside the band, on one
+    side, that moves most rows furthest, with the Clopper-Pearson interval of its row count.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import confidence_reliability
+    >>> wrong = [0] * 30 + [1] * 70
+    >>> reliability_finding(confidence_reliability([0.95] * 100, wrong, n_bins=10))
+    'Over-confident above 0.9: says 0.95, sees 0.70 (0.60 to 0.79, 100 rows).'
+    """
+    clear = estimate is not None and estimate.low > 0.0
+    alone = len(result.curves) == 1
+    found: list[tuple[ReliabilityCurve, _Stretch]] = []
+    for curve in result.curves:
+        stretch = _worst_stretch(curve)
+        if stretch is not None and ((clear and alone) or _beyond_chance(curve, result)):
+            found.append((curve, stretch))
+    if not found:
+        return _no_stretch(result, estimate, clear)
+    curve, stretch = max(found, key=lambda pair: pair[1].moved)
+    sentence = _stretch_text(stretch, result.level)
+    if curve.label is None:
+        return sentence
+    name = class_names[curve.label] if class_names is not None else f"class {curve.label}"
+    lead = (
+        ""
+        if alone
+        else f"{len(found)} of {len(result.curves)} classes are off by more than noise, most of all "
+    )
+    return f"{lead}{name}: {sentence[0].lower()}{sentence[1:]}"
+
+
+def confusion_finding(result: Confusion, class_names: Sequence[str] | None = None) -> str:
+    """The predicted class that is right least often, and what it is most often mistaken for.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import confusion
+    >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
+    'A prediction of cat is right 33% of the time (1 of 3): most often it is dog.'
+    """
+    total = result.joint.sum(axis=0)
+    right = np.where(total > 0, np.nan_to_num(result.reverse.diagonal()), np.inf)
+    worst = int(np.argmin(right))
+    if right[worst] >= 1.0:
+        return f"All {total.sum():,.0f} predictions are right."
+    others = result.joint[:, worst].copy()
+    others[worst] = -1.0
+    names = class_names or [f"class {k}" for k in range(len(total))]
+    hits = result.joint[worst, worst]
+    return (
+        f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
+        f"({hits:,.0f} of {total[worst]:,.0f}): most often it is {names[int(np.argmax(others))]}."
+        if hits < others.max()
+        else f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
+        f"({hits:,.0f} of {total[worst]:,.0f}); most of its errors are "
+        f"{names[int(np.argmax(others))]}."
+    )
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Neighbouring bins outside the band on one side, pooled."""
+
+    low: float
+    high: float
+    said: float
+    seen: float
+    rows: int
+    moved: float
+
+
+def _outside(curve: ReliabilityCurve) -> IntArray:
+    """1 where a bin sees more than its band, -1 where less, 0 inside or empty."""
+    tiny = 1e-12
+    above = curve.accuracy > curve.band_high + tiny
+    below = curve.accuracy < curve.band_low - tiny
+    return above.astype(np.int64) - below.astype(np.int64)
+
+
+def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
+    """More bins outside the band than chance explains, with K curves looked at (Bonferroni)."""
+    filled = int((curve.count > 0).sum())
+    miss = 1.0 - result.level
+    most = binom.ppf(1.0 - miss / len(result.curves), filled, miss)
+    return bool(np.count_nonzero(_outside(curve)) > most)
+
+
+def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
+    filled = np.flatnonzero(curve.count > 0)
+    side = _outside(curve)[filled]
+    if not side.any():
+        return None
+    cut = np.flatnonzero(np.diff(side)) + 1
+    runs = [run for run in np.split(filled, cut) if _outside(curve)[run[0]] != 0]
+    return max((_pool(curve, run) for run in runs), key=lambda stretch: stretch.moved)
+
+
+def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:
+    mass = curve.weight[run]
+    said = float(mass @ curve.confidence[run] / mass.sum())
+    seen = float(mass @ curve.accuracy[run] / mass.sum())
+    rows = int(curve.count[run].sum())
+    moved = float(mass.sum()) * abs(seen - said)
+    low, high = float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1])
+    return _Stretch(low, high, said, seen, rows, moved)
+
+
+def _stretch_text(stretch: _Stretch, level: float) -> str:
+    word = "Over-confident" if stretch.said > stretch.seen else "Under-confident"
+    low, high = (float(v) for v in clopper_pearson(stretch.seen, stretch.rows, level))
+    width = high - low
+    said, seen, low_text, high_text = (
+        number_text(v, width) for v in (stretch.said, stretch.seen, low, high)
+    )
+    rows = "1 row" if stretch.rows == 1 else f"{stretch.rows:,} rows"
+    place = _place(stretch.low, stretch.high)
+    return f"{word}{place}: says {said}, sees {seen} ({low_text} to {high_text}, {rows})."
+
+
+def _place(low: float, high: float) -> str:
+    if low <= 0.0 and high >= 1.0:
+        return ""
+    if high >= 1.0:
+        return f" above {low:.3g}"
+    if low <= 0.0:
+        return f" below {high:.3g}"
+    return f" between {low:.3g} and {high:.3g}"
+
+
+def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> str:
+    rows = "1 row" if result.n == 1 else f"{result.n:,} rows"
+    these = "this" if result.n == 1 else "these"
+    if estimate is None:
+        return f"Within sampling noise of perfect calibration on {these} {rows}."
+    width = estimate.high - estimate.low
+    value = f"{estimate.label} {number_text(estimate.value, width)}"
+    if estimate.expected is not None:
+        value += f" against {number_text(estimate.expected, width)} expected by chance"
+    if clear:
+        return (
+            f"Not perfectly calibrated on {these} {rows}, though no single bin shows it: {value}."
+        )
+    return f"Within sampling noise of perfect calibration on {these} {rows}: {value}."

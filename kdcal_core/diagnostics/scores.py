@@ -1,0 +1,298 @@
+"""Accuracy, proper scores, confidence and ranking, each as an estimate with its interval."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.intervals import clopper_pearson, kish, mean_interval
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
+
+CLIP = 1e-12  # decision D48: a probability of 0 that comes true costs 27.6, not infinity
+_CLIPPED = "probabilities clipped at 1e-12"
+
+
+def accuracy(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+    """Share of rows whose largest probability (the first of equals) is at the true class.
+
+    Arguments as in :func:`kdcal_core.diagnostics.reliability`, errors as there.
+
+    Examples
+    --------
+    >>> accuracy([[0.9, 0.1], [0.2, 0.8]], [0, 0]).value
+    0.5
+    """
+    check_level(level)
+    (target,) = targets(proba, y, sample_weight, "confidence")
+    rate = float(target.weight @ target.hit / target.weight.sum())
+    low, high = clopper_pearson(rate, kish(target.weight), level)
+    return Estimate(
+        name="Accuracy of the top label",
+        label="Accuracy",
+        value=rate,
+        low=float(low),
+        high=float(high),
+        n=len(target.hit),
+        level=level,
+        interval="Clopper-Pearson",
+        percent=True,
+        lower_is_better=False,
+    )
+
+
+def log_loss(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+    """Mean of -log of the true class's probability, in nats, in [0, 27.6].
+
+    Examples
+    --------
+    >>> round(log_loss([[0.5, 0.5], [0.5, 0.5]], [0, 1]).value, 4)
+    0.6931
+    """
+    proba, y, weight = checked(proba, y, sample_weight)
+    loss = -np.log(np.clip(proba[np.arange(len(y)), y], CLIP, 1.0))
+    name = f"Log loss of the full vector, {_CLIPPED}"
+    return _mean(loss, weight, level, name, "Log loss", 0.0, -np.log(CLIP))
+
+
+def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+    """Mean squared distance between the vector and the true class's indicator, in [0, 2].
+
+    Examples
+    --------
+    >>> brier([[0.5, 0.5], [1.0, 0.0]], [0, 0]).value
+    0.25
+    """
+    proba, y, weight = checked(proba, y, sample_weight)
+    true = proba[np.arange(len(y)), y]
+    loss = np.square(proba).sum(axis=1) - 2.0 * true + 1.0
+    name = "Brier score of the full vector"
+    return _mean(np.maximum(loss, 0.0), weight, level, name, "Brier", 0.0, 2.0)
+
+
+def top_label_log_loss(
+    proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """Log loss of "the predicted class is right": paper 002 Eq. 14, as a mean per row (D49).
+
+    Examples
+    --------
+    >>> round(top_label_log_loss([[0.8, 0.2], [0.8, 0.2]], [0, 1]).value, 4)
+    0.9163
+    """
+    (target,) = targets(proba, y, sample_weight, "confidence")
+    return _target_log_loss(target, level)
+
+
+def confidence_log_loss(
+    confidence: Any, correct: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """:func:`top_label_log_loss` of confidences (n,) and whether each row was right.
+
+    Examples
+    --------
+    >>> round(confidence_log_loss([0.8, 0.8], [1, 0]).value, 4)
+    0.9163
+    """
+    return _target_log_loss(confidence_target(confidence, correct, sample_weight), level)
+
+
+def top_label_brier(
+    proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """Brier score of "the predicted class is right": paper 002 Eq. 15, as a mean per row (D49).
+
+    Examples
+    --------
+    >>> round(top_label_brier([[0.8, 0.2], [0.8, 0.2]], [0, 1]).value, 4)
+    0.34
+    """
+    (target,) = targets(proba, y, sample_weight, "confidence")
+    return _target_brier(target, level)
+
+
+def confidence_brier(
+    confidence: Any, correct: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """:func:`top_label_brier` of confidences (n,) and whether each row was right.
+
+    Examples
+    --------
+    >>> round(confidence_brier([0.8, 0.8], [1, 0]).value, 4)
+    0.34
+    """
+    return _target_brier(confidence_target(confidence, correct, sample_weight), level)
+
+
+def mean_max_confidence(
+    proba: Any,
+    y: Any,
+    *,
+    of: Literal["all", "errors"] = "all",
+    level: float = 0.95,
+    sample_weight: Any = None,
+) -> Estimate:
+    """Mean probability of the top label: MMC; over the wrong rows alone, MMC* (``of="errors"``).
+
+    NaN where there are no wrong rows.
+
+    Examples
+    --------
+    >>> mean_max_confidence([[0.9, 0.1], [0.5, 0.5]], [0, 0]).value
+    0.7
+    """
+    (target,) = targets(proba, y, sample_weight, "confidence")
+    if of == "all":
+        name = "Mean max confidence (MMC)"
+        return _mean(
+            target.score, target.weight, level, name, "Mean confidence", 0.0, 1.0, True, None
+        )
+    wrong = target.hit == 0.0
+    name = "Mean max confidence on errors (MMC*)"
+    score, weight = target.score[wrong], target.weight[wrong]
+    return _mean(score, weight, level, name, "Confidence on errors", 0.0, 1.0, True)
+
+
+def confidence_gap(
+    proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
+) -> Estimate:
+    """Mean confidence minus accuracy, in [-1, 1]: above 0 the model is over-confident.
+
+    Examples
+    --------
+    >>> round(confidence_gap([[0.9, 0.1], [0.7, 0.3]], [0, 1]).value, 3)
+    0.3
+    """
+    (target,) = targets(proba, y, sample_weight, "confidence")
+    return target_gap(target, level)
+
+
+def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+    """Area under the ROC curve; above two classes the plain mean of one against the rest.
+
+    Two classes: the probability of class 1. Classes without rows, or with all of them, have no
+    curve and are left out of the mean; NaN where none is left. The interval is DeLong's, with
+    the covariances between the classes' curves; O(K n log n).
+
+    Examples
+    --------
+    >>> auroc([[0.9, 0.1], [0.6, 0.4], [0.65, 0.35], [0.2, 0.8]], [0, 0, 1, 1]).value
+    0.75
+    """
+    check_level(level)
+    proba, y, weight = checked(proba, y, sample_weight)
+    n, n_classes = proba.shape
+    total = np.bincount(y, minlength=n_classes)
+    wanted = [1] if n_classes == 2 else range(n_classes)
+    usable = [k for k in wanted if 0 < total[k] < n]
+    which = "class 1" if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
+    influence = np.zeros(n)
+    areas = []
+    for k in usable:
+        area, part = _area(proba[:, k], y == k, weight)
+        areas.append(area)
+        influence += part / len(usable)
+    value = float(np.mean(areas)) if areas else np.nan
+    half = _z(level) * float(np.sqrt(influence @ influence)) if areas else np.nan
+    return Estimate(
+        name=f"AUROC: {which}",
+        label="AUROC",
+        value=value,
+        low=max(value - half, 0.0) if areas else np.nan,
+        high=min(value + half, 1.0) if areas else np.nan,
+        n=n,
+        level=level,
+        interval="DeLong" if areas else "not defined: only one true class",
+        lower_is_better=False,
+    )
+
+
+def target_gap(target: Target, level: float) -> Estimate:
+    """Mean score minus observed frequency of one target."""
+    name = "Mean confidence minus accuracy"
+    return _mean(
+        target.score - target.hit,
+        target.weight,
+        level,
+        name,
+        "Confidence gap",
+        -1.0,
+        1.0,
+        True,
+        None,
+    )
+
+
+def _target_log_loss(target: Target, level: float) -> Estimate:
+    said = np.where(target.hit == 1.0, target.score, 1.0 - target.score)
+    loss = -np.log(np.clip(said, CLIP, 1.0))
+    name = f"Top-label log loss (paper 002 Eq. 14, mean per row), {_CLIPPED}"
+    return _mean(loss, target.weight, level, name, "Top-label log loss", 0.0, -np.log(CLIP))
+
+
+def _target_brier(target: Target, level: float) -> Estimate:
+    loss = np.square(target.score - target.hit)
+    name = "Top-label Brier score (paper 002 Eq. 15, mean per row)"
+    return _mean(loss, target.weight, level, name, "Top-label Brier", 0.0, 1.0)
+
+
+def _mean(
+    values: FloatArray,
+    weight: FloatArray,
+    level: float,
+    name: str,
+    label: str,
+    least: float,
+    most: float,
+    percent: bool = False,
+    lower_is_better: bool | None = True,
+) -> Estimate:
+    """A weighted mean with its normal interval, cut to the range the quantity can take."""
+    check_level(level)
+    value, low, high = np.nan, np.nan, np.nan
+    if len(values):
+        value, low, high = mean_interval(values, weight, level)
+    return Estimate(
+        name=name,
+        label=label,
+        value=value,
+        low=min(max(low, least), value),
+        high=max(min(high, most), value),
+        n=len(values),
+        level=level,
+        interval="normal" if len(values) else "not defined: no rows",
+        percent=percent,
+        lower_is_better=lower_is_better,
+    )
+
+
+def _area(score: FloatArray, positive: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
+    """Weighted area under one ROC curve, and each row's part of its sampling error (n,).
+
+    A positive's part is the share of negatives below it (ties count half) less the area, times
+    its share of the positives; a negative's likewise (DeLong's structural components).
+    """
+    order = np.argsort(score, kind="stable")
+    ordered = score[order]
+    start = np.flatnonzero(np.diff(ordered, prepend=-1.0) != 0.0)
+    size = np.diff(np.append(start, len(ordered)))
+    share = np.where(positive, weight, 0.0)[order], np.where(positive, 0.0, weight)[order]
+    below = []
+    for side in share:
+        tied = np.add.reduceat(side, start)
+        below.append(np.repeat(np.cumsum(tied) - 0.5 * tied, size) / tied.sum())
+    hit = positive[order]
+    placed = np.where(hit, below[1], 1.0 - below[0])
+    weighted = np.where(hit, share[0] / share[0].sum(), share[1] / share[1].sum())
+    area = float(weighted @ np.where(hit, placed, 0.0))
+    part = np.empty(len(score))
+    part[order] = weighted * (placed - area)
+    return min(max(area, 0.0), 1.0), part
+
+
+def _z(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2.0))

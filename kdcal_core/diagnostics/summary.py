@@ -1,0 +1,126 @@
+"""The row of tiles at the top of a page, and everything for the table below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdcal_core.calibration.base import top_label
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.calibration_error import (
+    calibration_error,
+    confidence_calibration_error,
+)
+from kdcal_core.diagnostics.decomposition import (
+    brier_decomposition,
+    confidence_brier_decomposition,
+)
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.scores import (
+    accuracy,
+    auroc,
+    brier,
+    confidence_brier,
+    confidence_log_loss,
+    log_loss,
+    mean_max_confidence,
+    target_gap,
+    top_label_brier,
+)
+from kdcal_core.diagnostics.smooth_error import (
+    confidence_smooth_calibration_error,
+    smooth_calibration_error,
+)
+from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+
+
+def summary(
+    scored: ScoredSet, confidence: Any = None, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, Estimate, Estimate, Estimate]:
+    """Four tiles: accuracy, confidence gap, confidence ECE, top-label log loss.
+
+    How often right; too sure or not sure enough, and by how much; how far off in both
+    directions, against what chance alone gives; and a proper score, which no calibrator can
+    better by stating the same confidence everywhere. All four exist for a parent and for
+    calibrated confidences alike, so that they can be set side by side.
+
+    Parameters
+    ----------
+    scored : ScoredSet
+    confidence : (n,) array in [0, 1], optional
+        Calibrated confidence in the parent's predicted class, in place of its probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]])
+    >>> scored = ScoredSet(proba, np.array([0, 0]), ("a", "b"), "digest", "evaluation")
+    >>> [tile.label for tile in summary(scored)]
+    ['Accuracy', 'Confidence gap', 'ECE', 'Top-label log loss']
+    """
+    target = _target(scored, confidence)
+    said, right, weight = target.score, target.hit, scored.weight
+    return (
+        accuracy(scored.proba, scored.y, level=level, sample_weight=weight),
+        target_gap(target, level),
+        confidence_calibration_error(said, right, level=level, seed=seed, sample_weight=weight),
+        confidence_log_loss(said, right, level=level, sample_weight=weight),
+    )
+
+
+def all_estimates(
+    scored: ScoredSet, confidence: Any = None, *, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, ...]:
+    """Every scalar estimate: of the parent, or of calibrated confidences where they are given.
+
+    Calibrated confidences speak of the predicted class alone, so what needs the full vector is
+    left out for them.
+    """
+    tiles = summary(scored, confidence, level=level, seed=seed)
+    if confidence is None:
+        return (*tiles, *_of_parent(scored, level, seed))
+    return (*tiles, *_of_confidence(_target(scored, confidence), scored.weight, level, seed))
+
+
+def _target(scored: ScoredSet, confidence: Any) -> Target:
+    if confidence is None:
+        return targets(scored.proba, scored.y, scored.weight, "confidence")[0]
+    right = top_label(scored.proba)[0] == scored.y
+    return confidence_target(confidence, right, scored.weight)
+
+
+def _of_parent(scored: ScoredSet, level: float, seed: int) -> tuple[Estimate, ...]:
+    proba, y = scored.proba, scored.y
+    plain: dict[str, Any] = {"level": level, "sample_weight": scored.weight}
+    drawn: dict[str, Any] = {**plain, "seed": seed}
+    return (
+        calibration_error(proba, y, strategy="quantile", **drawn),
+        calibration_error(proba, y, debiased=True, **drawn),
+        calibration_error(proba, y, norm="l2", debiased=True, **drawn),
+        calibration_error(proba, y, norm="max", **drawn),
+        smooth_calibration_error(proba, y, **drawn),
+        calibration_error(proba, y, kind="top-label", **drawn),
+        calibration_error(proba, y, kind="class", **drawn),
+        log_loss(proba, y, **plain),
+        brier(proba, y, **plain),
+        *brier_decomposition(proba, y, of="vector", **drawn),
+        top_label_brier(proba, y, **plain),
+        *brier_decomposition(proba, y, **drawn),
+        auroc(proba, y, **plain),
+        mean_max_confidence(proba, y, **plain),
+        mean_max_confidence(proba, y, of="errors", **plain),
+    )
+
+
+def _of_confidence(target: Target, weight: Any, level: float, seed: int) -> tuple[Estimate, ...]:
+    said, right = target.score, target.hit
+    plain: dict[str, Any] = {"level": level, "sample_weight": weight}
+    drawn: dict[str, Any] = {**plain, "seed": seed}
+    return (
+        confidence_calibration_error(said, right, strategy="quantile", **drawn),
+        confidence_calibration_error(said, right, debiased=True, **drawn),
+        confidence_calibration_error(said, right, norm="l2", debiased=True, **drawn),
+        confidence_calibration_error(said, right, norm="max", **drawn),
+        confidence_smooth_calibration_error(said, right, **drawn),
+        confidence_brier(said, right, **plain),
+        *confidence_brier_decomposition(said, right, **drawn),
+    )
