@@ -7,18 +7,30 @@ from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
+from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
+from kdcal_core.calibration.registry import CALIBRATORS, CalibratorEntry
 from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 
 __all__ = [
+    "CALIBRATORS",
+    "CalibratorEntry",
     "ConfidenceCurve",
     "CumulativeConfidence",
     "HistogramAnchor",
+    "IsotonicConfidence",
+    "MethodLosses",
+    "SigmoidConfidence",
+    "TemperatureScaling",
     "TopLabelCalibrator",
     "TopLabelConfidence",
     "TopLabelHistogram",
     "TopLabelKDE",
     "UncalibratedConfidence",
+    "row_losses",
     "spread",
     "top_label",
+    "top_label_losses",
 ]

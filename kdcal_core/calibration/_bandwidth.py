@@ -19,7 +19,8 @@ SIGN_CHANGES = {"mon4": 4, "mon2": 2, "mon": 0}
 def bandwidth_grid(span: float) -> FloatArray:
     """Bandwidths from span / 1000 upwards, each 1.05 times the one before (decision D40)."""
     steps = int(np.ceil(np.log(LARGEST / SMALLEST) / np.log(STEP)))
-    return span * SMALLEST * STEP ** np.arange(steps + 1)
+    grid: FloatArray = span * SMALLEST * STEP ** np.arange(steps + 1, dtype=np.float64)
+    return grid
 
 
 def sign_changes(confidence: FloatArray, flat: float = FLAT) -> int:
@@ -70,9 +71,7 @@ def smooth_bandwidths(
     return found
 
 
-def leave_one_out_bandwidth(
-    right: KernelSum, wrong: KernelSum, span: float
-) -> float:
+def leave_one_out_bandwidth(right: KernelSum, wrong: KernelSum, span: float) -> float:
     """The bandwidth of the grid with the smallest leave-one-out Eq. 14 loss (decision D61).
 
     A row's confidence is computed with its own kernel left out. Above 256 distinct scores, rows

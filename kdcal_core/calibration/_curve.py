@@ -28,7 +28,7 @@ def fit_curve(
     x = x[(x >= lower) & (x <= upper)]
     y, slope = _confidence(right, wrong, x, bandwidth)
     nodes = [(x, y, slope)]
-    left, end = (x[:-1], y[:-1], slope[:-1]), (x[1:], y[1:], slope[1:])
+    left, end = [x[:-1], y[:-1], slope[:-1]], [x[1:], y[1:], slope[1:]]
     while len(left[0]):
         width = end[0] - left[0]
         middle = 0.5 * (left[0] + end[0])
@@ -36,11 +36,9 @@ def fit_curve(
         guess = 0.5 * (left[1] + end[1]) + width * (left[2] - end[2]) / 8
         nodes.append((middle, value, change))
         split = (np.abs(guess - value) > TOLERANCE) & (width > _SMALLEST_INTERVAL)
-        halves = (middle[split], value[split], change[split])
-        left, end = (
-            tuple(np.concatenate([a[split], b]) for a, b in zip(left, halves, strict=True)),
-            tuple(np.concatenate([b, a[split]]) for a, b in zip(end, halves, strict=True)),
-        )
+        halves = [middle[split], value[split], change[split]]
+        left = _both([part[split] for part in left], halves)
+        end = _both(halves, [part[split] for part in end])
     x, y, slope = (np.concatenate(part) for part in zip(*nodes, strict=True))
     x, first = np.unique(x, return_index=True)
     return CubicHermiteSpline(x, y[first], slope[first])
@@ -54,6 +52,10 @@ def _confidence(
     odds = log_right - log_wrong
     value = expit(odds)
     return value, value * expit(-odds) * (slope_right - slope_wrong)
+
+
+def _both(first: list[FloatArray], second: list[FloatArray]) -> list[FloatArray]:
+    return [np.concatenate(pair) for pair in zip(first, second, strict=True)]
 
 
 def _gap_middles(score: FloatArray, bandwidth: float) -> FloatArray:

@@ -70,7 +70,7 @@ class KernelSum:
     def __init__(self, score: FloatArray, weight: FloatArray) -> None:
         distinct, index = np.unique(score, return_inverse=True)
         count = np.bincount(index).astype(np.float64)
-        total = np.bincount(index, weights=weight)
+        total: FloatArray = np.bincount(index, weights=weight).astype(np.float64)
         nothing = np.zeros_like(distinct)
         self.score = distinct
         self.total = float(weight.sum())
@@ -192,9 +192,7 @@ def _ragged(
     second = cells.second[index] * (0.5 / bandwidth**2)
     third = cells.third[index] * (1 / (6 * bandwidth**3))
     term = kernel * (weight + second * (square - 1) + third * d * (square - 3))
-    change = kernel * (
-        d * (weight + second * (square - 3)) + third * (square * (square - 6) + 3)
-    )
+    change = kernel * (d * (weight + second * (square - 3)) + third * (square * (square - 6) + 3))
     total = np.add.reduceat(term, begin)
     value = np.log(total) - 0.5 * (nearest / bandwidth) ** 2
     slope = -np.add.reduceat(change, begin) / (total * bandwidth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,7 +18,7 @@ from kdcal_core.errors import InputWarning
 CLIP = 1e-12
 
 
-class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):
     """Learns how often the predicted class is right, given the parent's probabilities.
 
     Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
@@ -33,7 +33,7 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc
         their column index, counted from 0.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the calibration set.
@@ -160,7 +160,7 @@ def spread(proba: FloatArray, confidence: FloatArray) -> FloatArray:
     rest = others.sum(axis=1)
     some = rest > 0
     scale = np.divide(1.0 - confidence, rest, out=np.zeros_like(score), where=some)
-    full = others * scale[:, None]
+    full: FloatArray = others * scale[:, None]
     full[~some] = ((1.0 - confidence[~some]) / (proba.shape[1] - 1))[:, None]
     full[rows, predicted] = confidence
     return full

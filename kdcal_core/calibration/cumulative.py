@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.base import CLIP, TopLabelCalibrator, rows_by_class, top_label
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_sums
 
 
 class CumulativeConfidence(TopLabelCalibrator):
@@ -45,7 +46,7 @@ class CumulativeConfidence(TopLabelCalibrator):
     [0.5, 1.0]
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cutoff": [None, StrOptions({"median", "optimal"}), Interval(Real, 0, 1, closed="both")]
     }
 
@@ -101,8 +102,8 @@ def _tally(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Distinct scores in ascending order with the weight of right and of wrong rows at each."""
     value, index = np.unique(score, return_inverse=True)
-    right = np.bincount(index, weights=weight * correct)
-    wrong = np.bincount(index, weights=weight * (1.0 - correct))
+    right = bin_sums(index, len(value), weight * correct)
+    wrong = bin_sums(index, len(value), weight * (1.0 - correct))
     return value, right, wrong
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration._bandwidth import (
     SIGN_CHANGES,
-    SMALLEST,
     leave_one_out_bandwidth,
     log_odds,
     sign_changes,
@@ -82,17 +81,18 @@ class TopLabelKDE(TopLabelCalibrator):
     >>> import numpy as np
     >>> score = np.linspace(0.5, 1, 200)
     >>> right = np.random.default_rng(0).random(200) < score**2
-    >>> calibrator = TopLabelKDE().fit(np.c_[1 - score, score], np.where(right, 1, 0))
-    ... # doctest: +SKIP
     >>> proba = np.concatenate([np.c_[1 - score, score], np.c_[score, 1 - score]])
     >>> y = np.concatenate([right, ~right]).astype(int)
     >>> calibrator = TopLabelKDE().fit(proba, y)
     >>> calibrator.predict_confidence([[0.3, 0.7]]).round(2).tolist()
-    [0.44]
+    [0.41]
     """
 
-    _parameter_constraints = {
-        "bandwidth": [StrOptions({*SIGN_CHANGES, "loo"}), Interval(Real, 0, None, closed="neither")],
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": [
+            StrOptions({*SIGN_CHANGES, "loo"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
         "n_grid": [Interval(Integral, 2, None, closed="left")],
         "lower_limit": [None, Interval(Real, 0, 1, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
@@ -207,7 +207,8 @@ class TopLabelKDE(TopLabelCalibrator):
                 fix="Fit it with the bandwidth 'mon', 'mon2' or 'mon4' first.",
             )
         other = TopLabelKDE(rule, self.n_grid, self.lower_limit, self.min_count)
-        vars(other).update({k: v for k, v in vars(self).items() if k not in other.get_params()})
+        parameters = other.get_params()
+        other.__dict__.update({k: v for k, v in vars(self).items() if k not in parameters})
         other.bandwidths_ = self.rule_bandwidths_[rule].copy()
         other._curves = {
             label: fit_curve(

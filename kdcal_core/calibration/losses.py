@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from kdcal_core.calibration.base import CLIP
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.data.binning import bin_sums
 from kdcal_core.errors import InputError
 
 
@@ -147,14 +148,22 @@ def top_label_losses(
         brier.append(_means(losses[1], predicted, weight, n_classes, level))
     by_nll, by_brier = np.stack(nll), np.stack(brier)
     return MethodLosses(
-        tuple(confidences),
-        tuple(labels) if labels is not None else tuple(confidences),
-        rows,
-        np.bincount(predicted, minlength=n_classes),
-        *(by_nll[:, i, :-1] for i in range(3)),
-        *(by_brier[:, i, :-1] for i in range(3)),
-        *(by_nll[:, i, -1] for i in range(3)),
-        *(by_brier[:, i, -1] for i in range(3)),
+        methods=tuple(confidences),
+        labels=tuple(labels) if labels is not None else tuple(confidences),
+        rows=rows,
+        n=np.bincount(predicted, minlength=n_classes),
+        nll=by_nll[:, 0, :-1],
+        nll_low=by_nll[:, 1, :-1],
+        nll_high=by_nll[:, 2, :-1],
+        brier=by_brier[:, 0, :-1],
+        brier_low=by_brier[:, 1, :-1],
+        brier_high=by_brier[:, 2, :-1],
+        overall_nll=by_nll[:, 0, -1],
+        overall_nll_low=by_nll[:, 1, -1],
+        overall_nll_high=by_nll[:, 2, -1],
+        overall_brier=by_brier[:, 0, -1],
+        overall_brier_low=by_brier[:, 1, -1],
+        overall_brier_high=by_brier[:, 2, -1],
         level=level,
     )
 
@@ -163,8 +172,8 @@ def _means(
     loss: FloatArray, predicted: IntArray, weight: FloatArray, n_classes: int, level: float
 ) -> FloatArray:
     """Mean, low and high by class and, in the last column, over all rows: (3, K + 1)."""
-    mass = _with_total(np.bincount(predicted, weights=weight, minlength=n_classes))
-    summed = _with_total(np.bincount(predicted, weights=weight * loss, minlength=n_classes))
+    mass = _with_total(bin_sums(predicted, n_classes, weight))
+    summed = _with_total(bin_sums(predicted, n_classes, weight * loss))
     mean = np.divide(summed, mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
     error = _standard_error(loss - mean[predicted], predicted, weight, mass[:-1])
     overall = _standard_error(loss - mean[-1], np.zeros_like(predicted), weight, mass[-1:])

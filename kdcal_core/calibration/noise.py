@@ -109,7 +109,11 @@ def two_halves(
     half = stratified_folds(y, 2, seed)
     first, second = (
         histogram_anchor(
-            proba[half == i], y[half == i], label=label, n_bins=n_bins, sample_weight=weight[half == i]
+            proba[half == i],
+            y[half == i],
+            label=label,
+            n_bins=n_bins,
+            sample_weight=weight[half == i],
         )
         for i in (0, 1)
     )

@@ -40,7 +40,8 @@ class _OneVersusRest(VectorCalibrator):
         mapped = np.column_stack([m(proba[:, j]) for j, m in enumerate(self._maps)])
         total = mapped.sum(axis=1, keepdims=True)
         uniform = np.full_like(mapped, 1.0 / self.n_classes_)
-        return np.divide(mapped, total, out=uniform, where=total > 0)
+        np.divide(mapped, total, out=uniform, where=total > 0)
+        return uniform
 
 
 class IsotonicConfidence(_OneVersusRest):
@@ -61,7 +62,7 @@ class IsotonicConfidence(_OneVersusRest):
     def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
         regression = IsotonicRegression(out_of_bounds="clip").fit(score, target, weight)
         corners, values = regression.X_thresholds_, regression.y_thresholds_
-        return partial(np.interp, xp=corners, fp=values)
+        return partial(_steps, corners=corners, values=values)
 
 
 class SigmoidConfidence(_OneVersusRest):
@@ -76,13 +77,17 @@ class SigmoidConfidence(_OneVersusRest):
     >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
     >>> calibrator = SigmoidConfidence().fit(proba, [0, 1, 0, 1])
     >>> calibrator.predict_confidence([[0.25, 0.75]]).round(3).tolist()
-    [0.522]
+    [0.535]
     """
 
     @staticmethod
     def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
         slope, offset = _platt(score, target, weight)
         return partial(_sigmoid, slope=slope, offset=offset)
+
+
+def _steps(at: FloatArray, corners: FloatArray, values: FloatArray) -> FloatArray:
+    return np.interp(at, corners, values)
 
 
 def _sigmoid(at: FloatArray, slope: float, offset: float) -> FloatArray:

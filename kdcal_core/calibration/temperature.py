@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -72,7 +73,7 @@ class TemperatureScaling(VectorCalibrator):
     [0.75]
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scope": [StrOptions({"shared", "class"})],
         "awards": ["boolean"],
         "loss": [StrOptions({"top-label", "brier", "full"})],
