@@ -10,6 +10,7 @@ import numpy as np
 
 from kdcal_core.errors import InputError
 from kdcal_core.parents.outputs import OutputKind, string_list
+from kdcal_core.parents.relu_layers import Step, ancestors, relu_layers
 
 # What hands its first input on without changing the numbers.
 _PASSING = (
@@ -51,6 +52,10 @@ class Graph:
                 if node.op_type == "Constant" and attribute.name == "value":
                     self.constants[node.output[0]] = attribute.t
         self._producer = {name: node for node in self.nodes for name in node.output if name}
+        self._steps = [
+            Step(tuple(_reads(node)), tuple(n for n in node.output if n), self._is_relu(node))
+            for node in self.nodes
+        ]
         self.metadata = {entry.key: entry.value for entry in model.metadata_props}
         self.inputs = [v for v in model.graph.input if v.name not in self.constants]
 
@@ -88,35 +93,12 @@ class Graph:
 
     def ancestors(self, name: str) -> list[Any]:
         """Nodes that a tensor is computed from, in topological order."""
-        wanted, stack, seen = set(), [name], set()
-        while stack:
-            node = self._producer.get(stack.pop())
-            if node is None or id(node) in seen:
-                continue
-            seen.add(id(node))
-            wanted.add(id(node))
-            stack.extend(_reads(node))
-        return [node for node in self.nodes if id(node) in wanted]
+        return [self.nodes[i] for i in ancestors(self._steps, name)]
 
     def relus(self, name: str) -> tuple[list[str], list[str]]:
-        """ReLU outputs that a tensor is computed from, and those of them that come last.
-
-        In topological order. A ReLU comes last where no other ReLU stands between it and the
-        tensor: one for a plain network, one a member for an ensemble. Those that do not depend
-        on the input are left out.
-        """
-        depends = {value.name for value in self.inputs}
-        path = self.ancestors(name)
-        for node in path:
-            if depends.intersection(_reads(node)):
-                depends.update(node.output)
-        relus = [n.output[0] for n in path if self._is_relu(n) and n.output[0] in depends]
-        covered: set[str] = set()
-        for node in reversed(path):
-            outputs = set(node.output)
-            if outputs & covered or outputs.intersection(relus):
-                covered.update(_reads(node))
-        return relus, [name for name in relus if name not in covered]
+        """ReLU outputs that a tensor is computed from, and those of them that come last."""
+        layers, last = relu_layers(self._steps, name, [value.name for value in self.inputs])
+        return [self._steps[i].writes[0] for i in layers], [self._steps[i].writes[0] for i in last]
 
     def with_outputs(self, names: list[str]) -> Any:
         """A copy of the model that returns these tensors and computes nothing else."""

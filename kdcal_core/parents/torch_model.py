@@ -1,0 +1,370 @@
+"""PyTorch models as parents: exported programs from a file, modules in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.features import numeric_input
+from kdcal_core.parents.outputs import (
+    OutputKind,
+    blocks,
+    check_feature_names,
+    class_names,
+    guess_kind,
+    network_in_words,
+    string_list,
+    to_proba,
+)
+from kdcal_core.parents.torch_archive import read_archive
+from kdcal_core.parents.torch_program import build_program
+from kdcal_core.parents.torch_record import Recording, record, run_with_relus
+from kdcal_core.partition import ActivationCodes, pack_bits
+
+# A prime, so that it is not mistaken for a layer's width.
+_TRIAL_ROWS = 61
+# Numbers that one block of rows may produce on its way: 256 MB as float32.
+_BLOCK_CELLS = 1 << 26
+_MOST_BLOCK_ROWS = 8192
+
+
+def load(path: Path, *, name: str) -> Parent:
+    """Load a PyTorch exported program (``.pt2``).
+
+    The archive is opened by hand: weights are raw numbers, the graph is JSON, and its operators
+    must be on a list. Pickled members are never read; a program that needs one is refused.
+    Class and feature names come from the extra files ``classes.json`` and
+    ``feature_names.json``, each a JSON list, where the archive has them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Parent
+        With ``codes`` and ``embed`` where the scores come from ReLU layers.
+
+    Raises
+    ------
+    InputError
+        The file is broken, unsafe or no classifier.
+    """
+    try:
+        return _load(path)
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(
+            "The exported program contradicts itself",
+            fix="It may be damaged; copy or export it again.",
+            file=name,
+        ) from error
+
+
+def wrap_module(
+    module: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    input_shape: Sequence[int] | None = None,
+    output: Literal["auto", "logit", "probability", "log-probability"] = "auto",
+) -> Parent:
+    """Take a ``torch.nn.Module`` in memory as a parent.
+
+    The module is run in evaluation mode and without gradients; its own mode is restored
+    afterwards.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Takes one tensor (n, n_features) or (n, *input_shape), returns (n, K), (n, 1) or (n,).
+    classes : sequence, optional
+        Names of the K classes; counted where left out.
+    feature_names : sequence of str, optional
+        Names of the columns in order.
+    n_features : int, optional
+        Number of columns; found from the names, ``input_shape`` or a first linear layer.
+    input_shape : sequence of int, optional
+        Shape of one row, for example (1, 28, 28) for images; columns are reshaped to it.
+    output : {"auto", "logit", "probability", "log-probability"}, default="auto"
+        What the module returns; "auto" looks at its last operation, then at its values.
+
+    Returns
+    -------
+    Parent
+        With ``codes`` and ``embed`` where the scores come from ReLU layers.
+
+    Raises
+    ------
+    InputError
+        The number of features cannot be told, the module does not run, or names do not fit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
+    >>> parent = wrap_module(net, classes=["a", "b", "c"])
+    >>> parent.kind, parent.predict_proba(np.zeros((5, 2))).shape
+    ('ReLU network (PyTorch), 1 hidden layer of 4', (5, 3))
+    """
+    if output not in ("auto", "logit", "probability", "log-probability"):
+        raise InputError(f"The output kind {output!r} is unknown", fix="Leave it at 'auto'.")
+    if input_shape is None:
+        input_shape = (_width(module, feature_names, n_features),)
+    dtype, device = _number_format(module)
+    network = _Network(
+        run=partial(_run_module, module),
+        row_shape=tuple(input_shape),
+        batch=None,
+        dtype=dtype,
+        device=device,
+    )
+    return _parent(
+        network,
+        classes=None if classes is None else tuple(str(name) for name in classes),
+        feature_names=feature_names,
+        kind=None if output == "auto" else output,
+    )
+
+
+class TorchClassifier:
+    """A PyTorch classifier without ReLU layers."""
+
+    def __init__(
+        self,
+        network: _Network,
+        recording: Recording,
+        *,
+        output_kind: OutputKind,
+        classes: tuple[str, ...] | None,
+        feature_names: Sequence[str] | None,
+    ) -> None:
+        n_classes = max(2, recording.output.numel() // len(recording.output))
+        self.classes, self.named_classes = class_names(classes, n_classes)
+        self.n_features = prod(network.row_shape)
+        self.feature_names = check_feature_names(feature_names, self.n_features)
+        self.kind = "PyTorch classifier"
+        self._network, self._recording, self._output_kind = network, recording, output_kind
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one."""
+        parts = []
+        first_row = 0
+        for rows, n_block in self._blocks(X):
+            raw = _to_numpy(self._network.output(rows))[:n_block]
+            parts.append(to_proba(raw, self._output_kind, first_row=first_row))
+            first_row += n_block
+        return np.concatenate(parts)
+
+    def _blocks(self, X: Features) -> Iterator[tuple[Any, int]]:
+        matrix = numeric_input(X, n_features=self.n_features, feature_names=self.feature_names)
+        block_rows = self._network.batch or min(
+            _MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // self._recording.numbers_per_row)
+        )
+        for block in blocks(len(matrix), block_rows):
+            yield self._network.tensor(matrix[block]), block.stop - block.start
+
+
+class TorchNetwork(TorchClassifier):
+    """A PyTorch classifier with ReLU layers."""
+
+    def __init__(self, network: _Network, recording: Recording, **names: Any) -> None:
+        super().__init__(network, recording, **names)
+        self.kind = network_in_words(recording.widths, len(recording.last), "PyTorch")
+
+    def codes(self, X: Features) -> ActivationCodes:
+        """Activation bits of every ReLU layer, in the order of computation."""
+        packed = []
+        for rows, n_block in self._blocks(X):
+            layers = self._network.relus(rows, self._recording.layers, _positive)
+            packed.append(pack_bits([layer[:n_block] for layer in layers]))
+        words = np.concatenate([block.words for block in packed])
+        return ActivationCodes(words, packed[0].layer_widths)
+
+    def embed(self, X: Features) -> FloatArray:
+        """Last hidden layer, (n, d) float64; an ensemble's members side by side."""
+        parts = []
+        for rows, n_block in self._blocks(X):
+            layers = self._network.relus(rows, self._recording.last, _as_float64)
+            parts.append(np.concatenate([layer[:n_block] for layer in layers], axis=1))
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """Something that turns a batch of rows into scores, and what it wants the rows to be."""
+
+    run: Callable[[Any], Any]
+    row_shape: tuple[int, ...]
+    batch: int | None
+    dtype: Any
+    device: Any
+
+    def tensor(self, matrix: FloatArray) -> Any:
+        """Rows as a fresh tensor, filled up to the batch that the network insists on."""
+        import torch
+
+        lacking = (self.batch or len(matrix)) - len(matrix)
+        if lacking:
+            matrix = np.concatenate([matrix, np.zeros((lacking, matrix.shape[1]))])
+        rows = torch.tensor(matrix, device=self.device).to(self.dtype)
+        if not self.dtype.is_floating_point and not bool((rows == torch.tensor(matrix)).all()):
+            raise InputError(
+                "The features hold numbers that are not whole, and the model takes whole ones",
+                fix="Prepare the columns as it was done before training.",
+            )
+        return rows.reshape(len(matrix), *self.row_shape)
+
+    def trial(self) -> Any:
+        noise = np.random.default_rng(0).standard_normal(
+            (self.batch or _TRIAL_ROWS, prod(self.row_shape))
+        )
+        return self.tensor(noise if self.dtype.is_floating_point else (noise > 0).astype(float))
+
+    def output(self, rows: Any) -> Any:
+        with _guarded():
+            return self.run(rows)
+
+    def record(self) -> Recording:
+        with _guarded():
+            return record(self.run, self.trial())
+
+    def relus(
+        self, rows: Any, wanted: Collection[int], keep: Callable[[Any], NDArray[Any]]
+    ) -> list[NDArray[Any]]:
+        with _guarded():
+            return run_with_relus(self.run, rows, wanted, keep)
+
+
+def _load(path: Path) -> Parent:
+    archive = read_archive(path)
+    program = build_program(archive)
+    if program.batch == 1:
+        warnings.warn(
+            "The program was exported for one row at a time, which is slow; export it with "
+            "dynamic_shapes=({0: torch.export.Dim.AUTO},) to let it take many.",
+            InputWarning,
+            stacklevel=3,
+        )
+    network = _Network(
+        run=program,
+        row_shape=program.row_shape,
+        batch=program.batch,
+        dtype=program.dtype,
+        device="cpu",
+    )
+    extra = {
+        key: string_list(archive.extra[f"{key}.json"], key) if f"{key}.json" in archive.extra
+        else None
+        for key in ("classes", "feature_names")
+    }  # fmt: skip
+    return _parent(network, **extra, kind=None)
+
+
+def _parent(
+    network: _Network,
+    *,
+    classes: tuple[str, ...] | None,
+    feature_names: Sequence[str] | None,
+    kind: OutputKind | None,
+) -> Parent:
+    recording = network.record()
+    output = recording.output
+    n_rows = network.batch or _TRIAL_ROWS
+    if output.ndim not in (1, 2) or len(output) != n_rows or not output.numel():
+        raise InputError(
+            f"The model's output has the shape {tuple(output.shape)} for {n_rows} rows",
+            fix="A classifier gives one row of numbers per example.",
+        )
+    kind = kind or recording.kind
+    if kind is None:
+        single = output.numel() == n_rows and recording.ends_linear
+        kind = "logit" if single else guess_kind(_to_numpy(output))
+    build = TorchNetwork if recording.last else TorchClassifier
+    return build(network, recording, output_kind=kind, classes=classes, feature_names=feature_names)
+
+
+def _run_module(module: Any, rows: Any) -> Any:
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        return module(rows)
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Without gradients, and with errors of the backend told as errors of the input."""
+    import torch
+
+    try:
+        with torch.no_grad():
+            yield
+    except InputError:
+        raise
+    except Exception as error:  # a module may raise anything, the backend's share no base
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(
+            f"PyTorch cannot run the model: {lines[0][:300]}",
+            fix="Check the number and the shape of the features it takes.",
+        ) from error
+
+
+def _width(module: Any, feature_names: Sequence[str] | None, n_features: int | None) -> int:
+    if n_features is not None:
+        return n_features
+    if feature_names is not None:
+        return len(feature_names)
+    for part in module.modules():
+        if isinstance(getattr(part, "in_features", None), int):
+            return int(part.in_features)
+        if next(part.children(), None) is None and next(part.parameters(), None) is not None:
+            break
+    raise InputError(
+        "The number of features of the module cannot be told",
+        fix="Pass n_features, or input_shape for images.",
+    )
+
+
+def _number_format(module: Any) -> tuple[Any, Any]:
+    """Number format and device of the module's parameters."""
+    import torch
+
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.is_floating_point():
+            return tensor.dtype, tensor.device
+    return torch.float32, torch.device("cpu")
+
+
+def _positive(layer: Any) -> NDArray[Any]:
+    return np.asarray((layer > 0).flatten(1).cpu().numpy())
+
+
+def _as_float64(layer: Any) -> NDArray[Any]:
+    return np.asarray(_to_numpy(layer.flatten(1)))
+
+
+def _to_numpy(tensor: Any) -> NDArray[Any]:
+    import torch
+
+    # A copy, for a later operation may write into the layer's own memory.
+    return np.asarray(tensor.detach().to("cpu", torch.float64, copy=True).numpy())
