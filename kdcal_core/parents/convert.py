@@ -95,12 +95,17 @@ def convert(
                 fix="Give it with --example-width.",
                 file=source.name,
             )
+        from kdcal_core.parents.torch_model import wrap_module
+
+        before = wrap_module(model.eval(), n_features=example_width)
         model = (model, example_width)
+    else:
+        before = wrap_parent(model)
     draft = out.with_name(f".draft-{out.name}")
     try:
         note = save(model, draft)
         again = load_parent(draft, name=out.name)
-        checked = "" if found == "torch" else _compare(wrap_parent(model), again)
+        checked = _compare(before, again)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)
@@ -173,10 +178,11 @@ def _save_torch(model_and_width: Any, path: Path) -> str:
     import torch
 
     module, width = model_and_width
-    rows = torch.export.Dim("rows")
+    dtype = next((weights.dtype for weights in module.parameters()), torch.float32)
     # Two rows, because torch takes a single one for a constant.
+    example = torch.zeros(2, width, dtype=dtype)
     program = torch.export.export(
-        module.eval().float(), (torch.zeros(2, width),), dynamic_shapes=({0: rows},)
+        module.eval(), (example,), dynamic_shapes=({0: torch.export.Dim("rows")},)
     )
     torch.export.save(program, path)
     return ""
