@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from kdcal_core.calibration.base import TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
+from kdcal_core.calibration.compare import MethodComparison, compare_methods
+from kdcal_core.calibration.crossfit import cross_fit_confidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
+from kdcal_core.calibration.noise import clopper_pearson, histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
 from kdcal_core.calibration.registry import CALIBRATORS, CalibratorEntry
 from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
@@ -21,6 +24,7 @@ __all__ = [
     "CumulativeConfidence",
     "HistogramAnchor",
     "IsotonicConfidence",
+    "MethodComparison",
     "MethodLosses",
     "SigmoidConfidence",
     "TemperatureScaling",
@@ -29,8 +33,13 @@ __all__ = [
     "TopLabelHistogram",
     "TopLabelKDE",
     "UncalibratedConfidence",
+    "clopper_pearson",
+    "compare_methods",
+    "cross_fit_confidence",
+    "histogram_anchor",
     "row_losses",
     "spread",
     "top_label",
     "top_label_losses",
+    "two_halves",
 ]

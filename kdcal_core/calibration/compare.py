@@ -14,7 +14,8 @@ from kdcal_core.calibration.base import TopLabelCalibrator, top_label
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.losses import MethodLosses, top_label_losses
 from kdcal_core.calibration.registry import CALIBRATORS
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_weight, stratified_folds
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_weight
+from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError, InputWarning
 
 Progress = Callable[[float, str], None]

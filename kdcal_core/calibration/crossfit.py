@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from kdcal_core.calibration.base import TopLabelCalibrator
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight, stratified_folds
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
 
 Progress = Callable[[float, str], None]

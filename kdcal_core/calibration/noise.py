@@ -9,7 +9,8 @@ from scipy.stats import beta
 
 from kdcal_core.calibration.base import top_label
 from kdcal_core.calibration.results import HistogramAnchor
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight, stratified_folds
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data.splits import stratified_folds
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.errors import InputError
 

@@ -1,0 +1,170 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
+
+from kdcal_core.calibration import TemperatureScaling
+from kdcal_core.calibration.temperature import _objective, _Rows
+
+
+def rows(n=600, n_classes=4, seed=0, sharp=2.0, bias=()):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 1.5
+    y = np.array([rng.choice(n_classes, p=softmax(row)) for row in logits])
+    logits[:, : len(bias)] += bias
+    return softmax(logits * sharp, axis=1), y
+
+
+def scaled(proba, temperature, awards):
+    """Eq. 18, row by row."""
+    out = np.empty_like(proba)
+    for i, p in enumerate(proba):
+        k = p.argmax()
+        z = np.log(np.maximum(p, 1e-12))
+        z[k] += awards[k]
+        out[i] = softmax(z / temperature[k])
+    return out
+
+
+def brute_loss(proba, y, temperature, awards, loss, weight=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    k = proba.argmax(axis=1)
+    rows = np.arange(len(y))
+    z = np.log(np.maximum(proba, 1e-12))
+    z[rows, k] += np.asarray(awards)[k]
+    log_full = log_softmax(z / np.asarray(temperature)[k][:, None], axis=1)
+    full = np.exp(log_full)
+    s = full[rows, k]
+    others = log_full.copy()
+    others[rows, k] = -np.inf
+    right = k == y
+    if loss == "full":
+        each = -log_full[rows, y]
+    elif loss == "brier":
+        each = np.where(right, (1 - s) ** 2, s**2)
+    else:
+        each = -np.where(right, log_full[rows, k], logsumexp(others, axis=1))
+    return float(weight @ each / weight.sum())
+
+
+SPREAD = {"shared": lambda p, n: np.full(n, p[0]), "class": lambda p, n: p[:n]}
+
+
+@pytest.mark.parametrize("loss", ["top-label", "brier", "full"])
+@pytest.mark.parametrize("scope", ["shared", "class"])
+@pytest.mark.parametrize("awards", [False, True])
+def test_the_fit_minimises_its_loss(scope, awards, loss):
+    """Against a search that knows neither the gradient nor the code's form of the loss."""
+    n_classes = 3
+    proba, y = rows(150, n_classes, sharp=2.0, bias=(0.7, 0.0))
+    weight = np.random.default_rng(3).uniform(0.5, 2, 150)
+    fitted = TemperatureScaling(scope, awards, loss).fit(proba, y, weight)
+    n_temperatures = 1 if scope == "shared" else n_classes
+
+    def at(p):
+        award = p[n_temperatures:] if awards else np.zeros(n_classes)
+        temperature = SPREAD[scope](np.exp(p[:n_temperatures]), n_classes)
+        return brute_loss(proba, y, temperature, award, loss, weight)
+
+    best = minimize(
+        at, np.zeros(n_temperatures + n_classes * awards), method="Powell", options={"xtol": 1e-7}
+    )
+    got = brute_loss(proba, y, fitted.temperatures_, fitted.awards_, loss, weight)
+    assert got <= best.fun + 1e-6
+    assert got == pytest.approx(best.fun, abs=2e-3)  # Powell stops early
+
+
+def test_one_temperature_is_found_again():
+    proba, y = rows(30_000, sharp=2.0)
+    fitted = TemperatureScaling(loss="full").fit(proba, y)
+    assert fitted.temperatures_[0] == pytest.approx(2.0, rel=0.05)
+    assert TemperatureScaling().fit(proba, y).temperatures_[0] == pytest.approx(2.0, rel=0.05)
+
+
+def test_all_rows_count_where_a_subsample_starts_the_search():
+    proba, y = rows(50_000, 3, seed=5)
+    weight = np.ones(len(y))
+    weight[::2] = 40.0
+    fitted = TemperatureScaling("shared", True).fit(proba, y, weight)
+    problem = _Rows.of(proba, y, proba.argmax(axis=1), weight)
+    end = np.concatenate(
+        [[np.log(fitted.temperatures_[0])], fitted.awards_ / fitted.temperatures_[0]]
+    )
+    _, gradient = _objective(end, problem, 3, "top-label")
+    assert np.abs(gradient).max() < 1e-5
+
+
+@pytest.mark.parametrize("loss", ["top-label", "brier", "full"])
+@given(seed=st.integers(0, 1000), log_t=st.floats(-2.9, 2.9))
+@settings(max_examples=15, deadline=None)
+def test_gradients(loss, seed, log_t):
+    proba, y = rows(40, 3, seed)
+    problem = _Rows.of(proba, y, proba.argmax(axis=1), np.ones(40))
+    p = np.concatenate([[log_t], np.random.default_rng(seed).normal(size=3)])
+    value, gradient = _objective(p, problem, 3, loss)
+    want = brute_loss(proba, y, np.full(3, np.exp(log_t)), p[1:] * np.exp(log_t), loss)
+    assert value == pytest.approx(want, rel=1e-6, abs=1e-9)
+    for j in range(4):
+        h = np.zeros(4)
+        h[j] = 1e-5
+        up, down = (_objective(p + s * h, problem, 3, loss)[0] for s in (1, -1))
+        assert gradient[j] == pytest.approx((up - down) / 2e-5, rel=1e-3, abs=1e-6)
+
+
+def test_vectors_are_equation_18_and_keep_the_predicted_class():
+    proba, y = rows(200, bias=(1.5,))
+    fitted = TemperatureScaling("class", True).fit(proba, y)
+    want = scaled(proba, fitted.temperatures_, fitted.awards_)
+    np.testing.assert_allclose(fitted.predict_proba(proba), want, atol=1e-12)
+    predicted = proba.argmax(axis=1)
+    np.testing.assert_allclose(
+        fitted.predict_confidence(proba), want[np.arange(200), predicted], atol=1e-12
+    )
+    # a negative award moves some argmax away, and the confidence stays with the prediction
+    assert fitted.awards_[0] < 0
+    assert (want.argmax(axis=1) != predicted).any()
+
+
+def test_equation_17():
+    proba, y = rows(300)
+    fitted = TemperatureScaling().fit(proba, y)
+    power = proba ** (1 / fitted.temperatures_[0])
+    np.testing.assert_allclose(
+        fitted.predict_proba(proba), power / power.sum(axis=1, keepdims=True), atol=1e-9
+    )
+    assert (fitted.awards_ == 0).all()
+    assert len(set(fitted.temperatures_)) == 1
+
+
+def test_classes_never_predicted_stay_as_they_are():
+    proba, y = rows(300, 3)
+    proba = np.column_stack([proba, np.zeros(300)])
+    fitted = TemperatureScaling("class", True).fit(proba, y)
+    assert fitted.temperatures_[3] == 1
+    assert fitted.awards_[3] == 0
+
+
+@pytest.mark.parametrize("scope", ["shared", "class"])
+@pytest.mark.parametrize("awards", [False, True])
+@pytest.mark.parametrize("always", [True, False])
+def test_saturated_scores_and_perfect_or_hopeless_rows(scope, awards, always):
+    proba = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1.0, 0, 0]])
+    y = proba.argmax(axis=1)
+    fitted = TemperatureScaling(scope, awards).fit(proba, y if always else (y + 1) % 3)
+    full = fitted.predict_proba(proba)
+    assert np.isfinite(full).all()
+    np.testing.assert_allclose(full.sum(axis=1), 1)
+    assert (fitted.temperatures_ >= 0.05 - 1e-9).all()
+    assert (fitted.temperatures_ <= 20 + 1e-9).all()
+    if not always:
+        assert fitted.predict_confidence(proba).max() < 0.7
+
+
+def test_it_never_does_worse_than_nothing():
+    for seed in range(10):
+        proba, y = rows(5, 3, seed)
+        before = -log_softmax(np.log(proba), axis=1)[np.arange(5), y].mean()
+        after = TemperatureScaling(loss="full").fit(proba, y).predict_proba(proba)
+        assert -np.log(after[np.arange(5), y]).mean() <= before + 1e-9
