@@ -9,6 +9,8 @@ from kdcal_core.data.checks import (
     digest_arrays,
     softmax_logits,
 )
+from kdcal_core.data.labels import absent_classes, classes_of, encode_labels
+from kdcal_core.data.text import escape_html, escape_markdown
 from kdcal_core.data.types import FloatArray, IntArray, Roles, ScoredSet, Table
 
 __all__ = [
@@ -17,9 +19,14 @@ __all__ = [
     "Roles",
     "ScoredSet",
     "Table",
+    "absent_classes",
     "check_labels",
     "check_proba",
     "check_weight",
+    "classes_of",
     "digest_arrays",
+    "encode_labels",
+    "escape_html",
+    "escape_markdown",
     "softmax_logits",
 ]
