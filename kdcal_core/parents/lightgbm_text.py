@@ -82,7 +82,7 @@ def parse(text: str) -> LightGBMText:
         return _parse(head, blocks, tail)
     except InputError:
         raise
-    except (KeyError, ValueError, TypeError, IndexError, RecursionError) as error:
+    except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise unsafe(
             f"This is no LightGBM model, or a part is missing ({str(error)[:80]})"
         ) from error
