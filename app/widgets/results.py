@@ -7,9 +7,25 @@ the cache; rows and fitted calibrators are shared and must not be changed.
 
 from __future__ import annotations
 
+import warnings
+from typing import TypeVar
+
+import numpy as np
 import streamlit as st
 
-from kdcal_core.data import ScoredSet
+from kdcal_core.calibration import (
+    CALIBRATORS,
+    ConfidenceCurve,
+    HistogramAnchor,
+    MethodLosses,
+    TopLabelCalibrator,
+    TopLabelKDE,
+    compare_methods,
+    histogram_anchor,
+    two_halves,
+)
+from kdcal_core.calibration.base import VectorCalibrator
+from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
     Confusion,
     Estimate,
@@ -23,7 +39,11 @@ from kdcal_core.diagnostics import (
     score_histogram,
     summary,
 )
+from kdcal_core.errors import InputWarning
 from kdcal_core.review import Review, Workspace, load_set
+
+MAX_CLOUD = 2000
+Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 
 def scored_set(workspace: Workspace, review: Review, which: str) -> ScoredSet:
@@ -116,3 +136,115 @@ def _score_histogram(digest: str, label: int | None, _scored: ScoredSet) -> Scor
         label=label,
         sample_weight=_scored.weight,
     )
+
+
+def anchor_of(scored: ScoredSet, label: int, n_bins: int) -> HistogramAnchor:
+    """The histogram under the curves of one predicted class."""
+    return _anchor(scored.digest, label, n_bins, scored)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _anchor(digest: str, label: int, n_bins: int, _scored: ScoredSet) -> HistogramAnchor:
+    return histogram_anchor(
+        _scored.proba, _scored.y, label=label, n_bins=n_bins, sample_weight=_scored.weight
+    )
+
+
+def halves_of(scored: ScoredSet, label: int, seed: int) -> tuple[HistogramAnchor, HistogramAnchor]:
+    """The histograms of two random halves of the rows."""
+    return _halves(scored.digest, label, seed, scored)
+
+
+@st.cache_data(max_entries=256, show_spinner="Halving the rows")
+def _halves(
+    digest: str, label: int, seed: int, _scored: ScoredSet
+) -> tuple[HistogramAnchor, HistogramAnchor]:
+    return two_halves(
+        _scored.proba, _scored.y, label=label, seed=seed, sample_weight=_scored.weight
+    )
+
+
+def kde_of(scored: ScoredSet, bandwidth: str | float) -> TopLabelKDE:
+    """Kernel densities fitted on the set, under a rule or with a number as bandwidth."""
+    return _kde(scored.digest, bandwidth, scored)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Choosing bandwidths")
+def _kde(digest: str, bandwidth: str | float, _scored: ScoredSet) -> TopLabelKDE:
+    if bandwidth in ("mon", "mon4"):  # found in the same search
+        return kde_of(_scored, "mon2").with_rule(str(bandwidth))
+    return _fit(TopLabelKDE(bandwidth), _scored)
+
+
+def curve_of(scored: ScoredSet, bandwidth: str | float, label: int) -> ConfidenceCurve:
+    """The curve of one predicted class."""
+    return _curve(scored.digest, bandwidth, label, scored)
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _curve(digest: str, bandwidth: str | float, label: int, _scored: ScoredSet) -> ConfidenceCurve:
+    return kde_of(_scored, bandwidth).curve(label)
+
+
+Points = tuple[FloatArray, FloatArray]
+
+
+def method_points(scored: ScoredSet, key: str, label: int) -> tuple[bool, Points]:
+    """A method's confidences for one predicted class, and whether they are a curve.
+
+    They are a curve in the score except for methods that use the whole vector of more than two
+    classes: those are evaluated on an even sample of the set's own rows.
+    """
+    return _method_points(scored.digest, key, label, scored)
+
+
+@st.cache_data(max_entries=512, show_spinner="Fitting the methods")
+def _method_points(digest: str, key: str, label: int, _scored: ScoredSet) -> tuple[bool, Points]:
+    calibrator = _method(digest, key, _scored)
+    n_classes = len(_scored.classes)
+    is_curve = n_classes == 2 or not isinstance(calibrator, VectorCalibrator)
+    if is_curve:
+        score = np.linspace(1.0 / n_classes + 1e-6, 1.0, 400)
+        rows = np.repeat(((1.0 - score) / (n_classes - 1))[:, None], n_classes, axis=1)
+        rows[:, label] = score
+    else:
+        mine = np.flatnonzero(_scored.proba.argmax(axis=1) == label)
+        rows = _scored.proba[mine[:: max(len(mine) // MAX_CLOUD, 1)]]
+        score = rows[:, label]
+    return is_curve, (score, calibrator.predict_confidence(rows) if len(rows) else score)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Fitting the methods")
+def _method(digest: str, key: str, _scored: ScoredSet) -> TopLabelCalibrator:
+    if key.startswith("kde_mon"):
+        return kde_of(_scored, key.removeprefix("kde_"))
+    return _fit(CALIBRATORS[key].factory(), _scored)
+
+
+def _fit(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
+    # what the warnings say stands in the fitted calibrator's notes, which the page shows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        return calibrator.fit(scored.proba, scored.y, sample_weight=scored.weight)
+
+
+def comparison_of(
+    fit_set: ScoredSet, eval_set: ScoredSet | None, methods: tuple[str, ...]
+) -> tuple[MethodLosses, MethodLosses, MethodLosses | None]:
+    """Losses refitted on the calibration set itself, cross-fitted, and on the evaluation set."""
+    eval_digest = eval_set.digest if eval_set is not None else ""
+    return _comparison(fit_set.digest, eval_digest, methods, fit_set, eval_set)
+
+
+@st.cache_data(max_entries=32, show_spinner="Fitting and cross-fitting the methods")
+def _comparison(
+    digest: str,
+    eval_digest: str,
+    methods: tuple[str, ...],
+    _fit_set: ScoredSet,
+    _eval_set: ScoredSet | None,
+) -> tuple[MethodLosses, MethodLosses, MethodLosses | None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        found = compare_methods(_fit_set, _eval_set, methods=methods)
+    return found.resubstitution, found.cross_fitted, found.evaluation

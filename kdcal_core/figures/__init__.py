@@ -11,6 +11,7 @@ from kdcal_core.figures.confidence import (
     method_cloud,
     noise_figure,
 )
+from kdcal_core.figures.methods import losses_figure, method_style
 from kdcal_core.figures.palette import DARK, LIGHT, Palette, faded, palette
 from kdcal_core.figures.reliability import (
     confusion_figure,
@@ -27,7 +28,9 @@ __all__ = [
     "confidence_curve_figure",
     "confusion_figure",
     "faded",
+    "losses_figure",
     "method_cloud",
+    "method_style",
     "noise_figure",
     "palette",
     "reliability_figure",

@@ -9,15 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
 from kdcal_core.data.types import FloatArray
+from kdcal_core.figures.methods import method_style
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.parts import anchor_traces, boxes, identity
 from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
 
 MAX_CLOUD = 2000
 _HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
-_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
 
 
 def confidence_curve_figure(
@@ -32,14 +33,14 @@ def confidence_curve_figure(
 
     The densities are scaled by their row counts, so that their ratio can be seen: confidence is
     green over green plus orange (paper 002 Fig. 5, Eq. 9). ``others`` adds further methods as
-    name -> (scores, confidences), sorted by score.
+    registry key -> (scores, confidences), sorted by score.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=640, title=title)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
-    for name, (score, confidence) in (others or {}).items():
-        figure.add_trace(_method_line(name, score, confidence, list(others or {}), colours))
+    for key, (score, confidence) in (others or {}).items():
+        figure.add_trace(_method_line(key, score, confidence, colours))
     figure.add_trace(
         go.Scatter(
             x=curve.score,
@@ -89,31 +90,17 @@ def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
 
 
 def _method_line(
-    name: str, score: FloatArray, confidence: FloatArray, order: list[str], colours: Palette
+    key: str, score: FloatArray, confidence: FloatArray, colours: Palette
 ) -> go.Scatter:
+    colour, dash, _ = method_style(key, colours)
     return go.Scatter(
         x=score,
         y=confidence,
         mode="lines",
-        line={"width": 1.6, **method_style(name, order, colours)},
-        name=name,
+        line={"width": 1.6, "color": colour, "dash": dash},
+        name=CALIBRATORS[key].label,
         hovertemplate=_HOVER,
     )
-
-
-def method_style(name: str, order: Sequence[str], colours: Palette) -> dict[str, str]:
-    """Colour and dash of a method: the same in every chart that lists the methods alike.
-
-    The uncalibrated parent is slate grey and the recommended calibrator teal; the rest take
-    the class colours in turn, with another dash on each round.
-    """
-    if name.startswith("Uncalibrated"):
-        return {"color": colours.parent, "dash": "solid"}
-    if name.startswith("KDE, b_mon2"):
-        return {"color": colours.calibrated, "dash": "solid"}
-    at = list(order).index(name)
-    turn, step = divmod(at, len(colours.classes))
-    return {"color": colours.classes[step], "dash": _DASHES[turn % len(_DASHES)]}
 
 
 def bandwidth_figure(
@@ -142,8 +129,8 @@ def bandwidth_figure(
             curve = curves[at]
             figure.add_trace(
                 go.Scatter(
-                    x=curve.score[::4],
-                    y=curve.confidence[::4],
+                    x=curve.score[::5],
+                    y=curve.confidence[::5],
                     mode="lines",
                     line={"color": colour, "width": width, "dash": dash},
                     name=name,
@@ -221,46 +208,46 @@ def method_cloud(
     *,
     dark: bool,
     n_rows: int,
+    lines: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
 ) -> go.Figure:
-    """Calibrated confidence of single rows over the histogram (paper 002 Figs. 10 to 12).
+    """Methods over the histogram they should follow (paper 002 Figs. 8 to 12).
 
-    Methods that use the whole probability vector give no curve in the score but a cloud.
-    ``clouds`` maps a method's name to (scores, confidences); at most 2,000 points are drawn in
-    all, evenly spaced over the rows given, and the title says so. ``n_rows`` is the number of
-    rows there are.
+    Methods that use the whole probability vector give no curve in the score but a cloud, one
+    point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted
+    by score. At most 2,000 points are drawn in all, evenly spaced over the rows given, and the
+    figure says so; ``n_rows`` is the number of rows there are.
     """
     colours = palette(dark)
     share = MAX_CLOUD // max(len(clouds), 1)
-    drawn = {name: _evenly(len(score), share) for name, (score, _) in clouds.items()}
-    figure = new_figure(dark, height=520)
+    drawn = {key: _evenly(len(score), share) for key, (score, _) in clouds.items()}
+    figure = new_figure(dark, height=560)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
-    for name, (score, confidence) in clouds.items():
+    for key, (score, confidence) in clouds.items():
+        colour, _, symbol = method_style(key, colours)
         figure.add_trace(
             go.Scatter(
-                x=score[drawn[name]],
-                y=confidence[drawn[name]],
+                x=score[drawn[key]],
+                y=confidence[drawn[key]],
                 mode="markers",
-                marker={
-                    "size": 4,
-                    "opacity": 0.45,
-                    "color": method_style(name, list(clouds), colours)["color"],
-                },
-                name=name,
+                marker={"size": 4, "opacity": 0.45, "color": colour, "symbol": symbol},
+                name=CALIBRATORS[key].label,
                 hovertemplate=_HOVER,
             )
         )
-    shown = max((len(rows) for rows in drawn.values()), default=0)
-    figure.update_layout(
-        title={
-            "text": f"{shown:,} of {n_rows:,} rows drawn",
-            "font": {"size": 12, "color": colours.muted},
-            "y": 0.02,
-            "yanchor": "bottom",
-            "x": 1.0,
-            "xanchor": "right",
-        }
-    )
+    for key, (score, confidence) in (lines or {}).items():
+        figure.add_trace(_method_line(key, score, confidence, colours))
+    if clouds:
+        shown = max(len(rows) for rows in drawn.values())
+        figure.add_annotation(
+            text=f"Clouds: {shown:,} of {n_rows:,} rows drawn",
+            font={"size": 12, "color": colours.muted},
+            showarrow=False,
+            x=1.0,
+            y=0.02,
+            xanchor="right",
+            yanchor="bottom",
+        )
     unit_axis(figure, "xaxis", "Score: stated probability of the predicted class")
     unit_axis(figure, "yaxis", "Confidence: how often it is right")
     square(figure)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor, MethodLosses
 from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
 
 
@@ -133,3 +133,32 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
         for at in shown
     )
     return f"Reliability diagram of {curve.n:,} rows: {bins}."
+
+
+def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
+    """Which method loses least over all rows, and whether the parent does clearly worse."""
+    at = [losses.methods.index(key) for key in methods if key in losses.methods]
+    best = min(at, key=lambda i: float(losses.overall_nll[i]))
+    sentence = (
+        f"Over all rows {losses.labels[best]} has the lowest mean log loss: "
+        f"{losses.overall_nll[best]:.3f} ({losses.overall_nll_low[best]:.3f} to "
+        f"{losses.overall_nll_high[best]:.3f}; {losses.rows})"
+    )
+    parent = losses.methods.index("uncalibrated") if "uncalibrated" in losses.methods else best
+    if parent == best:
+        return sentence + "."
+    clear = losses.overall_nll_low[parent] > losses.overall_nll_high[best]
+    return (
+        f"{sentence}; uncalibrated {losses.overall_nll[parent]:.3f}"
+        f"{', clearly more.' if clear else ', which is within the intervals.'}"
+    )
+
+
+def losses_alt(losses: MethodLosses, methods: Sequence[str]) -> str:
+    """Alternative text of the losses: the mean over all rows of each method."""
+    values = ", ".join(
+        f"{losses.labels[i]} {losses.overall_nll[i]:.3f}"
+        for i, key in enumerate(losses.methods)
+        if key in methods
+    )
+    return f"Mean log loss by method and predicted class, {losses.rows}. Over all rows: {values}."

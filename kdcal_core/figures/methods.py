@@ -1,0 +1,146 @@
+"""Methods against each other: one colour a method in every chart, and paper 002's Fig. 17."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kdcal_core.calibration import CALIBRATORS, MethodLosses
+from kdcal_core.data import FloatArray, escape_html
+from kdcal_core.figures.palette import Palette, palette
+from kdcal_core.figures.template import new_figure
+
+_DASHES = ("solid", "6px,2px", "2px,2px")
+_SYMBOLS = ("circle", "diamond", "square")
+_SMALLEST_LOSS = 1e-4
+_ROW_HEIGHT = 13
+
+
+def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
+    """Colour, dash and symbol of a method of the registry, the same in every chart.
+
+    The uncalibrated parent is slate grey and the recommended calibrator teal; the rest take
+    the class colours in the registry's order, with another dash and symbol on each round.
+
+    Examples
+    --------
+    >>> from kdcal_core.figures import palette
+    >>> method_style("kde_mon2", palette(dark=False))[0] == palette(dark=False).calibrated
+    True
+    """
+    own = {"uncalibrated": colours.parent, "kde_mon2": colours.calibrated}
+    if key in own:
+        return own[key], _DASHES[0], _SYMBOLS[0]
+    rest = [name for name in CALIBRATORS if name not in own]
+    turn, step = divmod(rest.index(key), len(colours.classes))
+    return colours.classes[step], _DASHES[turn % 3], _SYMBOLS[turn % 3]
+
+
+def losses_figure(
+    losses: MethodLosses,
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+    methods: Sequence[str] | None = None,
+    beside: MethodLosses | None = None,
+) -> go.Figure:
+    """Mean log loss by predicted class and method, with intervals (paper 002 Figs. 17 to 19).
+
+    ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
+    rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,
+    so equal distances are equal ratios; losses below 1e-4 are drawn there.
+    """
+    colours = palette(dark)
+    keys = [key for key in losses.methods if methods is None or key in methods]
+    names = ["All rows", *(escape_html(name, limit=24) for name in class_names)]
+    group = _ROW_HEIGHT * len(keys) + 16
+    figure = new_figure(dark, height=130 + group * len(names))
+    for at, key in enumerate(keys):
+        lane = np.arange(len(names), dtype=np.float64) * group + (at + 1) * _ROW_HEIGHT
+        figure.add_trace(_lane(losses, key, lane, names, colours))
+        if beside is not None:
+            figure.add_trace(_hollow(beside, key, lane, names, colours))
+    middle = np.arange(len(names)) * group + _ROW_HEIGHT * (len(keys) + 1) / 2
+    figure.update_layout(
+        xaxis={"type": "log", "title_text": "Mean log loss of the top label (lower is better)"},
+        yaxis={
+            "tickvals": middle,
+            "ticktext": names,
+            "range": [group * len(names) - 4, -4],
+            "showgrid": False,
+        },
+        shapes=[
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": edge,
+                "y1": edge,
+                "line": {"color": colours.grid, "width": 1},
+            }
+            for edge in np.arange(1, len(names)) * group - 1
+        ],
+        legend={"y": 1 + 12 / (group * len(names))},
+        margin={"t": 84},
+    )
+    return figure
+
+
+def _with_overall(overall: float, by_class: FloatArray) -> FloatArray:
+    together: FloatArray = np.concatenate([[overall], by_class])
+    return np.maximum(together, _SMALLEST_LOSS)
+
+
+def _lane(
+    losses: MethodLosses, key: str, lane: FloatArray, names: list[str], colours: Palette
+) -> go.Scatter:
+    at = losses.methods.index(key)
+    value = _with_overall(losses.overall_nll[at], losses.nll[at])
+    low = _with_overall(losses.overall_nll_low[at], losses.nll_low[at])
+    high = _with_overall(losses.overall_nll_high[at], losses.nll_high[at])
+    rows = np.concatenate([[losses.n.sum()], losses.n])
+    colour, _, symbol = method_style(key, colours)
+    return go.Scatter(
+        x=value,
+        y=lane,
+        mode="markers",
+        marker={"color": colour, "size": 8, "symbol": symbol},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": high - value,
+            "arrayminus": value - low,
+            "color": colour,
+            "thickness": 1.2,
+            "width": 0,
+        },
+        name=losses.labels[at],
+        legendgroup=key,
+        customdata=np.column_stack([low, high, rows]),
+        text=names,
+        hovertemplate=(
+            "%{text}: %{x:.4f} (%{customdata[0]:.4f} to %{customdata[1]:.4f})<br>"
+            f"%{{customdata[2]:,.0f}} rows, {losses.rows}<extra>%{{fullData.name}}</extra>"
+        ),
+    )
+
+
+def _hollow(
+    losses: MethodLosses, key: str, lane: FloatArray, names: list[str], colours: Palette
+) -> go.Scatter:
+    at = losses.methods.index(key)
+    colour, _, symbol = method_style(key, colours)
+    return go.Scatter(
+        x=_with_overall(losses.overall_nll[at], losses.nll[at]),
+        y=lane,
+        mode="markers",
+        marker={"color": colour, "size": 7, "symbol": f"{symbol}-open"},
+        name=losses.labels[at],
+        legendgroup=key,
+        showlegend=False,
+        text=names,
+        hovertemplate=f"%{{text}}: %{{x:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>",
+    )
