@@ -1,0 +1,163 @@
+"""Reading a CSV file with a detected format."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from kdcal_core.data.arrow_frames import check_column_names, to_frame
+from kdcal_core.data.csv_format import (
+    MISSING,
+    CsvFormat,
+    decode_text,
+    detect_encoding,
+    detect_format,
+)
+from kdcal_core.data.parquet_tables import check_size
+from kdcal_core.errors import InputError
+
+_BLOCK = 4 << 20
+_WORDS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma"}
+_ENCODINGS = {
+    "utf-16-le": "The text is UTF-16.",
+    "utf-16-be": "The text is UTF-16.",
+    "cp1252": "The text is not UTF-8; it was read as Windows-1252. Check accented letters.",
+}
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """An open file and what a first pass over it found.
+
+    ``head`` holds its first bytes, ``size`` the number of all of them, and ``has_quotes``
+    whether a quotation mark occurs anywhere, so that a field may hold a line break.
+    """
+
+    stream: pa.NativeFile
+    head: bytes
+    size: int
+    has_quotes: bool
+
+
+def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The frame and its notes.
+
+    Raises
+    ------
+    InputError
+        For a table without rows, faulty column names, rows of unequal length (the row is
+        named), an open quotation mark, or a table beyond ``max_bytes``.
+    """
+    encoding = detect_encoding(source.head)
+    try:
+        return _read(source, encoding, file, max_bytes)
+    except pa.ArrowInvalid as error:
+        # The first bytes were UTF-8, later ones are not.
+        if encoding != "utf-8" or "UTF8" not in str(error):
+            raise _as_input_error(error, file) from error
+    try:
+        return _read(source, "cp1252", file, max_bytes)
+    except pa.ArrowInvalid as error:
+        raise _as_input_error(error, file) from error
+
+
+def _read(
+    source: CsvSource, encoding: str, file: str, max_bytes: int
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    complete = len(source.head) >= source.size
+    text = decode_text(source.head, encoding)
+    form = detect_format(text, complete=complete)
+    _check_form(form, file)
+    cells = source.size * max(text.count(form.separator) + text.count("\n"), 1) / len(source.head)
+    check_size(max(source.size, int(cells) * 8), file, max_bytes)
+    table = _parse(source, encoding, form)
+    if table.num_rows == 0:
+        raise _no_rows(file)
+    frame, notes = to_frame(table, file)
+    return frame, (*_notes(form, encoding), *notes)
+
+
+def _check_form(form: CsvFormat, file: str) -> None:
+    check_column_names(form.names, file)
+    if form.n_sampled == 0:
+        raise _no_rows(file)
+
+
+def _no_rows(file: str) -> InputError:
+    return InputError(
+        "The file has a header but no rows", fix="Give at least one row of data.", file=file
+    )
+
+
+def _parse(source: CsvSource, encoding: str, form: CsvFormat) -> pa.Table:
+    arguments = {
+        "parse_options": pa_csv.ParseOptions(
+            delimiter=form.separator, newlines_in_values=source.has_quotes
+        ),
+        "convert_options": pa_csv.ConvertOptions(
+            null_values=list(MISSING),
+            strings_can_be_null=True,
+            decimal_point=form.decimal,
+        ),
+    }
+    try:
+        return pa_csv.read_csv(
+            _stream(source, encoding), read_options=_options(form, threads=True), **arguments
+        )
+    except pa.ArrowInvalid as error:
+        if "Expected" not in str(error):
+            raise
+    # Only the reader with one thread counts rows.
+    return pa_csv.read_csv(
+        _stream(source, encoding), read_options=_options(form, threads=False), **arguments
+    )
+
+
+def _options(form: CsvFormat, *, threads: bool) -> pa_csv.ReadOptions:
+    return pa_csv.ReadOptions(
+        column_names=list(form.names),
+        skip_rows=form.skipped_lines,
+        use_threads=threads,
+        block_size=_BLOCK,
+    )
+
+
+def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
+    source.stream.seek(0)
+    if encoding == "utf-8":
+        return source.stream
+    content = decode_text(source.stream.read(), encoding)
+    return pa.BufferReader(content.encode("utf-8", "replace"))
+
+
+def _as_input_error(error: pa.ArrowInvalid, file: str) -> InputError:
+    message = str(error)
+    row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+    if row:
+        number, expected, got = map(int, row.groups())
+        return InputError(
+            f"The row has {got:,} fields, the table has {expected:,} columns",
+            fix="Check the row for a missing or extra separator, or an open quotation mark.",
+            file=file,
+            row=number,
+        )
+    return InputError(
+        "The file cannot be read as a CSV table; a quotation mark may be left open",
+        fix="Open it in a spreadsheet and save it again as CSV (UTF-8).",
+        file=file,
+    )
+
+
+def _notes(form: CsvFormat, encoding: str) -> tuple[str, ...]:
+    notes = [f"Read as CSV with {_WORDS[form.separator]} separators."]
+    if form.decimal == ",":
+        notes.append("Decimal commas were read as decimal points.")
+    if encoding in _ENCODINGS:
+        notes.append(_ENCODINGS[encoding])
+    if not form.has_header:
+        notes.append("The file has no header; columns are named column_1, column_2, ...")
+    return tuple(notes)

@@ -1,0 +1,88 @@
+"""Reading a Parquet file: its claims are checked before a row is read."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
+from kdcal_core.errors import InputError
+
+
+def read_parquet(
+    source: pa.NativeFile, file: str, max_bytes: int
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The frame and its notes.
+
+    Raises
+    ------
+    InputError
+        For a damaged file, columns that cannot be a table's, no rows, or a table that would
+        take more than ``max_bytes`` in memory.
+    """
+    try:
+        parquet = pq.ParquetFile(source)
+        schema = parquet.schema_arrow
+        check_column_names(schema.names, file)
+        check_column_types(schema, file)
+        _check_claims(parquet.metadata, file, max_bytes)
+        table = _read(source, parquet, max_bytes, file)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            "The Parquet file is damaged or cut short",
+            fix="Export or copy the file again.",
+            file=file,
+        ) from error
+    frame, notes = to_frame(table, file)
+    return frame, ("Read as Parquet.", *notes)
+
+
+def _check_claims(metadata: pq.FileMetaData, file: str, max_bytes: int) -> None:
+    n_rows, n_columns = metadata.num_rows, metadata.num_columns
+    if n_rows < 1 or n_columns < 1:
+        raise InputError("The table has no rows", fix="Give at least one row.", file=file)
+    groups = range(metadata.num_row_groups)
+    stated = sum(metadata.row_group(group).total_byte_size for group in groups)
+    check_size(max(stated, n_rows * n_columns * 8), file, max_bytes)
+
+
+def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
+    """Refuse a table that would take more memory than it may."""
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"The table would take {n_bytes / 2**30:,.1f} GiB in memory; "
+            f"the limit is {max_bytes / 2**30:,.1f} GiB",
+            fix="Keep fewer rows or only the columns the review needs.",
+            file=file,
+        )
+
+
+def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: str) -> pa.Table:
+    """Read text as dictionaries first: a few bytes on disk may stand for a huge text per row."""
+    text = [field.name for field in parquet.schema_arrow if _may_repeat(field.type)]
+    source.seek(0)
+    table = pq.ParquetFile(source, read_dictionary=text).read()
+    decoded = sum(_decoded_bytes(table[name]) for name in text if name in table.column_names)
+    check_size(table.nbytes + decoded, file, max_bytes)
+    return table.cast(parquet.schema_arrow) if text else table
+
+
+def _may_repeat(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def _decoded_bytes(column: pa.ChunkedArray) -> int:
+    total = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+            total += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return total
