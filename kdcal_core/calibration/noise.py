@@ -10,8 +10,8 @@ from scipy.stats import beta
 from kdcal_core.calibration.base import top_label
 from kdcal_core.calibration.results import HistogramAnchor
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
-from kdcal_core.data.splits import stratified_folds
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
+from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError
 
 
@@ -51,10 +51,10 @@ def histogram_anchor(
 
     Examples
     --------
-    >>> proba = [[0.6, 0.4], [0.65, 0.35], [0.9, 0.1], [0.1, 0.9]]
+    >>> proba = [[0.6, 0.4], [0.7, 0.3], [0.9, 0.1], [0.1, 0.9]]
     >>> anchor = histogram_anchor(proba, [0, 1, 0, 1], label=0, n_bins=5)
     >>> anchor.confidence.tolist(), anchor.count.tolist()
-    ([nan, nan, nan, 0.5, 1.0], [0.0, 0.0, 0.0, 2.0, 1.0])
+    ([nan, nan, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0, 1.0])
     """
     proba = check_proba(proba)
     y = check_labels(y, proba.shape[1], n_rows=len(proba))

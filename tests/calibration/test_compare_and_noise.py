@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from kdcal_core.calibration import (
+    CALIBRATORS,
+    TopLabelHistogram,
+    TopLabelKDE,
+    clopper_pearson,
+    compare_methods,
+    cross_fit_confidence,
+    histogram_anchor,
+    top_label_losses,
+    two_halves,
+)
+from kdcal_core.data import ScoredSet
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
+
+
+def scored(n=300, seed=0, name="calibration", sharp=1.0):
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.ones(3), n)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    proba = proba**sharp
+    proba /= proba.sum(axis=1, keepdims=True)
+    return ScoredSet(proba, y, ("a", "b", "c"), "digest", name)
+
+
+def test_losses_are_equations_14_and_15():
+    data = scored()
+    predicted = data.proba.argmax(axis=1)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 300)
+    confidence = np.random.default_rng(2).random(300)
+    confidence[:2] = 0.0, 1.0
+    got = top_label_losses(
+        {"m": confidence}, predicted, data.y, n_classes=4, rows="r", sample_weight=weight
+    )
+    for k in range(3):
+        tp = (predicted == k) & (data.y == k)
+        fp = (predicted == k) & (data.y != k)
+        p = np.clip(confidence, 1e-12, 1 - 1e-12)
+        nll = -(weight * np.log(p))[tp].sum() - (weight * np.log(1 - p))[fp].sum()
+        brier = (weight * (1 - confidence) ** 2)[tp].sum() + (weight * confidence**2)[fp].sum()
+        mass = weight[tp | fp].sum()
+        assert got.nll[0, k] == pytest.approx(nll / mass)
+        assert got.brier[0, k] == pytest.approx(brier / mass)
+        assert got.n[k] == (tp | fp).sum()
+    assert np.isnan(got.nll[0, 3])
+    assert got.overall_nll[0] == pytest.approx(
+        np.average(got.nll[0, :3], weights=np.bincount(predicted, weights=weight))
+    )
+    assert (got.nll_low[0, :3] < got.nll[0, :3]).all()
+    assert len(got.table()) == 4
+
+
+def test_intervals_cover_the_mean_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        confidence = rng.random(400)
+        y = (rng.random(400) >= confidence).astype(int)
+        got = top_label_losses({"m": confidence}, np.zeros(400, int), y, n_classes=2, rows="r")
+        covered += got.brier_low[0, 0] <= 1 / 6 <= got.brier_high[0, 0]
+    assert 0.91 <= covered / 300 <= 0.985
+
+
+def test_cross_fitting_uses_the_other_folds_only():
+    data = scored()
+    fold = stratified_folds(data.y, 4, 7)
+    got = cross_fit_confidence(TopLabelHistogram(), data.proba, data.y, n_folds=4, seed=7)
+    for i in range(4):
+        part = TopLabelHistogram().fit(data.proba[fold != i], data.y[fold != i])
+        np.testing.assert_array_equal(
+            got[fold == i], part.predict_confidence(data.proba[fold == i])
+        )
+
+
+def test_progress_can_cancel():
+    def stop(share, sentence):
+        raise KeyboardInterrupt
+
+    data = scored(60)
+    with pytest.raises(KeyboardInterrupt):
+        cross_fit_confidence(TopLabelKDE(), data.proba, data.y, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        compare_methods(data, progress=stop)
+
+
+def test_comparison():
+    data, new = scored(900, sharp=5.0), scored(900, seed=5, name="evaluation", sharp=5.0)
+    told = []
+    got = compare_methods(data, new, folds=3, progress=lambda s, text: told.append(s))
+    assert told == sorted(told)
+    assert told[-1] == 1
+    keys = [key for key, entry in CALIBRATORS.items() if entry.compared]
+    assert list(got.resubstitution.methods) == keys
+    assert "3 folds" in got.cross_fitted.rows
+    mon2 = keys.index("kde_mon2")
+    alone = TopLabelKDE().fit(data.proba, data.y)
+    for losses, confidence, rows in (
+        (got.resubstitution, alone.predict_confidence(data.proba), data),
+        (got.evaluation, alone.predict_confidence(new.proba), new),
+        (
+            got.cross_fitted,
+            cross_fit_confidence(TopLabelKDE(), data.proba, data.y, n_folds=3),
+            data,
+        ),
+    ):
+        p = np.where(rows.proba.argmax(axis=1) == rows.y, confidence, 1 - confidence)
+        assert losses.overall_nll[mon2] == pytest.approx(-np.log(np.clip(p, 1e-12, 1)).mean())
+    # the parent's scores are far too sharp: calibrating must help on new rows
+    assert got.evaluation.overall_nll[mon2] < got.evaluation.overall_nll[0]
+    assert compare_methods(data, methods=["sts"], folds=2).evaluation is None
+
+
+def test_comparison_refuses():
+    with pytest.raises(InputError, match="no method 'magic'"):
+        compare_methods(scored(), methods=["magic"])
+    other = ScoredSet(scored().proba, scored().y, ("x", "y", "z"), "d", "evaluation")
+    with pytest.raises(InputError, match="other classes"):
+        compare_methods(scored(), other)
+
+
+def test_anchor_is_equation_5_with_clopper_pearson():
+    data = scored(500)
+    anchor = histogram_anchor(data.proba, data.y, label=1, n_bins=8)
+    predicted, score = data.proba.argmax(axis=1), data.proba.max(axis=1)
+    for b in range(8):
+        mine = (predicted == 1) & (score > b / 8) & (score <= (b + 1) / 8)
+        assert anchor.count[b] == mine.sum()
+        if not mine.any():
+            assert np.isnan([anchor.confidence[b], anchor.low[b], anchor.high[b]]).all()
+            continue
+        right = int((data.y[mine] == 1).sum())
+        exact = binomtest(right, int(mine.sum())).proportion_ci(0.95, "exact")
+        assert anchor.confidence[b] == pytest.approx(right / mine.sum())
+        assert anchor.low[b] == pytest.approx(exact.low)
+        assert anchor.high[b] == pytest.approx(exact.high)
+    assert len(anchor.table()) == 8
+
+
+def test_clopper_pearson_at_the_ends():
+    low, high = clopper_pearson(np.array([0.0, 7.0, 0.0]), np.array([7.0, 7.0, 0.0]))
+    assert low[0] == 0
+    assert high[1] == 1
+    assert np.isnan([low[2], high[2]]).all()
+
+
+def test_halves_share_no_row_and_use_all():
+    data = scored(401)
+    whole = histogram_anchor(data.proba, data.y, label=2)
+    first, second = two_halves(data.proba, data.y, label=2, seed=3)
+    np.testing.assert_array_equal(first.count + second.count, whole.count)
+    again, _ = two_halves(data.proba, data.y, label=2, seed=3)
+    np.testing.assert_array_equal(again.count, first.count)
+    with pytest.raises(InputError, match="no class 3"):
+        histogram_anchor(data.proba, data.y, label=3)
+    with pytest.raises(InputError, match="halved"):
+        two_halves(data.proba[:1], data.y[:1], label=0)
