@@ -84,9 +84,11 @@ def calibration_error(
     resampled deviations e_b, the interval holds the errors of all t * g, t >= 0, for which the
     observed value is no outlier among the errors of t * g + e: a test inverted along the
     observed direction. It reaches 0 exactly where the observed value is within the noise of a
-    calibrated model. Two pseudo-rows a bin, drawn with the stated probability, keep a bin with
-    only hits from looking certain. Coverage is measured in ``tests/diagnostics``. For a
-    debiased value the interval is the same, as it speaks of the same quantity.
+    calibrated model. Two pseudo-rows a bin, drawn half way between what it says and what it
+    sees, keep a bin with only hits from looking certain. Coverage is measured in
+    ``tests/diagnostics``. For a debiased value the interval is the same, as it speaks of the same
+    quantity. With many thin bins the value itself can lie above what the data support; the
+    interval is then stretched to hold it.
 
     Examples
     --------
@@ -311,9 +313,9 @@ def _draw_counts(n_groups: int, n_boot: int, rng: np.random.Generator) -> FloatA
 def _pseudo_rows(table: BinTable, n_boot: int, rng: np.random.Generator) -> FloatArray:
     """Excess hits of two pseudo-rows a bin (on average) of the bin's mean weight."""
     n = table.count
-    score = np.nan_to_num(table.score)
-    # half a row each of hit and miss keeps a stated 0 or 1 from having no noise at all
-    chance = (score * n + 0.5) / (n + 1.0)
+    middle = np.nan_to_num(0.5 * (table.score + table.rate))
+    # half a row each of hit and miss keeps a bin that says and sees 0 or 1 from having no noise
+    chance = (middle * n + 0.5) / (n + 1.0)
     extra = rng.poisson(PSEUDO_ROWS, size=(n_boot, len(n)))
     surplus = rng.binomial(extra, chance) - extra * chance
     return surplus * np.divide(table.weight, n, out=np.zeros_like(n), where=n > 0)

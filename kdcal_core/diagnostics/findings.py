@@ -27,7 +27,7 @@ def number_text(value: float, width: float, percent: bool = False) -> str:
     spread = width * factor
     known = np.isfinite(spread) and spread > 0
     most = 3 if percent else 5
-    decimals = int(np.clip(1 - np.floor(np.log10(spread)), 0, most)) if known else most - 2
+    decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), 0, most)) if known else most - 2
     shown = value * factor
     text = f"{shown:,.{decimals}f}"
     text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
@@ -66,8 +66,8 @@ def reliability_finding(
     """Where the model is over- or under-confident, or that nothing exceeds the noise.
 
     A curve departs from calibration where more of its bins leave the consistency band than
-    chance explains (at ``level``), or where ``estimate``, a calibration error of the same rows,
-    has an interval above 0. Named is the stretch of neighbouring bins outside the band, on one
+    chance explains, or one leaves it by too much (both at ``level``), or where ``estimate``, a
+    calibration error of the same rows, has an interval above 0. Named is the stretch of neighbouring bins outside the band, on one
     side, that moves most rows furthest, with the Clopper-Pearson interval of its row count.
 
     Examples
@@ -91,11 +91,8 @@ def reliability_finding(
     if curve.label is None:
         return sentence
     name = class_names[curve.label] if class_names is not None else f"class {curve.label}"
-    lead = (
-        ""
-        if alone
-        else f"{len(found)} of {len(result.curves)} classes are off by more than noise, most of all "
-    )
+    classes = f"{len(found)} of {len(result.curves)} classes"
+    lead = "" if alone else f"{classes} are off by more than noise, most of all "
     return f"{lead}{name}: {sentence[0].lower()}{sentence[1:]}"
 
 
@@ -148,11 +145,19 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
 
 
 def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
-    """More bins outside the band than chance explains, with K curves looked at (Bonferroni)."""
-    filled = int((curve.count > 0).sum())
+    """More bins outside the band than chance explains, or one bin too far outside for chance.
+
+    Both allow for the number of curves looked at, the second also for that of bins (Bonferroni).
+    """
+    some = curve.count > 0
+    filled = int(some.sum())
     miss = 1.0 - result.level
     most = binom.ppf(1.0 - miss / len(result.curves), filled, miss)
-    return bool(np.count_nonzero(_outside(curve)) > most)
+    strict = 1.0 - miss / (filled * len(result.curves))
+    low, high = clopper_pearson(curve.accuracy[some], curve.count[some], strict)
+    said = curve.confidence[some]
+    far = np.any((said < low) | (said > high))
+    return bool(far or np.count_nonzero(_outside(curve)) > most)
 
 
 def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:

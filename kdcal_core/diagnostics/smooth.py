@@ -49,7 +49,7 @@ def fine_cells(target: Target) -> FineCells:
 def smooth_curve(
     cells: FineCells, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Kernel-smoothed observed frequency on the scores' range: x, y, low, high, each (G,).
+    """Kernel-smoothed observed frequency on the cells' range: x, y, low, high, each (G,).
 
     The gap (outcome minus score), not the outcome, is averaged with a Gaussian kernel and added
     to the diagonal: a calibrated model then has no bias at the ends of the range, where the

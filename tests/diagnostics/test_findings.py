@@ -1,0 +1,108 @@
+"""Findings say what the numbers say, in words a reviewer can read aloud."""
+
+import numpy as np
+import pytest
+
+from kdcal_core.diagnostics import (
+    Estimate,
+    calibration_error,
+    confidence_reliability,
+    confusion,
+    confusion_finding,
+    estimate_text,
+    number_text,
+    reliability,
+    reliability_finding,
+)
+
+
+def model(n, n_classes, seed, sharp):
+    rng = np.random.default_rng(seed)
+    odds = np.exp(2.0 * rng.normal(size=(n, n_classes)))
+    proba = odds / odds.sum(axis=1, keepdims=True)
+    y = (proba.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    stated = proba**sharp
+    return stated / stated.sum(axis=1, keepdims=True), y
+
+
+def test_over_confidence_is_placed_and_measured():
+    score = np.r_[np.full(300, 0.55), np.full(300, 0.93)]
+    hit = np.r_[np.arange(300) < 165, np.arange(300) < 240].astype(int)
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=5))
+    assert text == "Over-confident above 0.8: says 0.93, sees 0.80 (0.75 to 0.84, 300 rows)."
+
+
+def test_under_confidence_below_and_between():
+    score = np.r_[np.full(200, 0.1), np.full(200, 0.9)]
+    hit = np.r_[np.arange(200) < 90, np.arange(200) < 180].astype(int)
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=5))
+    assert text.startswith("Under-confident below 0.2: says 0.10, sees 0.45 (")
+    middle = confidence_reliability(np.full(200, 0.5), np.ones(200, int), n_bins=5)
+    assert reliability_finding(middle).startswith("Under-confident between 0.4 and 0.6: ")
+
+
+def test_noise_is_called_noise():
+    proba, y = model(569, 3, 0, 1.0)
+    error = calibration_error(proba, y)
+    text = reliability_finding(reliability(proba, y), error)
+    assert text.startswith("Within sampling noise of perfect calibration on these 569 rows: ECE 0.")
+    assert text.endswith("expected by chance.")
+
+
+def test_calibrated_models_are_seldom_accused():
+    wrong = 0
+    for seed in range(60):
+        proba, y = model(400, 3, seed, 1.0)
+        text = reliability_finding(reliability(proba, y, kind="class", smooth=False))
+        wrong += not text.startswith("Within")
+    assert wrong <= 8
+
+
+def test_the_worst_class_is_named_as_it_is_written():
+    proba, y = model(3000, 3, 1, 2.5)
+    names = ("<b>cat</b>", "dog", "*fish*")
+    text = reliability_finding(reliability(proba, y, kind="class"), class_names=names)
+    assert text.startswith("3 of 3 classes are off by more than noise, most of all ")
+    assert any(f"most of all {name}: " in text for name in names)
+
+
+def test_an_error_that_no_bin_shows_is_still_told():
+    clear = Estimate("ECE", "ECE", 0.05, 0.03, 0.07, 300, expected=0.02)
+    flat = confidence_reliability([0.5, 0.5], [0, 1])
+    assert "no single bin shows it: ECE 0.050 against 0.020" in reliability_finding(flat, clear)
+
+
+def test_one_row_reads_well():
+    text = reliability_finding(confidence_reliability([0.6], [1]))
+    assert text == "Within sampling noise of perfect calibration on this 1 row."
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "percent", "text"),
+    [
+        (0.04312, 0.02, False, "0.043"),
+        (0.04312, 0.2, False, "0.04"),
+        (0.8312, 0.06, False, "0.83"),
+        (0.931, 0.3, True, "93%"),
+        (0.931, 0.03, True, "93.1%"),
+        (-0.0001, 0.2, False, "0.00"),
+        (1234.5, 50.0, False, "1,234"),
+        (0.5, 0.0, False, "0.500"),
+        (np.nan, 0.1, False, "not defined"),
+    ],
+)
+def test_decimals_follow_the_interval(value, width, percent, text):
+    assert number_text(value, width, percent) == text
+
+
+def test_an_undefined_estimate_says_why():
+    nothing = Estimate("AUROC", "AUROC", np.nan, np.nan, np.nan, 3, interval="not defined: why")
+    assert estimate_text(nothing) == "not defined: why"
+
+
+def test_confusion_reads_both_ways():
+    mostly_right = confusion([0] * 10 + [1] * 10, [0] * 8 + [1] * 2 + [1] * 10, 2)
+    assert confusion_finding(mostly_right, ("cat", "dog")) == (
+        "A prediction of cat is right 80% of the time (8 of 10); most of its errors are dog."
+    )
+    assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
