@@ -67,8 +67,9 @@ def reliability_finding(
 
     A curve departs from calibration where more of its bins leave the consistency band than
     chance explains, or one leaves it by too much (both at ``level``), or where ``estimate``, a
-    calibration error of the same rows, has an interval above 0. Named is the stretch of neighbouring bins outside the band, on one
-    side, that moves most rows furthest, with the Clopper-Pearson interval of its row count.
+    calibration error of the same rows, has an interval above 0. Named is the stretch of
+    neighbouring bins outside the band, on one side, that moves most rows furthest, with the
+    Clopper-Pearson interval of its row count.
 
     Examples
     --------
