@@ -270,7 +270,7 @@ def _plain_errors() -> Iterator[None]:
             yield
     except InputError:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except Exception as error:  # a model from a file may fail in any way
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"The model cannot work with this table: {line[:200]}",

@@ -379,7 +379,7 @@ def _read_npy(content: bytes) -> NDArray[Any]:
             shape, fortran, dtype = np.lib.format.read_array_header_2_0(buffer)
         else:
             raise ValueError(f"version {version} of the npy format")
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except Exception as error:  # numpy parses the header as Python text, and says so variously
         raise unsafe(f"An array of the model cannot be read: {_first_line(error)}") from error
     if dtype.hasobject:
         raise unsafe("An array of the model holds Python objects, which are pickles")

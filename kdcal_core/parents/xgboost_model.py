@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from kdcal_core.data import check_proba, softmax_logits
@@ -152,9 +153,7 @@ class XGBoostParent:
             know. Missing values are taken, as XGBoost does.
         """
         as_margin = self._objective in ("multi:softmax", "binary:logitraw")
-        raw = self._booster.predict(
-            self._matrix(X), output_margin=as_margin, iteration_range=self._rounds
-        ).astype(np.float64)
+        raw = self._predict(self._matrix(X), output_margin=as_margin).astype(np.float64)
         if self._objective == "multi:softmax":
             return softmax_logits(raw)
         if self._objective == "binary:logitraw":
@@ -164,8 +163,18 @@ class XGBoostParent:
     def codes(self, X: Features) -> LeafCodes:
         """Leaf of each row in each tree, (n, n_trees) int32; trees in the order of the file."""
         matrix = self._matrix(X)
-        leaves = self._booster.predict(matrix, pred_leaf=True, iteration_range=self._rounds)
-        return LeafCodes(np.asarray(leaves).reshape(matrix.num_row(), -1).astype(np.int32))
+        leaves = self._predict(matrix, pred_leaf=True)
+        return LeafCodes(leaves.reshape(matrix.num_row(), -1).astype(np.int32))
+
+    def _predict(self, matrix: Any, **options: bool) -> NDArray[Any]:
+        try:
+            raw = self._booster.predict(matrix, iteration_range=self._rounds, **options)
+        except ValueError as error:  # the library's own error is one
+            raise InputError(
+                f"The model cannot work with this table: {_last_words(error)}",
+                fix="Prepare the columns as they were prepared before training.",
+            ) from error
+        return np.asarray(raw)
 
     def _matrix(self, X: Features) -> Any:
         import xgboost
