@@ -1,0 +1,201 @@
+"""The parts of the Load page, from top to bottom."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app.widgets import session, waiting
+from app.widgets.fitness_card import fitness_card
+from app.widgets.role_table import OUTPUT, ROLE_NAMES, role_table, roles_from_table
+from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review, samples, score, set_roles, split_table, start_sample
+
+WHICH_ROWS = """
+**Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
+not for choosing its settings. On rows it has seen, a model looks more certain and more right than
+it is, and a calibrator fitted there learns that flattery.
+
+**The papers use other words for it.** Paper 002 says test set, paper 003 validation set, paper 004
+calibration split. Here it is always the calibration set.
+
+**Evaluation set.** Further rows of the same kind, to judge the calibrators on rows they were not
+fitted on. With one set only, kdcal fits on four fifths and judges on the last fifth, five times
+over (cross-fitting), and says so beside every number.
+
+**Frequencies matter.** Confidence depends on how often each class occurs. Use rows whose mix of
+classes is the one the model will meet, and calibrate again when that mix changes.
+"""
+
+
+def report(job: JobSnapshot) -> None:
+    """How the last job ended, where that is not plain to see."""
+    if job.error is not None:
+        session.error_box(job.error)
+    elif job.state == "cancelled":
+        st.info("Stopped. What was loaded before is still here.", icon=":material/stop_circle:")
+
+
+def sample_cards() -> None:
+    """One card a shipped sample, each opened by one click."""
+    st.subheader("Start with a sample")
+    cards = samples()
+    for column, sample in zip(st.columns(len(cards)), cards, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{escape_markdown(sample.title)}**")
+            st.write(escape_markdown(sample.summary, 400))
+            rows = sample.rows
+            st.caption(
+                f"{rows['calibration']:,} + {rows['evaluation']:,} held-out rows, "
+                f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
+            )
+            if st.button(
+                "Open",
+                key=f"open_{sample.name}",
+                type="primary" if sample is cards[0] else "secondary",
+                width="stretch",
+            ):
+                _open_sample(sample.name, sample.title)
+
+
+def _open_sample(name: str, title: str) -> None:
+    with st.spinner(f"Opening {escape_markdown(title)}: reading the model and scoring its rows"):
+        try:
+            opened = start_sample(session.workspace(), name)
+        except InputError as error:
+            session.error_box(error)
+            return
+    session.open_review(opened.id)
+    st.rerun()
+
+
+def own_files(review: Review | None) -> None:
+    """The uploaders, with the explanation of which rows belong in them."""
+    from app.widgets.uploads import upload_row
+
+    st.subheader("Your model and rows" if review is None else "Files")
+    upload_row(review)
+    with st.popover("Which rows belong here?", icon=":material/help:"):
+        st.markdown(WHICH_ROWS)
+    if review is None:
+        return
+    if review.parent is not None:
+        parent = review.parent
+        st.caption(
+            f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
+            f"{parent.n_features:,} inputs, {len(parent.classes):,} classes"
+        )
+    for which, table in review.tables.items():
+        st.caption(
+            f"{which.capitalize()} set **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
+            f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
+        )
+
+
+def roles(review: Review) -> None:
+    """What each column is for, as guessed, in a table that can be corrected."""
+    table = review.tables["calibration"] if "calibration" in review.tables else None
+    if table is None or review.roles is None:
+        return
+    with st.expander("What each column is for", expanded=not review.scored):
+        st.caption("Guessed from names and contents. Correct what is wrong, then apply.")
+        with st.form(f"roles_{review.id}_{table.digest[:8]}", border=False):
+            edited = st.data_editor(
+                role_table(table.columns, review.roles),
+                key=f"role_table_{table.digest[:8]}",
+                disabled=["Column", "Holds", "Missing", "Examples"],
+                hide_index=True,
+                alt="One row a column of the table, with its role",
+                column_config={
+                    "Role": st.column_config.SelectboxColumn(options=ROLE_NAMES, required=True),
+                    "Class": st.column_config.TextColumn(
+                        help=f"For the role {OUTPUT!r}: the class this column speaks of."
+                    ),
+                    "Missing": st.column_config.NumberColumn(format="localized"),
+                },
+            )
+            kind = st.segmented_control(
+                "Model output columns hold",
+                options=["probability", "logit"],
+                default=review.roles.output_kind,
+                required=True,
+                format_func={"probability": "Probabilities", "logit": "Logits"}.__getitem__,
+                help="Logits are turned into probabilities by softmax.",
+            )
+            names = _class_names_field(review)
+            if st.form_submit_button("Apply roles"):
+                try:
+                    chosen = roles_from_table(edited, kind, review.roles)
+                    set_roles(session.workspace(), review.id, chosen, names)
+                except InputError as error:
+                    session.error_box(error)
+                else:
+                    st.rerun()
+
+
+def _class_names_field(review: Review) -> tuple[str, ...] | None:
+    """Names for the classes of a model whose file names none."""
+    parent = review.parent
+    if parent is None or parent.named_classes:
+        return None
+    current = review.classes or parent.classes
+    text = st.text_input(
+        f"Names of the model's {len(parent.classes)} classes, in the order of its outputs",
+        value=", ".join(current),
+        help="The model file names no classes. Write them as the target spells them, "
+        "separated by commas.",
+    )
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def start_scoring(review: Review) -> None:
+    """The button that turns files into a scored review."""
+    if review.scored or "calibration" not in review.tables:
+        return
+    workspace = session.workspace()
+    if review.roles is not None and review.roles.split and not review.has_evaluation:
+        st.caption("The table has a split column: its rows will be divided into the two sets.")
+    if st.button(
+        "Score the rows",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=waiting.busy(review.id),
+        help="Runs the model on every row, or reads the probabilities from the table.",
+    ):
+        waiting.start(
+            partial(_split_and_score, workspace, review),
+            title="Scoring the rows",
+            owner=review.id,
+        )
+        st.rerun()
+
+
+def _split_and_score(workspace, review, progress, cancelled):
+    if review.roles is not None and review.roles.split and not review.has_evaluation:
+        split_table(workspace, review.id)
+    return score(workspace, review.id, progress=progress, cancelled=cancelled)
+
+
+def fit_for_use(review: Review) -> None:
+    """What the scored rows are fit for, and where to go next."""
+    st.subheader("What these rows are fit for")
+    for which in review.tables:
+        fitness_card(review, which)
+    if not review.has_evaluation:
+        st.caption(
+            "One set only: calibrators are fitted on four fifths of the rows and judged on the "
+            "last fifth, five times over (cross-fitting)."
+        )
+    with st.container(horizontal=True):
+        session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
+        session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
+
+
+def another(review: Review) -> None:
+    """Leave this review for a new one; its link stays good."""
+    if st.button("Start another review", icon=":material/add:"):
+        session.close_review()
+        st.rerun()

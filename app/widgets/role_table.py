@@ -1,0 +1,117 @@
+"""The table of columns on the Load page: a role for each column, guessed, shown, correctable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pandas as pd
+
+from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
+
+FEATURE = "Feature"
+TARGET = "Target"
+OUTPUT = "Model output"
+PREDICTED = "Predicted class"
+SPLIT = "Split"
+WEIGHT = "Weight"
+UNUSED = "Not used"
+ROLE_NAMES = (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED)
+
+
+def role_table(columns: Iterable[Any], roles: Roles) -> pd.DataFrame:
+    """One row a column of the user's table, with what it holds and the role it has."""
+    names = _role_of_column(roles)
+    classes = {column: name for name, column in roles.outputs}
+    return pd.DataFrame(
+        [
+            {
+                "Column": column.name,
+                "Role": names.get(column.name, UNUSED),
+                "Class": classes.get(column.name, ""),
+                "Holds": column.kind,
+                "Missing": column.n_missing,
+                "Examples": ", ".join(column.examples),
+            }
+            for column in columns
+        ]
+    )
+
+
+def roles_from_table(
+    edited: pd.DataFrame, output_kind: Literal["probability", "logit"], guessed: Roles
+) -> Roles:
+    """The roles that the user left in the table.
+
+    The order of the features is the guessed one where the choice of features is unchanged,
+    because there it may follow the model and not the table.
+
+    Raises
+    ------
+    InputError
+        Where a role that belongs to one column was given to several, or an output column has
+        no class.
+    """
+    chosen = {
+        role: [str(name) for name in edited.loc[edited["Role"] == role, "Column"]]
+        for role in ROLE_NAMES
+    }
+    features = tuple(chosen[FEATURE])
+    if set(features) == set(guessed.features):
+        features = guessed.features
+    return Roles(
+        target=_at_most_one(chosen, TARGET),
+        features=features,
+        outputs=_outputs(edited),
+        output_kind=output_kind,
+        predicted=_at_most_one(chosen, PREDICTED),
+        split=_at_most_one(chosen, SPLIT),
+        weight=_at_most_one(chosen, WEIGHT),
+    )
+
+
+def _role_of_column(roles: Roles) -> dict[str, str]:
+    single = {
+        roles.target: TARGET,
+        roles.predicted: PREDICTED,
+        roles.split: SPLIT,
+        roles.weight: WEIGHT,
+    }
+    return {
+        **dict.fromkeys(roles.features, FEATURE),
+        **{column: OUTPUT for _, column in roles.outputs},
+        **{column: role for column, role in single.items() if column is not None},
+    }
+
+
+def _at_most_one(chosen: Mapping[str, list[str]], role: str) -> str | None:
+    columns = chosen[role]
+    if len(columns) > 1:
+        raise InputError(
+            f"{len(columns)} columns have the role {role!r}",
+            fix="Give it to one column and set the others to 'Not used'.",
+            column=columns[1],
+        )
+    return columns[0] if columns else None
+
+
+def _outputs(edited: pd.DataFrame) -> tuple[tuple[str, str], ...]:
+    rows = edited.loc[edited["Role"] == OUTPUT, ["Class", "Column"]]
+    pairs = [(str(name or "").strip(), str(column)) for name, column in rows.to_numpy()]
+    for name, column in pairs:
+        if not name:
+            raise InputError(
+                "A model output column has no class",
+                fix="Write the class it belongs to in the column 'Class', as the target spells it.",
+                column=column,
+            )
+    names = [name for name, _ in pairs]
+    for name, column in pairs:
+        if names.count(name) > 1:
+            raise InputError(
+                f"Two model output columns belong to the class {name!r}",
+                fix="Each class has one column.",
+                column=column,
+            )
+    return tuple(pairs)

@@ -1,0 +1,83 @@
+"""Uploaded files on the Load page: bytes go at once into the workspace, never into a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.widgets import session, waiting
+from kdcal_core.jobs import Progress
+from kdcal_core.parents import MODEL_SUFFIXES
+from kdcal_core.review import Review, add_model, add_table
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+# Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
+REFUSED_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
+
+MODEL_HELP = (
+    "ONNX, scikit-learn saved with skops, XGBoost .json or .ubj, LightGBM .txt, PyTorch exported "
+    "program .pt2. A pickle is refused, because opening one runs whatever code it holds."
+)
+CALIBRATION_HELP = (
+    "Rows that were never used to train the model or to choose it. Calibrators are fitted on them."
+)
+EVALUATION_HELP = (
+    "Further held-out rows on which the calibrators are judged. Without them results are "
+    "cross-fitted on the calibration set."
+)
+
+
+def upload_row(review: Review | None) -> None:
+    """Three uploaders side by side: model, calibration set, evaluation set."""
+    model, calibration, evaluation = st.columns(3)
+    with model:
+        _uploader("model", "Model", MODEL_HELP, (*MODEL_SUFFIXES, *REFUSED_SUFFIXES), review)
+        st.caption("Leave it out if the table holds the model's probabilities.")
+    with calibration:
+        _uploader("calibration", "Calibration set", CALIBRATION_HELP, TABLE_SUFFIXES, review)
+        st.caption("CSV or Parquet, one row a case, with the true class.")
+    with evaluation:
+        _uploader("evaluation", "Evaluation set", EVALUATION_HELP, TABLE_SUFFIXES, review)
+        st.caption("Optional. The same columns again.")
+
+
+def _uploader(
+    which: str, label: str, help_text: str, suffixes: tuple[str, ...], review: Review | None
+) -> None:
+    generation = st.session_state.setdefault(f"{which}_uploads", 0)
+    uploaded = st.file_uploader(
+        label,
+        type=list(dict.fromkeys(suffixes)),
+        help=help_text,
+        key=f"{which}_file_{generation}",
+        disabled=review is not None and waiting.busy(review.id),
+    )
+    if uploaded is None:
+        return
+    review_id = review.id if review is not None else session.new_review()
+    # A fresh key empties the uploader, so that the bytes do not stay in memory.
+    st.session_state[f"{which}_uploads"] = generation + 1
+    waiting.start(
+        _step(which, review_id, uploaded, uploaded.name),
+        title=f"Reading {uploaded.name}",
+        owner=review_id,
+    )
+    st.rerun()
+
+
+def _step(
+    which: str, review_id: str, source: object, name: str
+) -> Callable[[Progress, Callable[[], bool]], Review]:
+    workspace = session.workspace()
+
+    def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
+        if which == "model":
+            return add_model(
+                workspace, review_id, source, name, progress=progress, cancelled=cancelled
+            )
+        return add_table(
+            workspace, review_id, which, source, name, progress=progress, cancelled=cancelled
+        )
+
+    return work

@@ -1,0 +1,35 @@
+"""The app without a browser: Streamlit's own test runner on the entry point."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+
+ROOT = Path(__file__).parents[2]
+# `streamlit run app` adds the root itself; here the tests stand in for it
+sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture()
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The app at its first page, with a workspace of its own."""
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "workspace"))
+    return AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=90).run()
+
+
+@pytest.fixture()
+def settle() -> Callable[[AppTest], AppTest]:
+    """Run the app until its jobs have ended (nothing polls in this test runner)."""
+
+    def run_until_idle(app: AppTest) -> AppTest:
+        for job in jobs().active():
+            jobs().wait(job.id, 90)
+        return app.run()
+
+    return run_until_idle

@@ -1,0 +1,155 @@
+"""The Load page: every sample in one click, files of one's own, and bad files told clearly."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.review import samples
+
+SAMPLES = [sample.name for sample in samples()]
+
+
+def _assert_healthy(app):
+    assert not app.exception, app.exception[0].message
+
+
+def _upload(app, which, name, content):
+    uploader = next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
+    uploader.upload(name, content)
+    return app.run()
+
+
+def _csv(frame):
+    return frame.to_csv(index=False).encode()
+
+
+def _predictions(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.random(n).round(6)
+    y = np.where(rng.random(n) < p, "sick", "well")
+    return pd.DataFrame({"proba_sick": p, "proba_well": 1 - p, "diagnosis": y})
+
+
+def _press(app, label):
+    next(button for button in app.button if button.label == label).click()
+    return app.run()
+
+
+def test_it_opens_with_what_it_is_for_and_every_sample(app):
+    _assert_healthy(app)
+    assert any("how far a model's stated confidence" in text.value for text in app.markdown)
+    assert sum(button.label == "Open" for button in app.button) == len(SAMPLES) == 4
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_opens_in_one_click_and_every_page_shows_it(app, name):
+    app.button(key=f"open_{name}").click()
+    app.run()
+    _assert_healthy(app)
+    assert any("fit for" in title.value for title in app.subheader)
+    for page in ("reliability", "confidence_by_class"):
+        app.switch_page(f"../pages/{page}.py").run()
+        _assert_healthy(app)
+        assert len(app.get("plotly_chart")) >= 3
+
+
+def test_predictions_alone_are_enough(app, settle):
+    _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
+    settle(app)
+    _assert_healthy(app)
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    assert any("fit for" in title.value for title in app.subheader)
+
+
+BAD_TABLES = {
+    "empty file": b"",
+    "not a table": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
+    "one class only": _csv(_predictions().assign(diagnosis="sick")),
+    "probabilities off one": _csv(_predictions().assign(proba_well=0.9)),
+    "negative probability": _csv(
+        _predictions().assign(proba_sick=lambda f: -f.proba_sick, proba_well=lambda f: 1 + f.proba_well)
+    ),
+    "logits by mistake": _csv(
+        _predictions().assign(proba_sick=lambda f: 8 * f.proba_sick - 4, proba_well=0.0)
+    ),
+    "text in a number": _csv(_predictions().astype({"proba_sick": object}).replace(
+        {"proba_sick": {_predictions().proba_sick[5]: "often"}})),
+    "infinity": _csv(_predictions().assign(proba_sick=np.inf)),
+    "missing value": _csv(_predictions().mask(_predictions().index.to_numpy()[:, None] == 7)),
+    "unknown class": _csv(_predictions().assign(
+        diagnosis=lambda f: f.diagnosis.where(f.index != 3, "puzzled"))),
+    "duplicated column": b"a,a,y\n1,2,x\n3,4,z\n",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TABLES)
+def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, settle, kind):
+    _upload(app, "calibration", "bad <b>table</b>.csv", BAD_TABLES[kind])
+    settle(app)
+    _assert_healthy(app)
+    if not app.error:
+        _press(app, "Score the rows")
+        settle(app)
+        _assert_healthy(app)
+    assert len(app.error) == 1
+    assert "<b>" not in app.error[0].value
+    # and the same session goes on
+    app.button(key=f"open_{SAMPLES[0]}")if False else None
+    _upload(app, "calibration", "good.csv", _csv(_predictions()))
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.skops", "model.onnx", "model.joblib"])
+def test_a_pickle_is_refused_whatever_it_is_called(app, settle, name):
+    _upload(app, "model", name, pickle.dumps({"a": np.arange(10)}))
+    settle(app)
+    _assert_healthy(app)
+    assert len(app.error) == 1
+    assert "kdcal convert" in app.error[0].value.replace("\\", "")
+
+
+def test_a_truncated_model_is_told(app, settle):
+    sample = next(sample for sample in samples() if sample.model)
+    from kdcal_core.review.samples import SAMPLES_ROOT
+
+    whole = (SAMPLES_ROOT / sample.name / sample.model).read_bytes()
+    _upload(app, "model", sample.model, whole[: len(whole) // 2])
+    settle(app)
+    _assert_healthy(app)
+    assert len(app.error) == 1
+
+
+def test_an_unknown_review_in_the_address_is_no_accident(app):
+    app.query_params["review"] = "../../etc/passwd"
+    app.run()
+    _assert_healthy(app)
+    assert app.warning
+
+
+def test_hostile_column_names_are_shown_as_text(app, settle):
+    frame = _predictions().rename(columns={"diagnosis": "y"})
+    frame["![x](http://evil.example/x.png)<script>alert(1)</script>"] = 1.0
+    _upload(app, "calibration", "![a](http://evil.example).csv", _csv(frame))
+    settle(app)
+    _assert_healthy(app)
+    for block in (*app.markdown, *app.caption):
+        assert "<script>" not in block.value
+        assert "](http://evil" not in block.value
+
+
+def test_parquet_is_read_as_csv_is(app, settle):
+    buffer = io.BytesIO()
+    _predictions().to_parquet(buffer)
+    _upload(app, "calibration", "predictions.parquet", buffer.getvalue())
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
