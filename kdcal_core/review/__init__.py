@@ -1,0 +1,45 @@
+"""The review: what is loaded, kept on disk so that it outlives pages, reloads and restarts.
+
+This room stands between the parents and all that is measured. It is the one place where
+uploaded files become a scored set (probabilities, true classes, weights): files come in through
+a worker process, are checked once, and from then on everything reads the same small arrays.
+Nothing here knows the screen; the app and the command line call the same steps.
+"""
+
+from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.samples import Sample, samples, start_sample
+from kdcal_core.review.steps import (
+    add_model,
+    add_table,
+    create_review,
+    fitness_of,
+    load_frame,
+    load_set,
+    read_review,
+    score,
+    set_roles,
+    split_table,
+)
+from kdcal_core.review.workspace import Workspace
+
+__all__ = [
+    "ColumnInfo",
+    "Review",
+    "Sample",
+    "SetInfo",
+    "TableInfo",
+    "Which",
+    "Workspace",
+    "add_model",
+    "add_table",
+    "create_review",
+    "fitness_of",
+    "load_frame",
+    "load_set",
+    "read_review",
+    "samples",
+    "score",
+    "set_roles",
+    "split_table",
+    "start_sample",
+]

@@ -1,0 +1,79 @@
+"""Frozen dataclasses to JSON and back, each value checked against its declared type.
+
+What comes back may have been edited on disk or sent by a worker that read a hostile file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """A dataclass as JSON values.
+
+    Examples
+    --------
+    >>> from kdcal_core.data.types import Roles
+    >>> encode(Roles(target="y", features=("a",)))["features"]
+    ('a',)
+    """
+    return dataclasses.asdict(value)
+
+
+def decode(kind: type[T], value: Any) -> T:
+    """JSON values as the dataclass ``kind``; fields that are not there take their defaults.
+
+    Raises
+    ------
+    TypeError
+        Where a value is not of its field's type, or a field is unknown or missing.
+
+    Examples
+    --------
+    >>> from kdcal_core.data.types import Roles
+    >>> decode(Roles, {"target": "y", "features": ["a"]}).features
+    ('a',)
+    >>> decode(Roles, {"target": 3})
+    Traceback (most recent call last):
+    TypeError: 3 is not of type str
+    """
+    return typing.cast(T, _decode(kind, value))
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _decode_dataclass(kind, value)
+    if origin in (types.UnionType, typing.Union):  # only "something or None" occurs
+        if value is None:
+            return None
+        kind = next(one for one in arguments if one is not type(None))
+        return _decode(kind, value)
+    if origin is tuple and isinstance(value, list | tuple):
+        inner = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else arguments
+        if len(inner) == len(value):
+            return tuple(_decode(one, item) for one, item in zip(inner, value, strict=True))
+    if origin is dict and isinstance(value, dict):
+        return {str(key): _decode(arguments[1], item) for key, item in value.items()}
+    if origin is typing.Literal and value in arguments:
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    if isinstance(kind, type) and origin is None and type(value) is kind:
+        return value
+    raise TypeError(f"{value!r} is not of type {getattr(kind, '__name__', kind)}")
+
+
+def _decode_dataclass(kind: type[Any], value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not of type {kind.__name__}")
+    hints = typing.get_type_hints(kind)
+    unknown = set(value) - set(hints)
+    if unknown:
+        raise TypeError(f"{kind.__name__} has no field {min(unknown)!r}")
+    return kind(**{name: _decode(hints[name], item) for name, item in value.items()})

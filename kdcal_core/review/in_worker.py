@@ -1,0 +1,297 @@
+"""What runs in the worker process: everything that touches an uploaded file's content.
+
+Paths come in, JSON goes out; arrays and tables stay in files. Errors name the files as their
+owner called them, not as they are called on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import feather
+
+from kdcal_core.data import (
+    FloatArray,
+    Roles,
+    Table,
+    check_proba,
+    digest_arrays,
+    feature_frame,
+    guess_roles,
+    output_matrix,
+    read_table,
+    split_by_column,
+    target_labels,
+    weight_column,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.parents import Parent, load_parent, parent_info
+from kdcal_core.review.codec import decode
+from kdcal_core.review.columns import describe_columns
+from kdcal_core.review.model import SetInfo, TableInfo
+
+Progress = Callable[[float, str], None]
+
+_BLOCK_ROWS = 50_000
+
+
+def inspect_model(
+    path: str, name: str, frame_path: str | None = None, digest: str = ""
+) -> dict[str, Any]:
+    """Load a model; guess the roles of the calibration table again, now that its model is known.
+
+    Returns
+    -------
+    dict
+        ``parent``: a ParentInfo; ``roles``: Roles or None.
+    """
+    with _in_file(name):
+        parent = load_parent(path, name=name)
+        info = parent_info(parent, path, name)
+    roles = None
+    if frame_path is not None:
+        roles = _guess(Table(_read_frame(frame_path), digest, name), parent)
+    return {"parent": asdict(info), "roles": asdict(roles) if roles else None}
+
+
+def import_table(
+    path: str,
+    name: str,
+    frame_path: str,
+    classes: list[str] | None = None,
+    feature_names: list[str] | None = None,
+) -> dict[str, Any]:
+    """Read an uploaded table and keep it as an uncompressed Arrow file at ``frame_path``.
+
+    Returns
+    -------
+    dict
+        ``table``: a TableInfo; ``roles``: the guessed Roles.
+    """
+    table = _read(path, name)
+    roles = guess_roles(table, classes=_names(classes), feature_names=_names(feature_names))
+    return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
+
+
+def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dict[str, str]) -> Any:
+    """Divide a table's rows by its split column.
+
+    Parameters
+    ----------
+    paths : dict
+        Where to keep the rows of "calibration" and of "evaluation".
+
+    Returns
+    -------
+    dict
+        ``tables``: a TableInfo for each set found; ``left_out``: number of training rows.
+    """
+    whole = decode(TableInfo, table)
+    frame = _read_frame(frame_path)
+    rows = split_by_column(frame, column, file=whole.name)
+    tables = {}
+    for which, path in paths.items():
+        if which in rows:
+            part = frame.iloc[rows[which]].reset_index(drop=True)
+            made = Table(part, digest_arrays(whole.digest, which), whole.name, whole.notes)
+            tables[which] = asdict(_keep_frame(made, Path(frame_path), path))
+    return {"tables": tables, "left_out": len(rows.get("train", ()))}
+
+
+def score_tables(
+    model: dict[str, str] | None,
+    tables: list[dict[str, str]],
+    roles: dict[str, Any],
+    classes: list[str],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Score every table and save its arrays.
+
+    Parameters
+    ----------
+    model : dict or None
+        ``path`` and ``name``; None where the tables carry the outputs.
+    tables : list of dict
+        ``which``, ``name``, ``frame_path`` and ``folder``, a fresh folder for the arrays.
+
+    Returns
+    -------
+    dict
+        A SetInfo under each "which".
+    """
+    parent = None
+    if model is not None:
+        progress(0.0, "Opening the model")
+        with _in_file(model["name"]):
+            parent = load_parent(model["path"], name=model["name"])
+    sets = {}
+    for index, one in enumerate(tables):
+        report = _part(progress, index, len(tables))
+        table = Table(_read_frame(one["frame_path"]), "", one["name"])
+        info = _score(table, parent, decode(Roles, roles), classes, one["folder"], report)
+        sets[one["which"]] = asdict(info)
+    return sets
+
+
+def open_sample(
+    model: dict[str, str] | None,
+    tables: list[dict[str, str]],
+    target: str,
+    classes: list[str],
+    progress: Progress,
+) -> dict[str, Any]:
+    """All steps of a shipped sample in one go: inspect the model, read and score its tables.
+
+    Parameters are those of `score_tables`; each table has a ``path`` besides.
+
+    Returns
+    -------
+    dict
+        ``parent``, ``roles``, ``tables`` and ``sets``, as the single steps give them.
+    """
+    parent, info = None, None
+    if model is not None:
+        progress(0.0, "Opening the model")
+        parent = load_parent(model["path"], name=model["name"])
+        info = asdict(parent_info(parent, model["path"], model["name"]))
+    roles: Roles | None = None
+    infos, sets = {}, {}
+    for index, one in enumerate(tables):
+        table = _read(one["path"], one["name"])
+        if roles is None:
+            roles = _with_target(_guess(table, parent), target)
+        infos[one["which"]] = asdict(_keep_frame(table, Path(one["path"]), one["frame_path"]))
+        report = _part(progress, index, len(tables))
+        sets[one["which"]] = asdict(_score(table, parent, roles, classes, one["folder"], report))
+    return {
+        "parent": info,
+        "roles": asdict(roles) if roles else None,
+        "tables": infos,
+        "sets": sets,
+    }
+
+
+def _score(
+    table: Table,
+    parent: Parent | None,
+    roles: Roles,
+    classes: list[str],
+    folder: str,
+    progress: Progress,
+) -> SetInfo:
+    names = tuple(classes)
+    with _in_file(table.name):
+        y = target_labels(table, roles, names)
+        weight = weight_column(table, roles)
+        _check_two_classes(y, names, roles.target)
+        if parent is None:
+            proba = output_matrix(table, roles, names)
+        else:
+            proba = _predict(parent, feature_frame(table, roles), names, progress)
+    path = Path(folder)
+    path.mkdir(mode=0o700)
+    np.save(path / "proba.npy", proba)
+    np.save(path / "y.npy", y)
+    if weight is not None:
+        np.save(path / "weight.npy", weight)
+    return SetInfo(
+        digest=digest_arrays(proba, y, weight, *names),
+        n_rows=len(y),
+        accuracy=float(np.mean(proba.argmax(axis=1) == y)),
+        folder=path.name,
+    )
+
+
+def _predict(
+    parent: Parent, frame: pd.DataFrame, classes: tuple[str, ...], progress: Progress
+) -> FloatArray:
+    """The parent's probabilities of all rows, block by block."""
+    n = len(frame)
+    proba = np.empty((n, len(classes)))
+    for start in range(0, n, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, n)
+        try:
+            block = parent.predict_proba(frame.iloc[start:stop])
+            proba[start:stop] = check_proba(block, n_classes=len(classes), columns=classes)
+        except InputError as error:
+            if error.row is None:
+                raise
+            raise InputError(
+                error.what,
+                fix=error.fix,
+                file=error.file,
+                column=error.column,
+                row=error.row + start,
+            ) from error
+        progress(stop / n, f"{stop:,} of {n:,} rows")
+    return proba
+
+
+def _check_two_classes(y: Any, classes: tuple[str, ...], column: str | None) -> None:
+    if (y == y[0]).all():
+        raise InputError(
+            f"Every row is of the class {classes[y[0]]!r}",
+            fix="Use rows of at least two classes, mixed as the model will meet them.",
+            column=column,
+        )
+
+
+def _guess(table: Table, parent: Parent | None) -> Roles:
+    if parent is None:
+        return guess_roles(table)
+    classes = parent.classes if parent.named_classes else None
+    return guess_roles(table, classes=classes, feature_names=parent.feature_names)
+
+
+def _with_target(roles: Roles, target: str) -> Roles:
+    features = tuple(name for name in roles.features if name != target)
+    return replace(roles, target=target, features=features)
+
+
+def _read(path: str, name: str) -> Table:
+    with _in_file(name):
+        return read_table(path, name=name)
+
+
+def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
+    arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
+    # uncompressed, so that it can be memory-mapped
+    feather.write_feather(arrow, frame_path, compression="uncompressed")
+    return TableInfo(
+        name=table.name,
+        digest=table.digest,
+        n_rows=table.n_rows,
+        columns=describe_columns(table.frame),
+        notes=tuple(table.notes),
+        size_bytes=source.stat().st_size,
+        file=Path(frame_path).name,
+    )
+
+
+def _read_frame(path: str) -> pd.DataFrame:
+    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
+    return frame
+
+
+def _names(names: list[str] | None) -> tuple[str, ...] | None:
+    return tuple(names) if names else None
+
+
+def _part(progress: Progress, index: int, n: int) -> Progress:
+    return lambda share, note: progress((index + share) / n, note)
+
+
+@contextmanager
+def _in_file(name: str) -> Iterator[None]:
+    """Errors inside name this file, where they name none."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=name) from error

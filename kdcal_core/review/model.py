@@ -1,0 +1,124 @@
+"""What a review knows: its parent, its tables, the role of each column, its scored sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kdcal_core.data.types import Roles
+from kdcal_core.parents.base import ParentInfo
+
+Which = Literal["calibration", "evaluation"]
+WHICH: tuple[Which, ...] = ("calibration", "evaluation")
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """One column for people who choose its role.
+
+    Attributes
+    ----------
+    name : str
+        Untrusted text.
+    kind : str
+        "number", "text", "boolean" or "date".
+    n_missing : int
+    n_distinct : int
+        Distinct values among the first 10,000 rows.
+    examples : tuple of str
+        Up to three of them, cut to 40 characters. Untrusted text.
+    """
+
+    name: str
+    kind: Literal["number", "text", "boolean", "date"]
+    n_missing: int
+    n_distinct: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table without its rows; ``file`` is its name inside the review's folder."""
+
+    name: str
+    digest: str
+    n_rows: int
+    columns: tuple[ColumnInfo, ...]
+    notes: tuple[str, ...]
+    size_bytes: int
+    file: str
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names in the table's order."""
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True)
+class SetInfo:
+    """A scored set without its rows; ``folder`` is its name inside the review's folder."""
+
+    digest: str
+    n_rows: int
+    accuracy: float
+    folder: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """What is loaded.
+
+    Attributes
+    ----------
+    id : str
+        Its name in addresses and on disk.
+    title : str
+        For people. Untrusted text.
+    parent : ParentInfo or None
+        None while there is no model, or where the tables carry its predictions.
+    model_file : str or None
+        The model's name inside the review's folder.
+    classes : tuple of str
+        Class names in the order of the probability columns. Untrusted text.
+    tables : dict
+        TableInfo under "calibration" and "evaluation".
+    roles : Roles or None
+        What each column is for, the same for both tables.
+    sets : dict
+        SetInfo under "calibration" and "evaluation", once scored.
+    sample : str or None
+        Name of the shipped sample it was started from.
+    notes : tuple of str
+        What was decided on the way, in plain sentences.
+    """
+
+    id: str
+    title: str = "New review"
+    parent: ParentInfo | None = None
+    model_file: str | None = None
+    classes: tuple[str, ...] = ()
+    tables: dict[str, TableInfo] = field(default_factory=dict)
+    roles: Roles | None = None
+    sets: dict[str, SetInfo] = field(default_factory=dict)
+    sample: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> bool:
+        """Whether every table has its scored set."""
+        return bool(self.tables) and set(self.sets) == set(self.tables)
+
+    @property
+    def ready(self) -> bool:
+        """Whether results can be shown: scored, and with a calibration set."""
+        return self.scored and "calibration" in self.sets
+
+    @property
+    def has_evaluation(self) -> bool:
+        """Whether there are further held-out rows to judge calibrators on."""
+        return "evaluation" in self.tables
+
+    @property
+    def accuracy(self) -> dict[str, float]:
+        """Share of rows predicted right, 0 to 1, for each scored set."""
+        return {which: info.accuracy for which, info in self.sets.items()}

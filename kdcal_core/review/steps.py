@@ -1,0 +1,550 @@
+"""The steps from files to a scored review. Each leaves the review as it was where it fails."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from kdcal_core.data.types import Roles, ScoredSet
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Progress, run_limited
+from kdcal_core.parents.base import ParentInfo
+from kdcal_core.review.codec import decode
+from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdcal_core.data import Fitness
+
+Cancelled = Callable[[], bool]
+
+_READ_SECONDS = 300
+_SCORE_SECONDS = 1800
+_HEAD_BYTES = 4096
+_WORKER = "kdcal_core.review.in_worker:"
+
+
+def create_review(workspace: Workspace) -> Review:
+    """A new, empty review."""
+    return workspace.read(workspace.create())
+
+
+def read_review(workspace: Workspace, review_id: str) -> Review:
+    """The review as it is now.
+
+    Raises
+    ------
+    InputError
+        Where there is none of this id.
+    """
+    return workspace.read(review_id)
+
+
+def add_model(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Add the model under review, or put it in the place of the one before.
+
+    Parameters
+    ----------
+    source : path or binary file
+        The model file.
+    name : str
+        What its owner calls it. Untrusted text.
+    progress, cancelled : callable, optional
+        As for `kdcal_core.jobs.run_limited`.
+
+    Raises
+    ------
+    InputError
+        For a pickle, at once; for what is no model, crashes its reader, or takes too much.
+    """
+    from kdcal_core.parents import refuse_pickle
+
+    before = workspace.read(review_id)
+    refuse_pickle(name, _head(source))
+    path = workspace.keep(review_id, source, name)
+    kwargs: dict[str, Any] = {"path": str(path), "name": name}
+    if table := before.tables.get("calibration"):
+        kwargs |= {"frame_path": str(path.parent / table.file), "digest": table.digest}
+    with _new_files(path), _named(name):
+        reply = _run(
+            "inspect_model",
+            kwargs,
+            seconds=_READ_SECONDS,
+            what="Reading the model",
+            progress=progress,
+            cancelled=cancelled,
+        )
+        parent = decode(ParentInfo, reply["parent"])
+
+    def change(review: Review) -> Review:
+        roles = decode(Roles, reply["roles"]) if reply["roles"] else review.roles
+        return _unscored(
+            replace(
+                review,
+                parent=parent,
+                model_file=path.name,
+                roles=roles,
+                classes=_default_classes(parent, roles),
+                sample=None,
+                title=parent.name,
+            )
+        )
+
+    return _change(workspace, review_id, change)
+
+
+def add_table(
+    workspace: Workspace,
+    review_id: str,
+    which: Which,
+    source: BinaryIO | Path,
+    name: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Add the calibration or the evaluation table, or replace it.
+
+    The calibration table decides what each column is for; an evaluation table must have the
+    columns that have a role. One that no longer fits a new calibration table is dropped, and
+    the review's notes say so.
+
+    Parameters
+    ----------
+    which : str
+        "calibration" or "evaluation".
+    source, name, progress, cancelled
+        As for `add_model`.
+
+    Raises
+    ------
+    InputError
+        For what is no table, and for an evaluation table without the columns it needs.
+    """
+    _check_which(which)
+    before = workspace.read(review_id)
+    path = workspace.keep(review_id, source, name)
+    frame_path = workspace.new_file(review_id, "table.arrow")
+    parent = before.parent
+    kwargs = {
+        "path": str(path),
+        "name": name,
+        "frame_path": str(frame_path),
+        "classes": list(parent.classes) if parent and parent.named_classes else None,
+        "feature_names": list(parent.feature_names or ()) if parent else None,
+    }
+
+    with _new_files(frame_path), _named(name):
+        try:
+            reply = _run(
+                "import_table",
+                kwargs,
+                seconds=_READ_SECONDS,
+                what="Reading the table",
+                progress=progress,
+                cancelled=cancelled,
+            )
+        finally:
+            path.unlink(missing_ok=True)  # the Arrow file has all that is needed
+        table = decode_table(reply["table"], name, frame_path)
+        guessed = decode(Roles, reply["roles"])
+        return _change(
+            workspace, review_id, lambda review: _with_table(review, which, table, guessed)
+        )
+
+
+def set_roles(
+    workspace: Workspace, review_id: str, roles: Roles, classes: tuple[str, ...] | None = None
+) -> Review:
+    """Say what each column is for, and name the classes of a model that names none.
+
+    Raises
+    ------
+    InputError
+        For a column that is not there or has two roles, and for another number of class names
+        than the model has outputs. The review then keeps its roles.
+    """
+
+    def change(review: Review) -> Review:
+        for table in review.tables.values():
+            _check_columns(table, roles)
+        _check_classes(review.parent, roles, classes)
+        chosen = classes or _default_classes(review.parent, roles)
+        if (roles, chosen) == (review.roles, review.classes):
+            return review
+        return _unscored(replace(review, roles=roles, classes=chosen))
+
+    return _change(workspace, review_id, change)
+
+
+def split_table(workspace: Workspace, review_id: str) -> Review:
+    """Divide the rows of a single table into the two sets that its split column names.
+
+    Raises
+    ------
+    InputError
+        Where there is no split column, a value names no set, or no row is for calibration.
+    """
+    review = workspace.read(review_id)
+    table, roles = review.tables.get("calibration"), review.roles
+    if table is None or roles is None or roles.split is None or review.has_evaluation:
+        raise InputError(
+            "There is nothing to divide",
+            fix="Load one table and give one of its columns the role of the split.",
+        )
+    folder = workspace.folder(review_id)
+    paths = {which: workspace.new_file(review_id, "table.arrow") for which in WHICH}
+    kwargs = {
+        "frame_path": str(folder / table.file),
+        "table": asdict(table),
+        "column": roles.split,
+        "paths": {which: str(path) for which, path in paths.items()},
+    }
+    with _new_files(*paths.values()), _named(table.name):
+        reply = _run("divide_table", kwargs, seconds=_READ_SECONDS, what="Dividing the table")
+        tables = {
+            which: decode_table(reply["tables"][which], table.name, path)
+            for which, path in paths.items()
+            if which in reply["tables"]
+        }
+        if "calibration" not in tables:
+            raise InputError(
+                "The split column names no row for calibration",
+                fix="Use the words train, calibration and evaluation, or take the role away.",
+                column=roles.split,
+            )
+    note = "The rows were divided by the split column."
+    if reply["left_out"]:
+        note += f" {reply['left_out']:,} training rows were left out."
+
+    def change(now: Review) -> Review:
+        _check_unchanged(review, now)
+        return _unscored(
+            replace(now, tables=tables, roles=replace(roles, split=None), notes=(*now.notes, note))
+        )
+
+    return _change(workspace, review_id, change)
+
+
+def score(
+    workspace: Workspace,
+    review_id: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Score every table: run the parent on its rows, or read the probabilities it carries.
+
+    Raises
+    ------
+    InputError
+        For the first fault, with its file, column and row. The review stays as it was.
+    """
+    review = workspace.read(review_id)
+    roles = _check_complete(review)
+    folder = workspace.folder(review_id)
+    folders = {which: _new_folder(folder) for which in review.tables}
+    kwargs = {
+        "model": _model_of(review, folder),
+        "tables": [
+            {
+                "which": which,
+                "name": table.name,
+                "frame_path": str(folder / table.file),
+                "folder": str(folders[which]),
+            }
+            for which, table in review.tables.items()
+        ],
+        "roles": asdict(roles),
+        "classes": list(review.classes),
+    }
+    with _new_files(*folders.values()), _named(review.parent.name if review.parent else None):
+        reply = _run(
+            "score_tables",
+            kwargs,
+            seconds=_SCORE_SECONDS,
+            what="Scoring the rows",
+            progress=progress,
+            cancelled=cancelled,
+        )
+        sets = {which: decode_set(reply[which], path) for which, path in folders.items()}
+
+        def change(now: Review) -> Review:
+            _check_unchanged(review, now)
+            return replace(now, sets=sets)
+
+        return _change(workspace, review_id, change)
+
+
+def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
+    """A scored set, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored.
+    """
+    import numpy as np
+
+    _check_which(which)
+    review = workspace.read(review_id)
+    info = review.sets.get(which)
+    if info is None:
+        raise InputError(
+            f"The {which} set has not been scored yet", fix="Score it on the Load page."
+        )
+    folder = workspace.folder(review_id) / info.folder
+    weight = folder / "weight.npy"
+    return ScoredSet(
+        proba=np.load(folder / "proba.npy", mmap_mode="r"),
+        y=np.load(folder / "y.npy", mmap_mode="r"),
+        classes=review.classes,
+        digest=info.digest,
+        name=which,
+        weight=np.load(weight, mmap_mode="r") if weight.exists() else None,
+    )
+
+
+def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
+    """The table's rows.
+
+    Raises
+    ------
+    InputError
+        Where there is no such table.
+    """
+    from pyarrow import feather
+
+    _check_which(which)
+    table = workspace.read(review_id).tables.get(which)
+    if table is None:
+        raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
+    path = workspace.folder(review_id) / table.file
+    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
+    return frame
+
+
+def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness:
+    """What a scored set is fit for; see `kdcal_core.data.fitness`."""
+    from kdcal_core.data import fitness
+
+    scored = load_set(workspace, review_id, which)
+    review = workspace.read(review_id)
+    used = set(review.roles.features if review.roles else ())
+    columns = review.tables[which].columns
+    missing = {column.name: column.n_missing for column in columns if column.name in used}
+    return fitness(scored.proba, scored.y, scored.classes, missing)
+
+
+def decode_table(reply: Any, name: str, path: Path) -> TableInfo:
+    """A worker's words about a table; where it is and what it is called, we know better."""
+    return replace(decode(TableInfo, reply), name=name, file=path.name)
+
+
+def decode_set(reply: Any, folder: Path) -> SetInfo:
+    """A worker's words about a scored set, whose place we know better."""
+    return replace(decode(SetInfo, reply), folder=folder.name)
+
+
+def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) -> Review:
+    tables = {**review.tables, which: table}
+    roles, notes = review.roles, review.notes
+    if which == "calibration" or roles is None:
+        roles = guessed
+        other = tables.get("evaluation")
+        if which == "calibration" and other and _lacking(other, roles):
+            del tables["evaluation"]
+            note = "The evaluation table was dropped: it lacks columns of the new one."
+            notes = (*notes, note)
+    else:
+        _check_columns(table, roles)
+    title = review.parent.name if review.parent else tables.get("calibration", table).name
+    # a calibration table before an evaluation table, whatever came first
+    ordered = {one: tables[one] for one in WHICH if one in tables}
+    classes = review.classes
+    if roles is not review.roles or not classes:
+        classes = _default_classes(review.parent, roles)
+    return _unscored(
+        replace(
+            review,
+            tables=ordered,
+            roles=roles,
+            classes=classes,
+            notes=notes,
+            title=title,
+            sample=None,
+        )
+    )
+
+
+def _unscored(review: Review) -> Review:
+    return replace(review, sets={})
+
+
+def _default_classes(parent: ParentInfo | None, roles: Roles | None) -> tuple[str, ...]:
+    if parent is not None:
+        return parent.classes
+    return tuple(name for name, _ in roles.outputs) if roles else ()
+
+
+def _check_which(which: str) -> None:
+    if which not in WHICH:
+        raise ValueError(f"which must be one of {WHICH}, not {which!r}")
+
+
+def _used_columns(roles: Roles) -> tuple[str, ...]:
+    single = (roles.target, roles.predicted, roles.split, roles.weight)
+    outputs = (column for _, column in roles.outputs)
+    return (*(name for name in single if name), *roles.features, *outputs)
+
+
+def _lacking(table: TableInfo, roles: Roles) -> str | None:
+    """The first column with a role that the table does not have."""
+    present = set(table.column_names)
+    return next((name for name in _used_columns(roles) if name not in present), None)
+
+
+def _check_columns(table: TableInfo, roles: Roles) -> None:
+    lacking = _lacking(table, roles)
+    if lacking is not None:
+        raise InputError(
+            "The table lacks a column that has a role",
+            fix="Both tables need the same columns; check the roles on the Load page.",
+            file=table.name,
+            column=lacking,
+        )
+    used = _used_columns(roles)
+    twice = next((name for name in used if used.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            "A column has two roles", fix="Give it one.", file=table.name, column=twice
+        )
+
+
+def _check_classes(
+    parent: ParentInfo | None, roles: Roles, classes: tuple[str, ...] | None
+) -> None:
+    if classes is None:
+        return
+    expected = len(parent.classes) if parent else len(roles.outputs)
+    if len(classes) != expected:
+        raise InputError(
+            f"There are {len(classes)} class names, but {expected} outputs",
+            fix="Give one name for each output, in the order of the outputs.",
+        )
+    if len(set(classes)) != len(classes):
+        raise InputError("A class name occurs twice", fix="Give every class its own name.")
+
+
+def _check_complete(review: Review) -> Roles:
+    """The roles of a review that has all that scoring needs."""
+    if "calibration" not in review.tables or review.roles is None:
+        raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
+    name = review.tables["calibration"].name
+    if review.roles.target is None:
+        raise InputError(
+            "No column is known to hold the true class",
+            fix="Give one column the role of the target.",
+            file=name,
+        )
+    if review.parent is None and len(review.roles.outputs) < 2:
+        raise InputError(
+            "There is neither a model nor a probability column for each class",
+            fix="Add the model, or give the columns with its probabilities the role of outputs.",
+            file=name,
+        )
+    return review.roles
+
+
+def _check_unchanged(before: Review, now: Review) -> None:
+    parts = ("model_file", "tables", "roles", "classes")
+    if any(getattr(before, part) != getattr(now, part) for part in parts):
+        raise InputError(
+            "The review was changed meanwhile, so the result was thrown away",
+            fix="Start the step again.",
+        )
+
+
+def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
+    if review.parent is None or review.model_file is None:
+        return None
+    return {"path": str(folder / review.model_file), "name": review.parent.name}
+
+
+def _head(source: BinaryIO | Path) -> bytes:
+    if isinstance(source, Path):
+        with source.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    source.seek(0)
+    return source.read(_HEAD_BYTES)
+
+
+def _run(function: str, kwargs: dict[str, Any], **limits: Any) -> Any:
+    return run_limited(_WORKER + function, kwargs, **limits)
+
+
+def _change(workspace: Workspace, review_id: str, change: Callable[[Review], Review]) -> Review:
+    """Change the review, then delete what it no longer refers to."""
+    before = workspace.read(review_id)
+    after = workspace.update(review_id, change)
+    for name in _files_of(before) - _files_of(after):
+        _remove(workspace.folder(review_id) / name)
+    return after
+
+
+def _files_of(review: Review) -> set[str]:
+    names = {info.file for info in review.tables.values()}
+    names |= {info.folder for info in review.sets.values()}
+    return names | ({review.model_file} if review.model_file else set())
+
+
+def _new_folder(folder: Path) -> Path:
+    return folder / f"set-{secrets.token_hex(8)}"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _new_files(*paths: Path) -> Iterator[None]:
+    """Files that go again where the step fails."""
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            _remove(path)
+        raise
+
+
+@contextmanager
+def _named(name: str | None) -> Iterator[None]:
+    """Errors inside name this file where they name none; a reply of a wrong shape is one."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (TypeError, KeyError, AttributeError) as error:
+        raise InputError(
+            "The process that read the file gave an answer of a wrong shape",
+            fix="The file may be built to do harm: do not use it.",
+            file=name,
+        ) from error
