@@ -14,6 +14,7 @@ from kdcal_core.calibration.base import VectorCalibrator
 from kdcal_core.data import FloatArray, IntArray
 
 Map = Callable[[FloatArray], FloatArray]
+_SUBSAMPLE = 20_000
 
 
 class _OneVersusRest(VectorCalibrator):
@@ -96,28 +97,44 @@ def _sigmoid(at: FloatArray, slope: float, offset: float) -> FloatArray:
 
 
 def _platt(score: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Slope and offset of the maximum likelihood sigmoid, by Newton's method with halved steps."""
+    """Slope and offset of the maximum likelihood sigmoid on all rows.
+
+    The search starts from the answer of an even subsample, which saves full passes.
+    """
     n_yes = float(weight @ target)
     n_no = float(weight.sum()) - n_yes
     soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
-    design = np.column_stack([score, np.ones_like(score)])
+    at = np.array([0.0, np.log((n_yes + 1) / (n_no + 1))])
+    stride = len(score) // _SUBSAMPLE
+    if stride > 1:
+        at = _newton(at, score[::stride], soft[::stride], weight[::stride])
+    slope, offset = _newton(at, score, soft, weight)
+    return float(slope), float(offset)
+
+
+def _newton(at: FloatArray, score: FloatArray, soft: FloatArray, weight: FloatArray) -> FloatArray:
+    """Newton's method with halved steps on the weighted log loss."""
     share = weight / weight.sum()
+    linear = np.array([share @ (soft * score), share @ soft])
 
     def loss(at: FloatArray) -> float:
-        odds = design @ at
-        return float(share @ (np.logaddexp(0.0, odds) - soft * odds))
+        return float(share @ np.logaddexp(0.0, at[0] * score + at[1]) - linear @ at)
 
-    at = np.array([0.0, np.log((n_yes + 1) / (n_no + 1))])
     value = loss(at)
     for _ in range(100):
-        fitted = expit(design @ at)
-        gradient = design.T @ (share * (fitted - soft))
-        curvature = (design * (share * fitted * (1 - fitted))[:, None]).T @ design
+        fitted = expit(at[0] * score + at[1])
+        mass = share * fitted
+        gradient = np.array([mass @ score, mass.sum()]) - linear
+        bend = mass * (1 - fitted)
+        first = bend @ score
+        curvature = np.array([[(bend * score) @ score, first], [first, bend.sum()]])
         step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
         size = 1.0
         while (new := loss(at - size * step)) > value and size > 1e-6:
             size /= 2
+        if new >= value:
+            break
         at, gain, value = at - size * step, value - new, new
         if gain < 1e-14:
             break
-    return float(at[0]), float(at[1])
+    return at
