@@ -19,7 +19,6 @@ from kdcal_core.parents.outputs import check_feature_names, class_names
 from kdcal_core.partition import LeafCodes
 
 _MAX_BYTES = 2**30
-_OBJECTIVES = ("binary", "multiclass", "multiclassova")
 
 
 def load(path: Path, *, name: str) -> Parent:
@@ -87,11 +86,6 @@ class LightGBMParent:
         classes: Sequence[object] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
-        if parsed.objective not in _OBJECTIVES:
-            raise InputError(
-                f"The model's objective {parsed.objective[:40]!r} gives no class probabilities",
-                fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
-            )
         self._booster = booster
         self.categories = parsed.categories
         known = None if classes is None else [str(label) for label in classes]

@@ -33,6 +33,7 @@ _NEEDED = ("split_feature", "threshold", "decision_type", "left_child", "right_c
 _OTHER_KEYS = ("Tree", "num_leaves", "num_cat", "cat_boundaries", "cat_threshold", "is_linear")
 _KEYS = frozenset((*_PER_LEAF, *_PER_SPLIT, *_OTHER_KEYS, "shrinkage"))
 _END = "end of trees"
+_OBJECTIVES = ("binary", "multiclass", "multiclassova")
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,6 @@ class LightGBMText:
     ----------
     model : str
         The header and the trees, all that predictions need.
-    objective : str
-        First word of the objective.
     n_classes, n_features, n_trees : int
     feature_names : tuple of str or None
         None where LightGBM merely counted them.
@@ -53,7 +52,6 @@ class LightGBMText:
     """
 
     model: str
-    objective: str
     n_classes: int
     n_features: int
     n_trees: int
@@ -97,6 +95,7 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
     check_range(np.array([n_classes]), 1, _MAX_CLASSES, what="The number of classes")
     if n_per_round != n_classes:
         raise unsafe("The number of trees of an iteration disagrees with the classes")
+    _check_objective(header.get("objective", "none"), n_classes)
     names = header["feature_names"].split()
     for key in ("feature_names", "feature_infos"):
         if len(header[key].split()) != n_features:
@@ -109,13 +108,26 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
     counted = names == [f"Column_{j}" for j in range(n_features)]
     return LightGBMText(
         model=f"{head}\n{blocks}\n{_END}\n",
-        objective=header.get("objective", "none").split(" ")[0],
         n_classes=max(n_classes, 2),
         n_features=n_features,
         n_trees=len(trees),
         feature_names=None if counted else tuple(names),
         categories=_categories(tail, n_features),
     )
+
+
+def _check_objective(text: str, n_classes: int) -> None:
+    objective, *options = text.split()
+    if objective not in _OBJECTIVES:
+        raise InputError(
+            f"The model's objective {objective[:40]!r} gives no class probabilities",
+            fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
+        )
+    # The library writes as many probabilities as stand here into room for the header's classes.
+    stated = [option for option in options if option.startswith("num_class:")]
+    expected = [] if objective == "binary" else [f"num_class:{n_classes}"]
+    if stated != expected or (objective == "binary" and n_classes != 1):
+        raise unsafe("The number of classes of the objective disagrees with the model's")
 
 
 def _split(header: dict[str, str], blocks: str) -> list[str]:

@@ -147,6 +147,10 @@ FAULTS = {
     "trees of an iteration": line("num_tree_per_iteration", None, "4"),
     "too few names": line("feature_names", None, "a b"),
     "regression": line("objective", None, "regression"),
+    "classes of the objective": line("objective", None, "multiclass num_class:99"),
+    "classes of the objective twice": line("objective", "3", "3 num_class:99"),
+    "two classes in three columns": line("objective", None, "binary sigmoid:1"),
+    "no objective": line("objective", None, " "),
     "key twice": lambda text: text.replace("\nnum_class=3", "\nnum_class=3\nnum_class=3"),
     "unknown key in a tree": lambda t: resize(t.replace("\nshrinkage=1", "\nrun=1\nshrinkage=1")),
     "categories not lists": lambda t: t.replace(
