@@ -128,7 +128,7 @@ def _part(
 
 def _row_parts(target: Target) -> FloatArray:
     """Each row's part of MCB, DSC and UNC, (3, n); the isotonic curve is of distinct scores."""
-    order = np.argsort(target.score, kind="stable")
+    order = np.argsort(target.score)
     score, hit, weight = target.score[order], target.hit[order], target.weight[order]
     start = np.flatnonzero(np.diff(score, prepend=-1.0) != 0.0)
     mass = np.add.reduceat(weight, start)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrik
 
 from kdcal_core.data import IntArray
 from kdcal_core.diagnostics.intervals import clopper_pearson
@@ -115,13 +115,15 @@ def confusion_finding(result: Confusion, class_names: Sequence[str] | None = Non
     others[worst] = -1.0
     names = class_names or [f"class {k}" for k in range(len(total))]
     hits = result.joint[worst, worst]
+    other = names[int(np.argmax(others))]
+    tail = (
+        f": most often it is {other}."
+        if hits < others.max()
+        else (f"; most of its errors are {other}.")
+    )
     return (
         f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
-        f"({hits:,.0f} of {total[worst]:,.0f}): most often it is {names[int(np.argmax(others))]}."
-        if hits < others.max()
-        else f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
-        f"({hits:,.0f} of {total[worst]:,.0f}); most of its errors are "
-        f"{names[int(np.argmax(others))]}."
+        f"({hits:,.0f} of {total[worst]:,.0f}){tail}"
     )
 
 
@@ -153,7 +155,8 @@ def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     some = curve.count > 0
     filled = int(some.sum())
     miss = 1.0 - result.level
-    most = binom.ppf(1.0 - miss / len(result.curves), filled, miss)
+    # the binomial quantile of the number of bins outside
+    most = np.ceil(bdtrik(1.0 - miss / len(result.curves), filled, miss))
     strict = 1.0 - miss / (filled * len(result.curves))
     low, high = clopper_pearson(curve.accuracy[some], curve.count[some], strict)
     said = curve.confidence[some]

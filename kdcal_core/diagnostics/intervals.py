@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.special import betaincinv, ndtri
 
 from kdcal_core.data import FloatArray
 
@@ -27,13 +27,24 @@ def clopper_pearson(rate: Any, n: Any, level: float) -> tuple[FloatArray, FloatA
     some = n > 0
     hits = np.where(some, rate * n, 0.5)
     misses = np.where(some, n - hits, 0.5)
-    inner_low = beta.ppf(alpha / 2, np.maximum(hits, 1e-300), misses + 1.0)
-    inner_high = beta.ppf(1 - alpha / 2, hits + 1.0, np.maximum(misses, 1e-300))
+    inner_low = betaincinv(np.maximum(hits, 1e-300), misses + 1.0, alpha / 2)
+    inner_high = betaincinv(hits + 1.0, np.maximum(misses, 1e-300), 1 - alpha / 2)
     low = np.where(hits <= 0.0, 0.0, inner_low)
     high = np.where(misses <= 0.0, 1.0, inner_high)
     # an interval around a fractional count can miss it by a rounding error
     low, high = np.minimum(low, rate), np.maximum(high, rate)
     return np.where(some, low, np.nan), np.where(some, high, np.nan)
+
+
+def normal_quantile(level: float) -> float:
+    """Half the width, in standard errors, of a normal interval.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 2)
+    1.96
+    """
+    return float(ndtri(0.5 + level / 2.0))
 
 
 def kish(weight: FloatArray) -> float:
@@ -57,5 +68,5 @@ def mean_interval(
     if n < 2:
         return mean, -np.inf, np.inf
     variance = float(np.square(weight * (values - mean)).sum() / total**2 * n / (n - 1))
-    half = float(norm.ppf(0.5 + level / 2)) * variance**0.5
+    half = normal_quantile(level) * variance**0.5
     return mean, mean - half, mean + half

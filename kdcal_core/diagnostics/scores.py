@@ -7,7 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.intervals import clopper_pearson, kish, mean_interval
+from kdcal_core.diagnostics.intervals import (
+    clopper_pearson,
+    kish,
+    mean_interval,
+    normal_quantile,
+)
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
 
@@ -195,7 +200,7 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
         areas.append(area)
         influence += part / len(usable)
     value = float(np.mean(areas)) if areas else np.nan
-    half = _z(level) * float(np.sqrt(influence @ influence)) if areas else np.nan
+    half = normal_quantile(level) * float(np.sqrt(influence @ influence)) if areas else np.nan
     return Estimate(
         name=f"AUROC: {which}",
         label="AUROC",
@@ -274,7 +279,7 @@ def _area(score: FloatArray, positive: FloatArray, weight: FloatArray) -> tuple[
     A positive's part is the share of negatives below it (ties count half) less the area, times
     its share of the positives; a negative's likewise (DeLong's structural components).
     """
-    order = np.argsort(score, kind="stable")
+    order = np.argsort(score)
     ordered = score[order]
     start = np.flatnonzero(np.diff(ordered, prepend=-1.0) != 0.0)
     size = np.diff(np.append(start, len(ordered)))
@@ -290,9 +295,3 @@ def _area(score: FloatArray, positive: FloatArray, weight: FloatArray) -> tuple[
     part = np.empty(len(score))
     part[order] = weighted * (placed - area)
     return min(max(area, 0.0), 1.0), part
-
-
-def _z(level: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + level / 2.0))
