@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from kdcal_core.cli.arguments import parser
 from kdcal_core.cli.text import printable
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["convert", "no-such-file.pkl", "--out", "model.skops"])
     2
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A class name that the terminal cannot show is no reason to fail.
+            stream.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
     # A library's notes on its own future are not for the person who reads the table.
     warnings.simplefilter("ignore", category=FutureWarning)

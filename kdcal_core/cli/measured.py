@@ -1,0 +1,66 @@
+"""What is measured on one scored set, once, for the printed table and the JSON file alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import (
+    Confusion,
+    Estimate,
+    Reliability,
+    all_estimates,
+    confusion,
+    confusion_finding,
+    reliability,
+    reliability_finding,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One set's results.
+
+    ``diagram`` is the reliability diagram of all rows; ``by_class`` holds one curve of a single
+    bin for each predicted class: its rows, mean confidence, and share right.
+    """
+
+    scored: ScoredSet
+    findings: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    by_class: Reliability
+    diagram: Reliability
+    confusion: Confusion
+
+
+def measure(scored: ScoredSet, *, n_bins: int, level: float) -> Measured:
+    """Everything that ``kdcal diagnose`` tells of a set.
+
+    Parameters
+    ----------
+    scored : ScoredSet
+    n_bins : int
+        Bins of the reliability diagram.
+    level : float
+        Level of all intervals and bands, between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]] * 50)
+    >>> scored = ScoredSet(proba, np.array([0, 1] * 50), ("a", "b"), "digest", "evaluation")
+    >>> result = measure(scored, n_bins=10, level=0.95)
+    >>> result.findings[0]
+    'Under-confident above 0.6: says 0.80, sees 1.00 (0.96 to 1.00, 100 rows).'
+    >>> [int(curve.count[0]) for curve in result.by_class.curves]
+    [50, 50]
+    """
+    proba, y, weight = scored.proba, scored.y, scored.weight
+    diagram = reliability(proba, y, n_bins=n_bins, level=level, sample_weight=weight)
+    by_class = reliability(
+        proba, y, kind="top-label", n_bins=1, level=level, sample_weight=weight, smooth=False
+    )
+    counts = confusion(proba, y, sample_weight=weight)
+    findings = (reliability_finding(diagram), confusion_finding(counts, scored.classes))
+    estimates = all_estimates(scored, level=level)
+    return Measured(scored, findings, estimates, by_class, diagram, counts)

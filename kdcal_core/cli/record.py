@@ -1,0 +1,106 @@
+"""The results as JSON: the same input gives the same bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdcal_core import __version__
+from kdcal_core.cli.measured import Measured
+from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+
+# Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
+FORMAT = 1
+
+
+def record(
+    measured: list[Measured], inputs: dict[str, dict[str, Any] | None], settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Everything that ``kdcal diagnose`` found, as JSON values.
+
+    Parameters
+    ----------
+    measured : list of Measured
+        One a set.
+    inputs : dict
+        Name and SHA-256 of each file, under "model", "calibration" and "evaluation".
+    settings : dict
+        What the user asked for.
+
+    Returns
+    -------
+    dict
+        ``format`` is the version of this layout. Numbers that are not defined are None.
+    """
+    return {
+        "format": FORMAT,
+        "kdcal": __version__,
+        "inputs": inputs,
+        "settings": settings,
+        "sets": [_set(one) for one in measured],
+    }
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON that every parser reads: no NaN, no infinity."""
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _set(measured: Measured) -> dict[str, Any]:
+    scored = measured.scored
+    (diagram,) = measured.diagram.curves
+    return {
+        "name": scored.name,
+        "digest": scored.digest,
+        "n": scored.n_rows,
+        "classes": scored.classes,
+        "findings": measured.findings,
+        "estimates": [_estimate(one) for one in measured.estimates],
+        "by_predicted_class": [
+            {"class": name, **_bins(curve)[0]}
+            for name, curve in zip(scored.classes, measured.by_class.curves, strict=True)
+        ],
+        "reliability": _bins(diagram),
+        "confusion": measured.confusion.joint,
+    }
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return dataclasses.asdict(estimate)
+
+
+def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:
+    return [
+        {
+            "bin_low": curve.edges[j],
+            "bin_high": curve.edges[j + 1],
+            "n": curve.count[j],
+            "weight": curve.weight[j],
+            "confidence": curve.confidence[j],
+            "frequency": curve.accuracy[j],
+            "low": curve.low[j],
+            "high": curve.high[j],
+            "band_low": curve.band_low[j],
+            "band_high": curve.band_high[j],
+        }
+        for j in range(len(curve.count))
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's types as Python's, and what is not a finite number as None."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,86 @@
+"""The results as text for a terminal."""
+
+from __future__ import annotations
+
+import math
+
+from kdcal_core.cli.measured import Measured
+from kdcal_core.cli.text import printable, table
+from kdcal_core.diagnostics import Estimate, Reliability, ReliabilityCurve, number_text
+
+
+def report(measured: Measured, source: str, share: float) -> str:
+    """One set's results, ready to print.
+
+    Parameters
+    ----------
+    measured : Measured
+    source : str
+        Name of the table. Untrusted text.
+    share : float
+        Level of the intervals.
+    """
+    scored = measured.scored
+    interval = f"{100 * share:g}% interval"
+    head = (
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, {_rows(scored.n_rows)}, "
+        f"{len(scored.classes)} classes"
+    )
+    parts = [
+        "\n".join([head, *(printable(finding) for finding in measured.findings)]),
+        _estimates(measured.estimates, interval),
+        _by_class(measured.by_class, scored.classes, interval),
+        _diagram(measured.diagram, interval),
+    ]
+    return "\n\n".join(parts)
+
+
+def _estimates(estimates: tuple[Estimate, ...], interval: str) -> str:
+    rows = []
+    for one in estimates:
+        width = one.high - one.low
+        value, expected = one.value, one.expected
+        shown = number_text(value, width, one.percent)
+        chance = "" if expected is None else number_text(expected, width, one.percent)
+        between = _between(one.low, one.high, one.percent) if math.isfinite(value) else ""
+        rows.append((one.label, shown, between, chance, f"{one.n:,}", one.name))
+    header = ("Estimate", "Value", interval, "By chance", "Rows", "Estimator")
+    return table(header, rows, left=(0, 5))
+
+
+def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> str:
+    rows = [
+        (printable(name, 40), *_said_and_seen(curve, 0))
+        for name, curve in zip(classes, result.curves, strict=True)
+    ]
+    return table(("Predicted class", "Says", "Sees", interval, "Rows"), rows)
+
+
+def _diagram(result: Reliability, interval: str) -> str:
+    (curve,) = result.curves
+    rows = [
+        (f"{curve.edges[j]:.3g} to {curve.edges[j + 1]:.3g}", *_said_and_seen(curve, j))
+        for j in range(len(curve.count))
+        if curve.count[j]
+    ]
+    return table(("Confidence", "Says", "Sees", interval, "Rows"), rows)
+
+
+def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]:
+    """Mean confidence, share right with its interval, and rows of one bin."""
+    if not curve.count[j]:
+        return "", "", "", "0"
+    low, high = float(curve.low[j]), float(curve.high[j])
+    said, seen = (
+        number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])
+    )
+    return said, seen, _between(low, high), f"{int(curve.count[j]):,}"
+
+
+def _between(low: float, high: float, percent: bool = False) -> str:
+    width = high - low
+    return f"{number_text(low, width, percent)} to {number_text(high, width, percent)}"
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
