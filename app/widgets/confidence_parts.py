@@ -7,9 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import results
-from app.widgets.charts import chart, is_dark
-from kdcal_core.calibration import CALIBRATORS
+from app.widgets.charts import chart, estimate_row, is_dark
+from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
+from kdcal_core.diagnostics import reliability_finding
 from kdcal_core.figures import (
     bandwidth_figure,
     confidence_curve_figure,
@@ -156,9 +157,23 @@ def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label:
                 table=found.table,
                 name=f"{review.title} confidence {name}",
             )
-    finding.subheader(
-        escape_markdown(words.confidence_words(found, anchor, name), 600), anchor=False
-    )
+    with finding:
+        _finding(fit_set, found, label)
+
+
+def _finding(fit_set: ScoredSet, found: ConfidenceCurve, label: int) -> None:
+    """The sentence on this class and the estimates over the rows predicted to be it."""
+    name = fit_set.classes[label]
+    mine = results.predicted_as(fit_set, label)
+    sentence = words.confidence_words(found, name)
+    if mine.n_rows:
+        estimates = results.summary_of(mine)
+        overall = results.reliability_of(mine, "confidence", n_bins=15, strategy="uniform")
+        error = next((e for e in estimates if e.label == "ECE"), None)
+        sentence += f" {reliability_finding(overall, error)}"
+    st.subheader(escape_markdown(sentence, 600), anchor=False)
+    if mine.n_rows:
+        estimate_row(estimates)
 
 
 def _bandwidth() -> str | float:

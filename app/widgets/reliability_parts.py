@@ -94,6 +94,7 @@ def choose_set(review: Review) -> str:
         format_func={"calibration": "Calibration set", "evaluation": "Evaluation set"}.__getitem__,
         key="reliability_set",
         persist_state="session",
+        label_visibility="collapsed",
         help="Both are held-out rows. The calibrators are fitted on the calibration set.",
     )
     return chosen
@@ -112,7 +113,7 @@ def diagram(review: Review, scored: ScoredSet) -> None:
         picture, settings = st.columns([3, 1.3], gap="medium")
         with settings:
             kind = _kind()
-            label = _label(scored) if kind != "confidence" else None
+            label = _label(review, scored) if kind != "confidence" else None
             n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
             strategy = _strategy()
         found = results.reliability_of(scored, kind, n_bins=n_bins, strategy=strategy, label=label)
@@ -121,13 +122,20 @@ def diagram(review: Review, scored: ScoredSet) -> None:
             chart(
                 reliability_figure(curve, dark=is_dark(), **_titles(kind)),
                 key="reliability_diagram",
-                takeaway=reliability_finding(found, class_names=scored.classes),
+                takeaway=_takeaway(found, scored),
                 how_to_read=DIAGRAM,
                 alt=words.reliability_alt(curve),
                 table=curve.table,
                 name=f"{review.title} {scored.name} reliability {kind}",
             )
     _multiples(review, scored, kind, n_bins, strategy)
+
+
+def _takeaway(found: Reliability, scored: ScoredSet) -> str:
+    """The diagram's finding, unless it is the one that heads the page."""
+    if found.kind == "confidence":
+        return ""
+    return reliability_finding(found, class_names=scored.classes)
 
 
 def _kind() -> Kind:
@@ -142,12 +150,12 @@ def _kind() -> Kind:
     return kind
 
 
-def _label(scored: ScoredSet) -> int:
+def _label(review: Review, scored: ScoredSet) -> int:
     label: int = st.selectbox(
         "Class",
         options=range(len(scored.classes)),
         format_func=lambda at: scored.classes[at][:80],
-        key="reliability_label",
+        key=f"reliability_label_{review.id}",
         persist_state="session",
     )
     return label

@@ -8,6 +8,7 @@ the cache; rows and fitted calibrators are shared and must not be changed.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -48,13 +49,30 @@ Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 def scored_set(workspace: Workspace, review: Review, which: str) -> ScoredSet:
     """The scored rows of a review's set, kept in memory for the last few sets."""
-    return _scored_set(review.id, which, review.scored[which], workspace)
+    return _scored_set(review.id, which, review.sets[which].digest, workspace)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the scored rows")
 def _scored_set(review_id: str, which: str, digest: str, _workspace: Workspace) -> ScoredSet:
     del digest  # only the cache's key: rows that were scored anew are read anew
     return load_set(_workspace, review_id, which)
+
+
+def predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
+    """The rows of a set whose predicted class is ``label``; there may be none."""
+    return _predicted_as(scored.digest, label, scored)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _predicted_as(digest: str, label: int, _scored: ScoredSet) -> ScoredSet:
+    mine = _scored.proba.argmax(axis=1) == label
+    return replace(
+        _scored,
+        proba=_scored.proba[mine],
+        y=_scored.y[mine],
+        weight=None if _scored.weight is None else _scored.weight[mine],
+        digest=f"{digest}, predicted {label}",
+    )
 
 
 def reliability_of(
@@ -208,8 +226,8 @@ def _method_points(digest: str, key: str, label: int, _scored: ScoredSet) -> tup
         rows = np.repeat(((1.0 - score) / (n_classes - 1))[:, None], n_classes, axis=1)
         rows[:, label] = score
     else:
-        mine = np.flatnonzero(_scored.proba.argmax(axis=1) == label)
-        rows = _scored.proba[mine[:: max(len(mine) // MAX_CLOUD, 1)]]
+        rows = predicted_as(_scored, label).proba
+        rows = rows[:: max(len(rows) // MAX_CLOUD, 1)]
         score = rows[:, label]
     return is_curve, (score, calibrator.predict_confidence(rows) if len(rows) else score)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TRANSPARENT = "rgba(0, 0, 0, 0)"
 Scale = tuple[tuple[float, str], ...]
 
 
@@ -83,7 +84,7 @@ DARK = Palette(
     parent="#a3b1c6",
     calibrated="#2cc3cf",
     truth="#f8fafc",
-    right="#43c57c",
+    right="#35ad69",
     wrong="#ffb35c",
     foreign="#b794f4",
     text="#e2e8f0",

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from kdcal_core.data import escape_html
-from kdcal_core.figures.palette import palette
+from kdcal_core.figures.palette import TRANSPARENT, palette
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
@@ -47,8 +47,8 @@ def template(dark: bool) -> go.layout.Template:
                 "y": 0.98,
                 "yanchor": "top",
             },
-            "paper_bgcolor": "rgba(0, 0, 0, 0)",
-            "plot_bgcolor": "rgba(0, 0, 0, 0)",
+            "paper_bgcolor": TRANSPARENT,
+            "plot_bgcolor": TRANSPARENT,
             "colorway": list(colours.classes),
             "colorscale": {
                 "sequential": scale,
@@ -71,7 +71,7 @@ def template(dark: bool) -> go.layout.Template:
                 "y": 1.02,
                 "yanchor": "bottom",
                 "font": {"size": 12, "color": colours.text},
-                "bgcolor": "rgba(0, 0, 0, 0)",
+                "bgcolor": TRANSPARENT,
             },
             "margin": {"l": 56, "r": 16, "t": 40, "b": 48},
             "bargap": 0.0,

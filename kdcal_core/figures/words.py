@@ -13,29 +13,15 @@ from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor, MethodLosse
 from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
 
 
-def confidence_words(curve: ConfidenceCurve, anchor: HistogramAnchor, name: str) -> str:
-    """What the curve of one predicted class says, or why there is none.
-
-    The bin named is the one whose interval lies farthest from the scores it holds.
-    """
+def confidence_words(curve: ConfidenceCurve, name: str) -> str:
+    """How often the predicted class is right, and why it has no curve where it has none."""
     n = curve.n_tp + curve.n_fp
     if n == 0:
         return f"No row was predicted {name}: nothing can be said about this class."
-    overall = f"{curve.n_tp:,} of {n:,} rows predicted {name} are right ({curve.n_tp / n:.0%})."
+    share = f"{curve.n_tp:,} of {n:,} rows predicted {name} are right ({curve.n_tp / n:.0%})."
     if curve.fallback:
-        return f"{overall} No curve: {curve.fallback}"
-    left, right = anchor.edges[:-1], anchor.edges[1:]
-    over = np.nan_to_num(left - anchor.high, nan=-1.0)
-    under = np.nan_to_num(anchor.low - right, nan=-1.0)
-    at = int(np.argmax(np.maximum(over, under)))
-    if max(over[at], under[at]) <= 0:
-        return f"{overall} At no score do the rows contradict what the model says."
-    verdict = "Over-confident" if over[at] > 0 else "Under-confident"
-    return (
-        f"{overall} {verdict} at scores {left[at]:.1f} to {right[at]:.1f}: right "
-        f"{anchor.confidence[at]:.0%} of the time ({anchor.low[at]:.0%} to "
-        f"{anchor.high[at]:.0%}, {anchor.count[at]:,.0f} rows)."
-    )
+        return f"{share} There is no curve, because {curve.fallback}: Conf1 stands in."
+    return share
 
 
 def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
