@@ -19,6 +19,7 @@ _MAX_FEATURES = 1_000_000
 _MAX_CLASSES = 100_000
 # XGBoost keeps the categories of a split as a set of bits up to the largest of them.
 _MAX_CATEGORY_BITS = 2**31
+_FEATURE_TYPES = frozenset(("int", "float", "i", "q", "c"))
 _NODE_ARRAYS = ("left_children", "right_children", "parents", "split_indices", "split_conditions")
 
 
@@ -70,11 +71,16 @@ def _check_learner(learner: Any) -> None:
         names = learner.get(key, [])
         if len(names) not in (0, n_features) or not all(isinstance(name, str) for name in names):
             raise unsafe(f"The {key.replace('_', ' ')} do not fit the number of features")
+    if not _FEATURE_TYPES.issuperset(learner.get("feature_types", [])):
+        raise unsafe("A feature is of a type that XGBoost does not know")
     model = gradient_booster(learner)["model"]
     trees = model["trees"]
     _check_forest(model, len(trees), max(n_classes, 1))
     if booster["name"] == "dart":
         _numbers(booster["weight_drop"], len(trees), "tree weights")
+    # The library puts each tree at the place that its id says.
+    if [tree["id"] for tree in trees] != list(range(len(trees))):
+        raise unsafe("The trees are not in the order of their ids")
     for k, tree in enumerate(trees):
         _check_tree(tree, n_features, f"tree {k + 1:,}")
     _check_categories(model.get("cats", {}), n_features)
