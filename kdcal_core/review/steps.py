@@ -217,7 +217,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
     }
     with _new_files(*paths.values()), _named(table.name):
         reply = _run("divide_table", kwargs, seconds=_READ_SECONDS, what="Dividing the table")
-        tables = {
+        tables: dict[str, TableInfo] = {
             which: decode_table(reply["tables"][which], table.name, path)
             for which, path in paths.items()
             if which in reply["tables"]
@@ -375,7 +375,7 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
         _check_columns(table, roles)
     title = review.parent.name if review.parent else tables.get("calibration", table).name
     # a calibration table before an evaluation table, whatever came first
-    ordered = {one: tables[one] for one in WHICH if one in tables}
+    ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     classes = review.classes
     if roles is not review.roles or not classes:
         classes = _default_classes(review.parent, roles)
