@@ -217,6 +217,14 @@ def test_a_crafted_model_is_refused(tmp_path: Path, fault: str) -> None:
     assert caught.value.file == "evil.json"
 
 
+def test_what_the_library_refuses_is_an_input_error(tmp_path: Path) -> None:
+    document = json.loads(bytes(train("binary:logistic").save_raw("json")))
+    document["learner"]["learner_model_param"]["base_score"] = "[2.5E0]"
+    (tmp_path / "m.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"XGBoost cannot load the model.*base_score"):
+        load_parent(tmp_path / "m.json")
+
+
 def test_names_that_are_there_twice_are_refused(tmp_path: Path) -> None:
     text = bytes(train().save_raw("json")).decode()
     path = tmp_path / "evil.json"
