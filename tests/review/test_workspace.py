@@ -87,8 +87,19 @@ def test_a_wrong_shape_is_refused(change):
 
 @pytest.mark.parametrize(
     "bad",
-    ["", ".", "..", "../../../etc", "a" * 15, "a" * 17, "a" * 15 + "/", "a" * 15 + "\n", "\0" * 16]
-    + ["../" + "a" * 13, "a" * 16],
+    [
+        "",
+        ".",
+        "..",
+        "../../../etc",
+        "a" * 15,
+        "a" * 17,
+        "a" * 15 + "/",
+        "a" * 15 + "\n",
+        "\x00" * 16,
+        "../" + "a" * 13,
+        "a" * 16,
+    ],
 )
 def test_what_is_no_id_never_touches_the_disk(workspace, bad):
     assert not workspace.exists(bad)

@@ -1,0 +1,387 @@
+"""From files to a scored review, and every way in which that can go wrong."""
+
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled
+from kdcal_core.parents import load_parent
+from kdcal_core.review import (
+    Workspace,
+    add_model,
+    add_table,
+    create_review,
+    fitness_of,
+    load_frame,
+    load_set,
+    read_review,
+    score,
+    set_roles,
+    split_table,
+    steps,
+)
+from kdcal_core.review.samples import samples_root
+
+FOREST = samples_root() / "breast_cancer"
+PREDICTIONS = samples_root() / "digits_predictions"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path / "home")
+
+
+@pytest.fixture
+def review_id(workspace):
+    return create_review(workspace).id
+
+
+@pytest.fixture(scope="module")
+def forest_home(tmp_path_factory):
+    """A workspace with one scored review of a forest; tests only read it."""
+    workspace = Workspace(tmp_path_factory.mktemp("home"))
+    review_id = create_review(workspace).id
+    add_model(workspace, review_id, FOREST / "model.skops", "my forest.skops")
+    for which in ("calibration", "evaluation"):
+        add_table(workspace, review_id, which, FOREST / f"{which}.parquet", f"my {which}.parquet")
+    return workspace, score(workspace, review_id)
+
+
+def csv(frame: pd.DataFrame) -> io.BytesIO:
+    return io.BytesIO(frame.to_csv(index=False).encode())
+
+
+def predictions(n=60, seed=0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.uniform(size=n), 6)
+    label = np.where(rng.uniform(size=n) < p, "yes", "no")
+    return pd.DataFrame({"proba_no": 1 - p, "proba_yes": p, "label": label})
+
+
+ROLES = Roles(target="label", outputs=(("no", "proba_no"), ("yes", "proba_yes")))
+
+
+def load_predictions(workspace, review_id, frame, name="my table.csv", roles=ROLES):
+    add_table(workspace, review_id, "calibration", csv(frame), name)
+    set_roles(workspace, review_id, roles)
+
+
+def everything(workspace, review_id):
+    return sorted(path.name for path in workspace.folder(review_id).iterdir())
+
+
+def test_a_model_and_two_tables(forest_home):
+    workspace, review = forest_home
+    assert review.ready
+    assert review.has_evaluation
+    assert review.title == "my forest.skops"
+    assert review.classes == ("benign", "malignant")
+    assert list(review.tables) == ["calibration", "evaluation"]
+    assert review.tables["calibration"].name == "my calibration.parquet"
+    assert review.roles.target == "diagnosis"
+    for which in ("calibration", "evaluation"):
+        frame = pd.read_parquet(FOREST / f"{which}.parquet")
+        parent = load_parent(FOREST / "model.skops")
+        scored = load_set(workspace, review.id, which)
+        np.testing.assert_array_equal(scored.proba, parent.predict_proba(frame))
+        assert [review.classes[k] for k in scored.y] == frame["diagnosis"].tolist()
+        assert scored.digest == review.sets[which].digest
+        assert not scored.proba.flags.writeable
+        assert review.accuracy[which] == np.mean(scored.proba.argmax(axis=1) == scored.y)
+        found = load_frame(workspace, review.id, which)
+        pd.testing.assert_frame_equal(found, frame, check_dtype=False)
+
+
+def test_it_is_there_after_a_restart(forest_home):
+    workspace, review = forest_home
+    assert read_review(Workspace(workspace.root), review.id) == review
+
+
+def test_only_what_the_review_refers_to_is_kept(forest_home):
+    workspace, review = forest_home
+    expected = {"review.json", review.model_file}
+    expected |= {table.file for table in review.tables.values()}
+    expected |= {one.folder for one in review.sets.values()}
+    assert set(everything(workspace, review.id)) == expected
+
+
+def test_fitness_is_that_of_the_scored_rows(forest_home):
+    workspace, review = forest_home
+    found = fitness_of(workspace, review.id, "evaluation")
+    assert found.n_rows == 185
+    assert found.accuracy == review.accuracy["evaluation"]
+
+
+def test_predictions_only(workspace, review_id):
+    frame = predictions()
+    load_predictions(workspace, review_id, frame)
+    review = score(workspace, review_id)
+    scored = load_set(workspace, review_id, "calibration")
+    assert review.parent is None
+    assert review.classes == ("no", "yes")
+    assert not review.has_evaluation
+    np.testing.assert_allclose(scored.proba[:, 1], frame["proba_yes"], atol=1e-12)
+    assert scored.y.tolist() == (frame["label"] == "yes").astype(int).tolist()
+
+
+def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
+    frame = predictions().assign(w=np.arange(1.0, 61.0))
+    load_predictions(workspace, review_id, frame)
+    plain = score(workspace, review_id).sets["calibration"].digest
+    assert load_set(workspace, review_id, "calibration").weight is None
+    set_roles(workspace, review_id, replace(ROLES, weight="w"))
+    weighted = score(workspace, review_id).sets["calibration"].digest
+    assert load_set(workspace, review_id, "calibration").weight.tolist() == frame["w"].tolist()
+    assert plain != weighted
+
+
+def test_changing_roles_takes_the_scores_away_and_the_same_roles_do_not(workspace, review_id):
+    load_predictions(workspace, review_id, predictions())
+    assert score(workspace, review_id).ready
+    assert set_roles(workspace, review_id, ROLES).ready
+    assert not set_roles(workspace, review_id, replace(ROLES, output_kind="logit")).scored
+    with pytest.raises(InputError, match="not been scored"):
+        load_set(workspace, review_id, "calibration")
+
+
+def test_a_split_column_divides_the_rows(workspace, review_id):
+    frame = predictions(90).assign(part=["train", "cal", "test"] * 30)
+    load_predictions(workspace, review_id, frame, roles=replace(ROLES, split="part"))
+    review = split_table(workspace, review_id)
+    assert {which: one.n_rows for which, one in review.tables.items()} == {
+        "calibration": 30,
+        "evaluation": 30,
+    }
+    assert "30 training rows were left out" in review.notes[-1]
+    assert review.roles.split is None
+    assert review.tables["calibration"].digest != review.tables["evaluation"].digest
+    review = score(workspace, review_id)
+    y = load_set(workspace, review_id, "evaluation").y
+    expected = frame["label"][frame["part"] == "test"]
+    assert [review.classes[k] for k in y] == expected.tolist()
+    with pytest.raises(InputError, match="nothing to divide"):
+        split_table(workspace, review_id)
+
+
+def test_a_split_without_calibration_rows_is_refused(workspace, review_id):
+    frame = predictions().assign(part="test")
+    load_predictions(workspace, review_id, frame, roles=replace(ROLES, split="part"))
+    before = everything(workspace, review_id)
+    with pytest.raises(InputError, match="no row for calibration") as caught:
+        split_table(workspace, review_id)
+    assert (caught.value.file, caught.value.column) == ("my table.csv", "part")
+    assert everything(workspace, review_id) == before
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.joblib", "innocent.onnx"])
+def test_pickles_are_refused_before_anything_is_kept(workspace, review_id, name):
+    with pytest.raises(InputError, match="pickle") as caught:
+        add_model(workspace, review_id, io.BytesIO(b"\x80\x04\x95" + bytes(50)), name)
+    assert caught.value.file == name
+    assert everything(workspace, review_id) == ["review.json"]
+
+
+@pytest.mark.parametrize("name", ["a.onnx", "b.skops", "c.json", "d.txt", "e.pt2", "f"])
+def test_what_is_no_model_names_the_file_and_leaves_nothing(workspace, review_id, name):
+    with pytest.raises(InputError) as caught:
+        add_model(workspace, review_id, io.BytesIO(b"not a model at all"), name)
+    assert caught.value.file == name
+    assert everything(workspace, review_id) == ["review.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00\x01\x02" * 100, b"PAR1" + bytes(40)])
+def test_what_is_no_table_names_the_file_and_leaves_nothing(workspace, review_id, content):
+    with pytest.raises(InputError) as caught:
+        add_table(workspace, review_id, "calibration", io.BytesIO(content), "bad <b>.csv")
+    assert caught.value.file == "bad <b>.csv"
+    assert everything(workspace, review_id) == ["review.json"]
+
+
+def spoil(column, row, value):
+    def change(frame):
+        frame = frame.astype({column: object})
+        frame.loc[row - 1, column] = value
+        return frame
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "column", "row"),
+    [
+        (spoil("label", 7, "maybe"), "unknown", "label", 7),
+        (spoil("label", 8, None), "missing", "label", 8),
+        (spoil("proba_yes", 9, 0.123), "sum to", None, 9),
+        (spoil("proba_yes", 10, None), "missing", "proba_yes", 10),
+        (lambda frame: frame.assign(label="no"), "Every row is of the class", "label", None),
+    ],
+)
+def test_bad_rows_are_found_when_scoring_and_nothing_is_lost(
+    workspace, review_id, change, words, column, row
+):
+    load_predictions(workspace, review_id, change(predictions()))
+    before, kept = read_review(workspace, review_id), everything(workspace, review_id)
+    with pytest.raises(InputError, match=words) as caught:
+        score(workspace, review_id)
+    place = (caught.value.file, caught.value.column, caught.value.row)
+    assert place == ("my table.csv", column, row)
+    assert read_review(workspace, review_id) == before
+    assert everything(workspace, review_id) == kept
+
+
+def test_a_bad_feature_value_names_the_table_column_and_row(workspace, review_id):
+    frame = pd.read_parquet(FOREST / "calibration.parquet")
+    frame.loc[41, "mean area"] = np.inf
+    add_model(workspace, review_id, FOREST / "model.skops", "m.skops")
+    add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
+    with pytest.raises(InputError, match="infinite") as caught:
+        score(workspace, review_id)
+    place = (caught.value.file, caught.value.column, caught.value.row)
+    assert place == ("rows.csv", "mean area", 42)
+
+
+def test_a_failed_score_keeps_the_scores_before(workspace, review_id, monkeypatch):
+    load_predictions(workspace, review_id, predictions())
+    scored = score(workspace, review_id)
+
+    def broken(*args, **kwargs):
+        raise InputError("It broke")
+
+    monkeypatch.setattr(steps, "run_limited", broken)
+    with pytest.raises(InputError, match="It broke"):
+        score(workspace, review_id)
+    assert read_review(workspace, review_id) == scored
+    assert load_set(workspace, review_id, "calibration").n_rows == 60
+
+
+def test_a_change_while_scoring_throws_the_result_away(workspace, review_id, monkeypatch):
+    load_predictions(workspace, review_id, predictions())
+    run = steps.run_limited
+
+    def meanwhile(*args, **kwargs):
+        reply = run(*args, **kwargs)
+        set_roles(workspace, review_id, replace(ROLES, output_kind="logit"))
+        return reply
+
+    monkeypatch.setattr(steps, "run_limited", meanwhile)
+    with pytest.raises(InputError, match="changed meanwhile"):
+        score(workspace, review_id)
+    assert not read_review(workspace, review_id).scored
+    assert len(everything(workspace, review_id)) == 2
+
+
+def test_cancel_leaves_no_trace(workspace, review_id):
+    load_predictions(workspace, review_id, predictions())
+    kept = everything(workspace, review_id)
+    with pytest.raises(Cancelled):
+        score(workspace, review_id, cancelled=lambda: True)
+    with pytest.raises(Cancelled):
+        add_table(
+            workspace, review_id, "evaluation", csv(predictions()), "e.csv", cancelled=lambda: True
+        )
+    assert everything(workspace, review_id) == kept
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"table": {"name": "x"}, "roles": {}},
+        [],
+        {"table": None, "roles": None},
+        {},
+    ],
+)
+def test_a_hostile_reply_is_refused(workspace, review_id, monkeypatch, reply):
+    monkeypatch.setattr(steps, "run_limited", lambda *args, **kwargs: reply)
+    with pytest.raises(InputError, match="wrong shape"):
+        add_table(workspace, review_id, "calibration", io.BytesIO(b"x"), "t.csv")
+    assert everything(workspace, review_id) == ["review.json"]
+
+
+def test_a_hostile_reply_cannot_name_files(workspace, review_id, monkeypatch):
+    load_predictions(workspace, review_id, predictions())
+    outside = workspace.root / "precious"
+    outside.write_text("kept")
+    run = steps.run_limited
+
+    def hostile(*args, **kwargs):
+        reply = run(*args, **kwargs)
+        reply["calibration"]["folder"] = "../precious"
+        return reply
+
+    monkeypatch.setattr(steps, "run_limited", hostile)
+    score(workspace, review_id)
+    assert load_set(workspace, review_id, "calibration").n_rows == 60
+    set_roles(workspace, review_id, replace(ROLES, output_kind="logit"))
+    assert outside.read_text() == "kept"
+
+
+def test_the_evaluation_table_needs_the_same_columns(workspace, review_id):
+    load_predictions(workspace, review_id, predictions())
+    kept = everything(workspace, review_id)
+    other = csv(predictions().rename(columns={"proba_yes": "p"}))
+    with pytest.raises(InputError, match="lacks a column") as caught:
+        add_table(workspace, review_id, "evaluation", other, "other.csv")
+    assert (caught.value.file, caught.value.column) == ("other.csv", "proba_yes")
+    assert everything(workspace, review_id) == kept
+    assert add_table(
+        workspace, review_id, "evaluation", csv(predictions(20, seed=1)), "e.csv"
+    ).has_evaluation
+
+
+def test_a_new_calibration_table_drops_an_evaluation_table_that_does_not_fit(workspace, review_id):
+    load_predictions(workspace, review_id, predictions())
+    add_table(workspace, review_id, "evaluation", csv(predictions(20)), "e.csv")
+    other = csv(predictions().rename(columns={"label": "target"}))
+    review = add_table(workspace, review_id, "calibration", other, "new.csv")
+    assert list(review.tables) == ["calibration"]
+    assert "dropped" in review.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("roles", "classes", "words"),
+    [
+        (replace(ROLES, target="gone"), None, "lacks a column"),
+        (replace(ROLES, weight="label"), None, "two roles"),
+        (ROLES, ("a",), "1 class names, but 2 outputs"),
+        (ROLES, ("a", "a"), "occurs twice"),
+    ],
+)
+def test_wrong_roles_are_refused_and_the_old_ones_stay(workspace, review_id, roles, classes, words):
+    load_predictions(workspace, review_id, predictions())
+    with pytest.raises(InputError, match=words):
+        set_roles(workspace, review_id, roles, classes)
+    assert read_review(workspace, review_id).roles == ROLES
+
+
+def test_scoring_says_what_is_missing(workspace, review_id):
+    with pytest.raises(InputError, match="no calibration table"):
+        score(workspace, review_id)
+    load_predictions(workspace, review_id, predictions(), roles=replace(ROLES, target=None))
+    with pytest.raises(InputError, match="true class"):
+        score(workspace, review_id)
+    set_roles(workspace, review_id, Roles(target="label"))
+    with pytest.raises(InputError, match="neither a model nor a probability"):
+        score(workspace, review_id)
+
+
+def test_progress_reaches_one(workspace, review_id):
+    add_model(workspace, review_id, FOREST / "model.skops", "m.skops")
+    add_table(workspace, review_id, "calibration", FOREST / "calibration.parquet", "c.parquet")
+    seen = []
+    score(workspace, review_id, progress=lambda share, note: seen.append((share, note)))
+    assert seen[-1] == (1.0, "185 of 185 rows")
+
+
+def test_files_are_private(forest_home):
+    workspace, review = forest_home
+    folder = workspace.folder(review.id)
+    assert os.stat(folder).st_mode & 0o077 == 0
+    assert Path(folder / review.sets["calibration"].folder).stat().st_mode & 0o077 == 0
