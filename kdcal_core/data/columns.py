@@ -1,0 +1,375 @@
+"""The columns of a table taken by their roles, each checked on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data.checks import check_proba, check_weight, softmax_logits
+from kdcal_core.data.labels import encode_labels
+from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
+from kdcal_core.errors import InputError
+
+_MAX_LISTED = 5
+
+
+def check_roles(
+    table: Table | pd.DataFrame,
+    roles: Roles,
+    *,
+    classes: Sequence[str] | None = None,
+    n_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    needs_outputs: bool,
+    file: str | None = None,
+) -> None:
+    """Check that the roles fit the table and the model; features may stand in any order.
+
+    Parameters
+    ----------
+    classes, n_features, feature_names : optional
+        What the model says of itself.
+    needs_outputs : bool
+        True for a table of predictions without a model: it needs output columns, no features.
+
+    Raises
+    ------
+    InputError
+        For a missing target or one with a single class, an unknown column, a column with two
+        roles, features the model takes and the table lacks, a wrong number of features, text
+        among the numbers of a feature, missing outputs or outputs that do not match the classes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_roles(pd.DataFrame({"x": [1]}), Roles(target="y"), needs_outputs=False)
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: The table has no column of this name (column 'y'). ...
+    """
+    frame, file = _opened(table, file)
+    if roles.target is None:
+        raise InputError(
+            "No column is the target", fix="Choose the column of true classes.", file=file
+        )
+    used = _used(roles)
+    for column in used:
+        _column(frame, column, file)
+    _check_used_once(used, file)
+    _check_several_classes(frame[roles.target], roles.target, file)
+    if needs_outputs:
+        _check_outputs(roles, classes, file)
+        return
+    _check_features(roles, n_features, feature_names, file)
+    for name in roles.features:
+        _check_text_among_numbers(frame[name], name, file)
+
+
+def target_labels(
+    table: Table | pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None = None
+) -> IntArray:
+    """True classes as indices into ``classes``, (n,) int64.
+
+    Raises
+    ------
+    InputError
+        Where no column is the target, or as :func:`encode_labels`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> target_labels(pd.DataFrame({"y": ["b", "a"]}), Roles(target="y"), ("a", "b")).tolist()
+    [1, 0]
+    """
+    frame, file = _opened(table, file)
+    if roles.target is None:
+        raise InputError(
+            "No column is the target", fix="Choose the column of true classes.", file=file
+        )
+    labels = _column(frame, roles.target, file)
+    return encode_labels(labels, classes, column=roles.target, file=file)
+
+
+def output_matrix(
+    table: Table | pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None = None
+) -> FloatArray:
+    """The parent's probabilities, (n, K) float64, columns in the order of ``classes``.
+
+    Logits go through the softmax function. A single output column of two classes is the
+    probability (or the log odds) of its class; the other class has the complement.
+
+    Raises
+    ------
+    InputError
+        Where a class has no output column or a column no class, for missing values, and as
+        :func:`check_proba`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> roles = Roles(outputs=(("yes", "p"),))
+    >>> output_matrix(pd.DataFrame({"p": [0.25]}), roles, ("no", "yes")).tolist()
+    [[0.75, 0.25]]
+    """
+    frame, file = _opened(table, file)
+    _check_outputs(roles, classes, file)
+    if len(roles.outputs) == 1:
+        return _from_single(frame, roles, classes, file)
+    column_of = dict(roles.outputs)
+    columns = [column_of[name] for name in classes]
+    values = numeric_matrix(frame, columns, allow_missing=False, file=file, allow_infinite=True)
+    if roles.output_kind == "logit":
+        return softmax_logits(values, columns=columns, file=file)
+    return check_proba(values, columns=columns, file=file)
+
+
+def weight_column(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> FloatArray | None:
+    """Row weights, (n,) float64 above zero, or None where no column has that role.
+
+    Raises
+    ------
+    InputError
+        For text and for a weight that is missing, infinite, zero or negative.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> weight_column(pd.DataFrame({"w": [1, 2]}), Roles(weight="w")).tolist()
+    [1.0, 2.0]
+    """
+    if roles.weight is None:
+        return None
+    frame, file = _opened(table, file)
+    values = numeric_matrix(frame, [roles.weight], allow_missing=False, file=file)
+    try:
+        return check_weight(values[:, 0], len(frame))
+    except InputError as error:
+        raise error.at(file=file, column=roles.weight) from error
+
+
+def feature_frame(
+    table: Table | pd.DataFrame, roles: Roles, file: str | None = None
+) -> pd.DataFrame:
+    """The feature columns in the order of the roles.
+
+    Raises
+    ------
+    InputError
+        Where the table lacks one of them, or there is none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1], "b": [2]})
+    >>> list(feature_frame(frame, Roles(features=("b", "a"))))
+    ['b', 'a']
+    """
+    frame, file = _opened(table, file)
+    if not roles.features:
+        raise InputError(
+            "No column is a feature", fix="Choose the columns that the model takes.", file=file
+        )
+    for column in roles.features:
+        _column(frame, column, file)
+    return frame.loc[:, list(roles.features)]
+
+
+def numeric_matrix(
+    table: Table | pd.DataFrame,
+    columns: Sequence[str],
+    *,
+    allow_missing: bool,
+    allow_infinite: bool = False,
+    file: str | None = None,
+) -> FloatArray:
+    """Columns as an (n, d) float64 array in C order; missing values become NaN where allowed.
+
+    Raises
+    ------
+    InputError
+        For text, dates, a missing value or infinity; the column and its first such row are
+        named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numeric_matrix(pd.DataFrame({"x": [1, 2]}), ["x"], allow_missing=False).tolist()
+    [[1.0], [2.0]]
+    """
+    frame, file = _opened(table, file)
+    matrix = np.empty((len(frame), len(columns)))
+    for position, name in enumerate(columns):
+        values = _numbers(_column(frame, name, file), name, file)
+        if not allow_missing:
+            _raise_at(np.isnan(values), "A value is missing", "Fill it in.", name, file)
+        if not allow_infinite:
+            _raise_at(np.isinf(values), "A value is infinite", "Correct it.", name, file)
+        matrix[:, position] = values
+    return matrix
+
+
+def _opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame, str | None]:
+    if isinstance(table, Table):
+        return table.frame, file or table.name
+    return table, file
+
+
+def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series:  # type: ignore[type-arg]
+    if name not in frame.columns:
+        raise InputError(
+            "The table has no column of this name",
+            fix="Choose the columns' roles again.",
+            file=file,
+            column=name,
+        )
+    return frame[name]
+
+
+def _used(roles: Roles) -> list[str]:
+    single = (roles.target, roles.predicted, roles.split, roles.weight)
+    named = [column for column in single if column is not None]
+    return named + [column for _, column in roles.outputs] + list(roles.features)
+
+
+def _check_used_once(used: Sequence[str], file: str | None) -> None:
+    seen: set[str] = set()
+    for column in used:
+        if column in seen:
+            raise InputError(
+                "The column has two roles", fix="Give it one.", file=file, column=column
+            )
+        seen.add(column)
+
+
+def _check_several_classes(target: pd.Series, name: str, file: str | None) -> None:  # type: ignore[type-arg]
+    values = target.dropna().unique()
+    if len(values) < 2:
+        held = f"only the class {str(values[0])[:60]!r}" if len(values) else "no label at all"
+        raise InputError(
+            f"The target holds {held}",
+            fix="Use rows of at least two classes, mixed as the model will meet them.",
+            file=file,
+            column=name,
+        )
+
+
+def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None) -> None:
+    names = [name for name, _ in roles.outputs]
+    if not names:
+        raise InputError(
+            "No column holds the model's outputs",
+            fix="Choose one probability (or logit) column for each class.",
+            file=file,
+        )
+    if classes is None:
+        return
+    unknown = [(name, column) for name, column in roles.outputs if name not in set(classes)]
+    if unknown:
+        raise InputError(
+            f"The output column belongs to a class {unknown[0][0][:60]!r} that is not among "
+            f"the classes ({_listed(classes)})",
+            fix="Name the column's class as the target spells it.",
+            file=file,
+            column=unknown[0][1],
+        )
+    absent = [name for name in classes if name not in set(names)]
+    if absent and not (len(names) == 1 and len(classes) == 2):
+        raise InputError(
+            f"No output column belongs to {_listed(absent)}",
+            fix="Choose one probability (or logit) column for each class.",
+            file=file,
+        )
+
+
+def _from_single(
+    frame: pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None
+) -> FloatArray:
+    ((name, column),) = roles.outputs
+    value = numeric_matrix(frame, [column], allow_missing=False, file=file)[:, 0]
+    if roles.output_kind == "logit":
+        pair = softmax_logits(np.column_stack([np.zeros(len(value)), value]), file=file)
+    else:
+        outside = (value < 0) | (value > 1)
+        fix = "Probabilities lie between 0 and 1; for log odds choose the kind 'logits'."
+        _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
+        pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
+    return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])
+
+
+def _check_features(
+    roles: Roles,
+    n_features: int | None,
+    feature_names: Sequence[str] | None,
+    file: str | None,
+) -> None:
+    if feature_names is not None:
+        absent = [name for name in feature_names if name not in set(roles.features)]
+        if absent:
+            raise InputError(
+                f"The model takes {len(absent):,} features that are not chosen or not in the "
+                f"table: {_listed(absent)}",
+                fix="Name the table's columns as the model does and give them the role feature.",
+                file=file,
+                column=absent[0],
+            )
+    expected = len(feature_names) if feature_names is not None else n_features
+    if expected is not None and len(roles.features) != expected:
+        raise InputError(
+            f"The model takes {expected:,} features, but {len(roles.features):,} are chosen",
+            fix="Choose exactly the columns that the model was trained on, in the same order.",
+            file=file,
+        )
+
+
+def _check_text_among_numbers(column: pd.Series, name: str, file: str | None) -> None:  # type: ignore[type-arg]
+    """Text is a category to some models, but not where most of the column is numeric."""
+    if pd.api.types.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
+        return
+    text = column.astype("string")
+    stray = text.notna() & pd.to_numeric(text, errors="coerce").isna()
+    if 0 < stray.sum() < 0.5 * text.notna().sum():
+        _raise_stray_text(column, stray.to_numpy(dtype=bool), name, file)
+
+
+def _numbers(column: pd.Series, name: str, file: str | None) -> NDArray[np.float64]:  # type: ignore[type-arg]
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        raise InputError(
+            "The column holds dates", fix="Turn them into numbers.", file=file, column=name
+        )
+    text = column.astype("string")
+    numbers = pd.to_numeric(text, errors="coerce")
+    stray = (text.notna() & numbers.isna()).to_numpy(dtype=bool)
+    if stray.any():
+        _raise_stray_text(column, stray, name, file)
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _raise_stray_text(
+    column: pd.Series,  # type: ignore[type-arg]
+    stray: NDArray[np.bool_],
+    name: str,
+    file: str | None,
+) -> None:
+    value = str(column.iloc[int(np.argmax(stray))])[:40]
+    what = f"The value {value!r} is text, but a number is needed"
+    _raise_at(stray, what, "Correct it or choose another column.", name, file)
+
+
+def _raise_at(
+    faulty: NDArray[np.bool_], what: str, fix: str, column: str, file: str | None
+) -> None:
+    if faulty.any():
+        row = int(np.argmax(faulty)) + 1
+        raise InputError(what, fix=fix, file=file, column=column, row=row)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(repr(name) for name in names[:_MAX_LISTED]) + more

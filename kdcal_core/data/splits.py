@@ -1,0 +1,112 @@
+"""Rows divided into folds, halves and sets, every class spread evenly and every draw seeded."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import IntArray
+from kdcal_core.errors import InputError
+
+_SET_NAMES = {
+    "calibration": (
+        *("calibration", "calibrate", "calib", "cal"),
+        *("validation", "valid", "val", "dev"),
+    ),
+    "evaluation": ("evaluation", "evaluate", "eval", "test", "testing", "holdout", "heldout"),
+    "train": ("train", "training", "fit"),
+}
+_SET_OF_NAME = {name: which for which, names in _SET_NAMES.items() for name in names}
+
+
+def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
+    """Fold of each row, 0 to ``n_folds`` - 1, (n,): fold sizes and class shares as equal as can be.
+
+    Rows are shuffled inside their class, the classes are laid one after the other, and folds are
+    dealt round robin; so fold sizes differ by at most one, and so do the rows of any class.
+
+    Raises
+    ------
+    InputError
+        Where there are fewer rows than folds, or fewer than two folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> folds = stratified_folds(np.repeat([0, 1], [8, 4]), 4, seed=1)
+    >>> np.bincount(folds).tolist()
+    [3, 3, 3, 3]
+    """
+    n = len(y)
+    if not 2 <= n_folds <= n:
+        raise InputError(
+            f"{n:,} rows cannot be divided into {n_folds} folds",
+            fix="Use at least two folds and no more folds than rows.",
+        )
+    order = np.lexsort((np.random.default_rng(seed).random(n), y))
+    folds = np.empty(n, dtype=np.int64)
+    folds[order] = np.arange(n) % n_folds
+    return folds
+
+
+def stratified_halves(y: IntArray, seed: int = 0) -> NDArray[np.bool_]:
+    """A mask of one random half of the rows, every class halved, (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> int(stratified_halves(np.array([0, 0, 1, 1]), seed=0).sum())
+    2
+    """
+    if len(y) < 2:
+        return np.ones(len(y), dtype=bool)
+    half: NDArray[np.bool_] = stratified_folds(y, 2, seed) == 0
+    return half
+
+
+def split_by_column(
+    frame: pd.DataFrame, column: str, *, file: str | None = None
+) -> dict[str, IntArray]:
+    """Row positions of each set named in a split column.
+
+    Keys are "calibration", "evaluation" and "train", those that occur.
+
+    Raises
+    ------
+    InputError
+        Where a value names no set, or no row is held out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sets = split_by_column(pd.DataFrame({"part": ["cal", "test", "cal"]}), "part")
+    >>> {which: rows.tolist() for which, rows in sets.items()}
+    {'calibration': [0, 2], 'evaluation': [1]}
+    """
+    codes, names = pd.factorize(frame[column].astype("string").str.strip().str.lower())
+    sets = [_SET_OF_NAME.get(re.sub("[_ -]", "", str(name))) for name in names]
+    fix = "Use the words train, calibration and evaluation, or take the role away from this column."
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0)) + 1
+        raise InputError("The split is missing", fix=fix, file=file, column=column, row=row)
+    for index, which in enumerate(sets):
+        if which is None:
+            row = int(np.argmax(codes == index)) + 1
+            raise InputError(
+                f"{str(names[index])[:40]!r} names no set",
+                fix=fix,
+                file=file,
+                column=column,
+                row=row,
+            )
+    found: dict[str, IntArray] = {}
+    for which in _SET_NAMES:
+        members = [index for index, name in enumerate(sets) if name == which]
+        if members:
+            found[which] = np.flatnonzero(np.isin(codes, members)).astype(np.int64)
+    if set(found) == {"train"}:
+        raise InputError("Every row is a training row", fix=fix, file=file, column=column)
+    return found
