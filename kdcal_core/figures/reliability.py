@@ -15,6 +15,7 @@ from kdcal_core.figures.parts import boxes, identity, ribbon, tiers
 from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
 
 MAX_CELL_TEXT = 15
+MAX_TICKS = 25
 
 
 def reliability_figure(
@@ -191,7 +192,12 @@ def confusion_figure(
             showscale=False,
         )
     )
-    ticks: dict[str, Any] = {"tickvals": where, "ticktext": names, "showgrid": False}
+    step = -(-len(names) // MAX_TICKS)
+    ticks: dict[str, Any] = {
+        "tickvals": where[::step],
+        "ticktext": names[::step],
+        "showgrid": False,
+    }
     figure.update_layout(
         xaxis={**ticks, "title_text": "Predicted class", "side": "top"},
         yaxis={**ticks, "title_text": "True class", "autorange": "reversed"},

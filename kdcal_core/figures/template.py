@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from kdcal_core.data import escape_html
 from kdcal_core.figures.palette import TRANSPARENT, palette
@@ -20,6 +20,7 @@ FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
 PANEL_HEIGHT = 190
 WIDE_PANEL_HEIGHT = 270
+COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
 
 
 @cache
@@ -120,47 +121,62 @@ def new_grid(
 ) -> go.Figure:
     """Square unit panels, one a title, all on one scale; titles are untrusted and escaped.
 
-    Panel ``at`` is reached by giving a trace the axes of :func:`panel`.
+    Panel ``at`` is reached by giving a trace the axes of :func:`panel`. The whole layout is set
+    at once, because plotly checks it anew at every change.
     """
     columns = min(columns, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
     inside = rows * (PANEL_HEIGHT if columns > 3 else WIDE_PANEL_HEIGHT)
-    cells = [
-        [at * columns + across < len(titles) for across in range(columns)] for at in range(rows)
-    ]
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        specs=[[{} if used else None for used in row] for row in cells],
-        subplot_titles=[escape_html(title, limit=24) for title in titles],
-        horizontal_spacing=0.12 / columns,
-        vertical_spacing=0.26 / rows if rows > 1 else 0.0,
-        x_title=x_title,
-        y_title=y_title,
-    )
-    figure.layout.template = template(dark)
-    figure.update_layout(
-        height=inside + 122,
-        margin={"l": 62, "r": 12, "t": 64, "b": 58},
-        legend={"y": 1 + 28 / inside},
-    )
-    figure.update_annotations(font={"size": 13, "color": palette(dark).muted})
-    for at in range(len(titles)):
-        lowest = at + columns >= len(titles)
-        axes = panel(at)
-        shared = {"range": [-0.03, 1.04], "tickvals": (0, 0.5, 1), "constrain": "domain"}
-        figure.update_layout(
-            {
-                axes["xaxis"].replace("x", "xaxis"): {**shared, "showticklabels": lowest},
-                axes["yaxis"].replace("y", "yaxis"): {
-                    **shared,
-                    "showticklabels": at % columns == 0,
-                    "scaleanchor": axes["xaxis"],
-                    "scaleratio": 1,
-                },
-            }
+    layout: dict[str, Any] = {
+        "template": template(dark),
+        "height": inside + 122,
+        "margin": {"l": 62, "r": 12, "t": 64, "b": 58},
+        "legend": {"y": 1 + 28 / inside},
+        "annotations": [
+            _edge_title(x_title, dark, x=0.5, y=0, yshift=-54, yanchor="bottom"),
+            _edge_title(y_title, dark, x=0, y=0.5, xshift=-60, xanchor="left", textangle=-90),
+        ],
+    }
+    gap = ROW_GAP / rows
+    tall = (1 - gap * (rows - 1)) / rows
+    for at, title in enumerate(titles):
+        down, across = divmod(at, columns)
+        left, right = (across + COLUMN_GAP / 2) / columns, (across + 1 - COLUMN_GAP / 2) / columns
+        top = 1 - down * (tall + gap)
+        names = panel(at)
+        axis = {"range": [-0.03, 1.04], "tickvals": (0, 0.5, 1), "constrain": "domain"}
+        layout[names["xaxis"].replace("x", "xaxis")] = {
+            **axis,
+            "domain": [left, right],
+            "anchor": names["yaxis"],
+            "showticklabels": at + columns >= len(titles),
+        }
+        layout[names["yaxis"].replace("y", "yaxis")] = {
+            **axis,
+            "domain": [max(top - tall, 0.0), top],
+            "anchor": names["xaxis"],
+            "scaleanchor": names["xaxis"],
+            "scaleratio": 1,
+            "showticklabels": across == 0,
+        }
+        middle = (left + right) / 2
+        layout["annotations"].append(
+            _edge_title(escape_html(title, limit=24), dark, x=middle, y=top, yanchor="bottom")
         )
-    return figure
+    return go.Figure(layout=layout)
+
+
+def _edge_title(text: str, dark: bool, **place: Any) -> dict[str, Any]:
+    """Quiet writing beside a panel, in paper coordinates."""
+    return {
+        "text": text,
+        "xref": "paper",
+        "yref": "paper",
+        "showarrow": False,
+        "xanchor": "center",
+        "font": {"size": 13, "color": palette(dark).muted},
+        **place,
+    }
 
 
 def panel(at: int) -> dict[str, str]:
