@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -219,7 +220,7 @@ def _opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame
     return table, file
 
 
-def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series:  # type: ignore[type-arg]
+def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:
     if name not in frame.columns:
         raise InputError(
             "The table has no column of this name",
@@ -246,7 +247,7 @@ def _check_used_once(used: Sequence[str], file: str | None) -> None:
         seen.add(column)
 
 
-def _check_several_classes(target: pd.Series, name: str, file: str | None) -> None:  # type: ignore[type-arg]
+def _check_several_classes(target: pd.Series[Any], name: str, file: str | None) -> None:
     values = target.dropna().unique()
     if len(values) < 2:
         held = f"only the class {str(values[0])[:60]!r}" if len(values) else "no label at all"
@@ -326,7 +327,7 @@ def _check_features(
         )
 
 
-def _check_text_among_numbers(column: pd.Series, name: str, file: str | None) -> None:  # type: ignore[type-arg]
+def _check_text_among_numbers(column: pd.Series[Any], name: str, file: str | None) -> None:
     """Text is a category to some models, but not where most of the column is numeric."""
     if pd.api.types.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
         return
@@ -336,7 +337,7 @@ def _check_text_among_numbers(column: pd.Series, name: str, file: str | None) ->
         _raise_stray_text(column, stray.to_numpy(dtype=bool), name, file)
 
 
-def _numbers(column: pd.Series, name: str, file: str | None) -> NDArray[np.float64]:  # type: ignore[type-arg]
+def _numbers(column: pd.Series[Any], name: str, file: str | None) -> NDArray[np.float64]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -352,7 +353,7 @@ def _numbers(column: pd.Series, name: str, file: str | None) -> NDArray[np.float
 
 
 def _raise_stray_text(
-    column: pd.Series,  # type: ignore[type-arg]
+    column: pd.Series[Any],
     stray: NDArray[np.bool_],
     name: str,
     file: str | None,

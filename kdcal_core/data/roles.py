@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,29 @@ _TARGETS = (
     *("actual", "truth", "ground_truth", "income", "diagnosis", "digit", "species", "category"),
     *("response", "default", "churn", "survived", "fraud"),
 )
-_PREDICTED = ("predicted", "prediction", "pred", "y_pred", "y_hat", "yhat", "predicted_class")
+_PREDICTED: tuple[str, ...] = (
+    "predicted",
+    "prediction",
+    "pred",
+    "y_pred",
+    "y_hat",
+    "yhat",
+    "predicted_class",
+)
 _PREDICTED += ("predicted_label", "pred_label", "pred_class", "prediction_label")
 _SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
 # A column named just "weight" may well be a feature: a body's, a car's.
 _WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_weight", "weights")
 _IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
-_PREFIXES = ("predicted_proba", "predict_proba", "probability", "proba", "prob", "logits", "logit")
+_PREFIXES: tuple[str, ...] = (
+    "predicted_proba",
+    "predict_proba",
+    "probability",
+    "proba",
+    "prob",
+    "logits",
+    "logit",
+)
 _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
 _SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score")
@@ -113,7 +129,7 @@ def _classes_in(frame: pd.DataFrame, target: str | None) -> tuple[str, ...]:
     return classes_of(frame[target])
 
 
-def _is_number(column: pd.Series) -> bool:  # type: ignore[type-arg]
+def _is_number(column: pd.Series[Any]) -> bool:
     kind = column.dtype
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
 
@@ -207,7 +223,7 @@ def _target_by_content(
     return few[0] if few else None
 
 
-def _has_few_classes(column: pd.Series) -> bool:  # type: ignore[type-arg]
+def _has_few_classes(column: pd.Series[Any]) -> bool:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return False
     if pd.api.types.is_float_dtype(column.dtype) and (column.dropna() % 1 != 0).any():
@@ -215,7 +231,7 @@ def _has_few_classes(column: pd.Series) -> bool:  # type: ignore[type-arg]
     return 2 <= column.nunique() <= min(_MAX_TARGET_CLASSES, max(2, len(column) // 2))
 
 
-def _fits(column: pd.Series, classes: Sequence[str]) -> bool:  # type: ignore[type-arg]
+def _fits(column: pd.Series[Any], classes: Sequence[str]) -> bool:
     try:
         encode_labels(column.dropna().drop_duplicates(), classes)
     except InputError:
