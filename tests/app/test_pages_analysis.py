@@ -1,0 +1,147 @@
+"""The two analysis pages, launched with every sample and with none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.review import Workspace, samples, start_sample
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
+SAMPLES = [sample.name for sample in samples()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+@pytest.fixture(scope="module")
+def review_ids(workspace: Workspace) -> dict[str, str]:
+    return {name: start_sample(workspace, name).id for name in SAMPLES}
+
+
+def launch(page: str, review: str | None = None, *, dark: bool = False) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    if review is not None:
+        at.query_params["review"] = review
+    at.run()
+    return at.switch_page(page).run()
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def specs(at: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize(("page", "n_charts"), list(zip(PAGES, (4, 5), strict=True)))
+def test_every_sample_fills_every_page(
+    review_ids: dict[str, str], sample: str, page: str, n_charts: int
+) -> None:
+    at = healthy(launch(page, review_ids[sample]))
+    drawn = at.get("plotly_chart")
+    assert len(drawn) == n_charts
+    assert len(at.metric) == 4
+    assert at.subheader[0].value
+    for chart in drawn:
+        assert chart.proto.alt
+        assert "#00000" not in chart.proto.spec
+    assert at.query_params["review"] in (review_ids[sample], [review_ids[sample]])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_dark_theme_draws_with_its_own_colours(review_ids: dict[str, str], page: str) -> None:
+    light, dark = (specs(launch(page, review_ids["digits"], dark=dark)) for dark in (False, True))
+    assert len(light) == len(dark)
+    for one, other in zip(light, dark, strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_without_a_review_a_page_says_what_it_needs_and_opens_a_sample(page: str) -> None:
+    at = healthy(launch(page))
+    assert not at.get("plotly_chart")
+    (button,) = at.button
+    healthy(button.click().run())
+    assert at.get("plotly_chart")
+    assert at.session_state["review"]
+
+
+@pytest.mark.parametrize("review", ["AAAAAAAAAAAAAAAA", "../../etc/passwd", "<script>"])
+def test_an_unknown_review_in_the_address_is_told(review: str) -> None:
+    at = healthy(launch(PAGES[0], review))
+    assert not at.get("plotly_chart")
+    assert at.button
+    assert "review" not in at.query_params
+
+
+def test_the_review_stays_open_across_pages(review_ids: dict[str, str]) -> None:
+    at = launch(PAGES[0], review_ids["adult"])
+    # a change of page drops the address's query
+    at.query_params.clear()
+    healthy(at.switch_page(PAGES[1]).run())
+    assert at.query_params["review"] in (review_ids["adult"], [review_ids["adult"]])
+    assert at.get("plotly_chart")
+
+
+def test_reliability_settings_change_the_diagram(review_ids: dict[str, str]) -> None:
+    at = launch(PAGES[0], review_ids["digits"])
+    before = specs(at)
+    at.slider(key="reliability_bins").set_value(30).run()
+    assert specs(healthy(at))[0] != before[0]
+    for kind in ("top-label", "class"):
+        at.radio(key="reliability_kind").set_value(kind).run()
+        chosen = specs(healthy(at))
+        assert chosen[0] != before[0]
+    at.selectbox[0].set_value(7).run()
+    assert specs(healthy(at))[0] != chosen[0]
+
+
+def test_confusion_table_and_set_can_be_switched(review_ids: dict[str, str]) -> None:
+    at = launch(PAGES[0], review_ids["adult"])
+    before = specs(at)
+    at.segmented_control(key="confusion_table").set_value("joint").run()
+    assert specs(healthy(at))[3] != before[3]
+    at.segmented_control(key="reliability_set").set_value("calibration").run()
+    assert specs(healthy(at))[0] != before[0]
+
+
+@pytest.mark.parametrize("rule", ["mon", "mon4", "loo", "number"])
+def test_every_bandwidth_rule_draws_a_curve(review_ids: dict[str, str], rule: str) -> None:
+    at = launch(PAGES[1], review_ids["adult"])
+    before = specs(at)[0]
+    at.radio(key="bandwidth_rule").set_value(rule).run()
+    after = specs(healthy(at))[0]
+    curve = next(trace for trace in after["data"] if trace.get("name") == "Conf_KDE")
+    assert curve
+    assert rule in ("mon", "mon4") or after != before
+
+
+def test_all_methods_can_be_compared_and_none(review_ids: dict[str, str]) -> None:
+    at = launch(PAGES[1], review_ids["breast_cancer"])
+    methods = at.multiselect(key="methods")
+    methods.set_value(["isotonic", "cum", "cstswa"]).run()
+    assert len(specs(healthy(at))) == 5
+    at.multiselect(key="methods").set_value([]).run()
+    assert len(specs(healthy(at))) == 3
+
+
+def test_cutting_again_draws_other_halves(review_ids: dict[str, str]) -> None:
+    at = launch(PAGES[1], review_ids["digits_predictions"])
+    before = specs(at)[-1]
+    at.button(key="noise_again").click().run()
+    assert specs(healthy(at))[-1] != before
