@@ -132,13 +132,13 @@ def _sets(review: Review) -> tuple[Which, ...]:
 
 
 def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
-    parent = review.parent
-    model = parent and {"name": parent.name, "kind": parent.kind, "sha256": parent.digest}
-    tables: dict[str, dict[str, Any] | None] = {
-        which: {"name": table.name, "rows": table.n_rows, "sha256": table.digest}
-        for which, table in review.tables.items()
-    }
-    return {"model": model, **tables}
+    inputs: dict[str, dict[str, Any] | None] = {"model": None}
+    if review.parent:
+        info = review.parent
+        inputs["model"] = {"name": info.name, "kind": info.kind, "sha256": info.digest}
+    for which, table in review.tables.items():
+        inputs[which] = {"name": table.name, "rows": table.n_rows, "sha256": table.digest}
+    return inputs
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

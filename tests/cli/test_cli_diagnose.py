@@ -1,0 +1,261 @@
+"""``kdcal diagnose`` on the shipped samples and on input that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, log_loss, precision_score
+
+from kdcal_core.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "sample_data"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def sample_words(name: str) -> tuple[list[object], dict[str, Any]]:
+    card = json.loads((SAMPLES / name / "card.json").read_text(encoding="utf-8"))
+    folder = SAMPLES / name
+    table = folder / card["calibration"]
+    source = (
+        ["--model", folder / card["model"], "--data", table]
+        if card["model"]
+        else ["--predictions", table]
+    )
+    further = ["--evaluation", folder / card["evaluation"], "--target", card["target"]]
+    return ["diagnose", *source, *further], card
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "adult", "digits_predictions"])
+def test_every_sample_is_diagnosed(run: Run, tmp_path: Path, name: str) -> None:
+    words, card = sample_words(name)
+    code, out, err = run(*words, "--json", tmp_path / "out.json")
+    assert (code, err) == (0, "")
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert found["format"] == 1
+    assert [one["name"] for one in found["sets"]] == ["calibration", "evaluation"]
+    evaluation = found["sets"][1]
+    assert evaluation["classes"] == card["class_names"]
+    assert evaluation["n"] == card["rows"]["evaluation"]
+    accuracy = next(one for one in evaluation["estimates"] if one["label"] == "Accuracy")
+    assert accuracy["value"] == pytest.approx(card["accuracy"], abs=1e-12)
+    for one in found["sets"]:
+        assert all(finding in out for finding in one["findings"])
+        assert all(estimate["name"] in out for estimate in one["estimates"])
+
+
+def test_numbers_are_those_of_an_independent_library(run: Run, tmp_path: Path) -> None:
+    words, _ = sample_words("digits_predictions")
+    assert run(*words, "--json", tmp_path / "out.json")[0] == 0
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["sets"][1]
+    rows = pd.read_parquet(SAMPLES / "digits_predictions" / "evaluation.parquet")
+    truth = rows.pop("label").to_numpy()
+    proba = rows.to_numpy()
+    predicted = proba.argmax(axis=1)
+    values = {one["label"]: one["value"] for one in reversed(found["estimates"])}
+    assert values["Accuracy"] == pytest.approx(accuracy_score(truth, predicted))
+    clipped = np.clip(proba, 1e-12, None)
+    clipped /= clipped.sum(axis=1, keepdims=True)
+    assert values["Log loss"] == pytest.approx(log_loss(truth, clipped), rel=1e-6)
+    assert values["Mean confidence"] == pytest.approx(proba.max(axis=1).mean(), rel=1e-6)
+    by_class = found["by_predicted_class"]
+    assert [one["n"] for one in by_class] == np.bincount(predicted, minlength=10).tolist()
+    np.testing.assert_allclose(
+        [one["frequency"] for one in by_class], precision_score(truth, predicted, average=None)
+    )
+    assert sum(one["n"] for one in found["reliability"]) == len(rows)
+    joint = np.zeros((10, 10))
+    np.add.at(joint, (truth, predicted), 1)
+    np.testing.assert_array_equal(found["confusion"], joint)
+
+
+def test_same_input_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    words, _ = sample_words("breast_cancer")
+    printed = [run(*words, "--json", tmp_path / name)[1] for name in ("a.json", "b.json")]
+    assert printed[0] == printed[1]
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+@pytest.fixture
+def spam(tmp_path: Path) -> Path:
+    """Predictions of 200 mails, with a weight."""
+    random = np.random.default_rng(5)
+    says = random.uniform(0.05, 0.95, 200).round(6)
+    frame = pd.DataFrame(
+        {
+            "truth": np.where(random.uniform(size=200) < says, "spam", "ham"),
+            "proba_ham": (1 - says).round(6),
+            "proba_spam": says,
+            "weight": random.uniform(0.5, 2.0, 200).round(3),
+        }
+    )
+    path = tmp_path / "mails.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def diagnosed(run: Run, folder: Path, *words: object) -> dict[str, Any]:
+    code, _, err = run("diagnose", *words, "--json", folder / "found.json")
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_weight_counts_only_where_it_is_asked_for(run: Run, spam: Path) -> None:
+    words = ("--predictions", spam, "--target", "truth")
+    plain = diagnosed(run, spam.parent, *words)["sets"][0]
+    weighted = diagnosed(run, spam.parent, *words, "--weight", "weight")["sets"][0]
+    frame = pd.read_csv(spam)
+    right = (frame["proba_spam"] > 0.5) == (frame["truth"] == "spam")
+    assert plain["estimates"][0]["value"] == pytest.approx(right.mean())
+    assert weighted["estimates"][0]["value"] == pytest.approx(
+        np.average(right, weights=frame["weight"])
+    )
+
+
+def test_bins_and_level_are_used(run: Run, spam: Path) -> None:
+    words = ("--predictions", spam, "--target", "truth")
+    wide = diagnosed(run, spam.parent, *words, "--bins", "4", "--level", "0.99")
+    narrow = diagnosed(run, spam.parent, *words, "--level", "0.5")
+    assert len(wide["sets"][0]["reliability"]) == 4
+    assert len(narrow["sets"][0]["reliability"]) == 15
+    assert {one["level"] for one in wide["sets"][0]["estimates"]} == {0.99}
+    for broad, slim in zip(
+        wide["sets"][0]["estimates"], narrow["sets"][0]["estimates"], strict=True
+    ):
+        assert broad["low"] <= slim["low"] + 1e-12
+        assert broad["high"] >= slim["high"] - 1e-12
+
+
+def test_class_names_can_be_given(run: Run, spam: Path) -> None:
+    frame = pd.read_csv(spam)
+    frame = frame.rename(columns={"proba_ham": "proba_0", "proba_spam": "proba_1"})
+    frame.to_csv(spam, index=False)
+    words = ("--predictions", spam, "--target", "truth")
+    assert run("diagnose", *words)[0] == 2
+    found = diagnosed(run, spam.parent, *words, "--classes", "ham,spam")["sets"][0]
+    right = (frame["proba_1"] > 0.5) == (frame["truth"] == "spam")
+    assert found["classes"] == ["ham", "spam"]
+    assert found["estimates"][0]["value"] == pytest.approx(right.mean())
+
+
+def bad(spam: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Path:
+    path = spam.with_name("bad.csv")
+    change(pd.read_csv(spam)).to_csv(path, index=False)
+    return path
+
+
+def put(column: str, row: int, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame[column] = frame[column].astype(object)
+        frame.loc[row - 1, column] = value
+        return frame
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put("proba_ham", 7, 1.5), ["proba_ham", "row 7"]),
+        (put("proba_ham", 7, -0.5), ["proba_ham", "row 7"]),
+        (put("proba_spam", 12, None), ["proba_spam", "row 12"]),
+        (put("proba_spam", 12, "many"), ["proba_spam"]),
+        (put("truth", 3, "eggs"), ["truth", "eggs", "row 3"]),
+        (put("truth", 3, None), ["truth", "row 3"]),
+        (lambda frame: frame.assign(truth="ham"), ["truth"]),
+        (lambda frame: frame.drop(columns="truth"), ["truth", "no such column"]),
+        (lambda frame: frame.drop(columns="proba_ham"), ["probability column"]),
+        (lambda frame: frame.head(0), ["bad.csv"]),
+    ],
+)
+def test_bad_tables_give_one_line_with_the_place(
+    run: Run, spam: Path, change: Callable[[pd.DataFrame], pd.DataFrame], said: list[str]
+) -> None:
+    code, out, err = run(
+        "diagnose", "--predictions", bad(spam, change), "--target", "truth", "--json", "never.json"
+    )
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "bad.csv" in err
+    assert all(words in err for words in said)
+    assert not Path("never.json").exists()
+
+
+def test_bad_words_and_files(run: Run, spam: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "forest.skops").write_bytes(b"\x80\x05a pickle with another name")
+    (tmp_path / "cut.onnx").write_bytes((SAMPLES / "digits" / "model.onnx").read_bytes()[:5000])
+    digits = SAMPLES / "digits" / "calibration.parquet"
+    target = ("--target", "truth")
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("--predictions", tmp_path / "absent.csv", *target), "no such file"),
+        (("--predictions", tmp_path / "empty.csv", *target), "empty"),
+        (("--data", spam, *target), "--model"),
+        (("--predictions", spam, "--model", spam, *target), "--model"),
+        (("--predictions", spam, *target, "--json", tmp_path / "no" / "x.json"), "folder"),
+        (("--predictions", spam, *target, "--weight", "mass"), "mass"),
+        (("--predictions", spam, *target, "--classes", "a,b,c"), "3 class names"),
+        (("--predictions", spam, *target, "--evaluation", digits), "calibration.parquet"),
+        (("--model", tmp_path / "forest.skops", "--data", spam, *target), "kdcal convert"),
+        (("--model", tmp_path / "cut.onnx", "--data", digits, "--target", "digit"), "cut.onnx"),
+        (("--model", SAMPLES / "digits" / "model.onnx", "--data", spam, *target), "pixel_0_0"),
+    ]
+    for words, said in cases:
+        code, out, err = run("diagnose", *words)
+        assert (code, out) == (2, ""), (words, err)
+        assert err.count("\n") == 1
+        assert said in err
+
+
+def test_names_from_files_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    nasty = "\x1b[2Jspam"
+    frame = pd.DataFrame({"truth": ["ham", nasty] * 20, "proba_ham": 0.4, f"proba_{nasty}": 0.6})
+    path = tmp_path / "mails.csv"
+    frame.to_csv(path, index=False)
+    code, out, err = run("diagnose", "--predictions", path, "--target", "truth")
+    assert code in (0, 2)
+    assert (out + err).replace("\n", "").isprintable()
+
+
+def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
+    words, _ = sample_words("adult")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kdcal_core.cli", *map(str, words)],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 30
+    while not any(tmp_path.glob("kdcal-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert not any(tmp_path.glob("kdcal-*"))
