@@ -33,8 +33,12 @@ def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
         kind=_kind(column.dtype),
         n_missing=int(column.isna().sum()),
         n_distinct=len(distinct),
-        examples=tuple(str(value)[:_MAX_TEXT] for value in distinct[:_EXAMPLES]),
+        examples=tuple(_text(value) for value in distinct[:_EXAMPLES]),
     )
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:_MAX_TEXT]
 
 
 def _kind(dtype: Any) -> Literal["number", "text", "boolean", "date"]:

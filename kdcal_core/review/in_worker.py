@@ -22,6 +22,7 @@ from kdcal_core.data import (
     Roles,
     Table,
     check_proba,
+    check_roles,
     digest_arrays,
     feature_frame,
     guess_roles,
@@ -32,7 +33,7 @@ from kdcal_core.data import (
     weight_column,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.parents import Parent, load_parent, parent_info
+from kdcal_core.parents import Parent, ParentInfo, load_parent, parent_info
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
@@ -57,7 +58,7 @@ def inspect_model(
         info = parent_info(parent, path, name)
     roles = None
     if frame_path is not None:
-        roles = _guess(Table(_read_frame(frame_path), digest, name), parent)
+        roles = _guess(Table(_read_frame(frame_path), digest, name), info)
     return {"parent": asdict(info), "roles": asdict(roles) if roles else None}
 
 
@@ -65,10 +66,14 @@ def import_table(
     path: str,
     name: str,
     frame_path: str,
-    classes: list[str] | None = None,
-    feature_names: list[str] | None = None,
+    parent: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Read an uploaded table and keep it as an uncompressed Arrow file at ``frame_path``.
+
+    Parameters
+    ----------
+    parent : dict or None
+        The ParentInfo of the model, where there is one: its names help to guess the roles.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def import_table(
         ``table``: a TableInfo; ``roles``: the guessed Roles.
     """
     table = _read(path, name)
-    roles = guess_roles(table, classes=_names(classes), feature_names=_names(feature_names))
+    roles = _guess(table, decode(ParentInfo, parent) if parent else None)
     return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
 
 
@@ -160,18 +165,18 @@ def open_sample(
     if model is not None:
         progress(0.0, "Opening the model")
         parent = load_parent(model["path"], name=model["name"])
-        info = asdict(parent_info(parent, model["path"], model["name"]))
+        info = parent_info(parent, model["path"], model["name"])
     roles: Roles | None = None
     infos, sets = {}, {}
     for index, one in enumerate(tables):
         table = _read(one["path"], one["name"])
         if roles is None:
-            roles = _with_target(_guess(table, parent), target)
+            roles = _with_target(_guess(table, info), target)
         infos[one["which"]] = asdict(_keep_frame(table, Path(one["path"]), one["frame_path"]))
         report = _part(progress, index, len(tables))
         sets[one["which"]] = asdict(_score(table, parent, roles, classes, one["folder"], report))
     return {
-        "parent": info,
+        "parent": asdict(info) if info else None,
         "roles": asdict(roles) if roles else None,
         "tables": infos,
         "sets": sets,
@@ -188,9 +193,16 @@ def _score(
 ) -> SetInfo:
     names = tuple(classes)
     with _in_file(table.name):
+        check_roles(
+            table,
+            roles,
+            classes=names,
+            n_features=parent.n_features if parent else None,
+            feature_names=parent.feature_names if parent else None,
+            needs_outputs=parent is None,
+        )
         y = target_labels(table, roles, names)
         weight = weight_column(table, roles)
-        _check_two_classes(y, names, roles.target)
         if parent is None:
             proba = output_matrix(table, roles, names)
         else:
@@ -234,20 +246,15 @@ def _predict(
     return proba
 
 
-def _check_two_classes(y: Any, classes: tuple[str, ...], column: str | None) -> None:
-    if (y == y[0]).all():
-        raise InputError(
-            f"Every row is of the class {classes[y[0]]!r}",
-            fix="Use rows of at least two classes, mixed as the model will meet them.",
-            column=column,
-        )
-
-
-def _guess(table: Table, parent: Parent | None) -> Roles:
+def _guess(table: Table, parent: ParentInfo | None) -> Roles:
     if parent is None:
         return guess_roles(table)
-    classes = parent.classes if parent.named_classes else None
-    return guess_roles(table, classes=classes, feature_names=parent.feature_names)
+    return guess_roles(
+        table,
+        classes=parent.classes if parent.named_classes else None,
+        feature_names=parent.feature_names,
+        n_features=parent.n_features,
+    )
 
 
 def _with_target(roles: Roles, target: str) -> Roles:
@@ -278,10 +285,6 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
 def _read_frame(path: str) -> pd.DataFrame:
     frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
     return frame
-
-
-def _names(names: list[str] | None) -> tuple[str, ...] | None:
-    return tuple(names) if names else None
 
 
 def _part(progress: Progress, index: int, n: int) -> Progress:

@@ -99,7 +99,7 @@ def add_model(
                 parent=parent,
                 model_file=path.name,
                 roles=roles,
-                classes=_default_classes(parent, roles),
+                classes=parent.classes,
                 sample=None,
                 title=parent.name,
             )
@@ -140,13 +140,11 @@ def add_table(
     before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
     frame_path = workspace.new_file(review_id, "table.arrow")
-    parent = before.parent
     kwargs = {
         "path": str(path),
         "name": name,
         "frame_path": str(frame_path),
-        "classes": list(parent.classes) if parent and parent.named_classes else None,
-        "feature_names": list(parent.feature_names or ()) if parent else None,
+        "parent": asdict(before.parent) if before.parent else None,
     }
 
     with _new_files(frame_path), _named(name):
@@ -184,7 +182,7 @@ def set_roles(
         for table in review.tables.values():
             _check_columns(table, roles)
         _check_classes(review.parent, roles, classes)
-        chosen = classes or _default_classes(review.parent, roles)
+        chosen = classes or _default_classes(review.parent, roles, review.tables.get("calibration"))
         if (roles, chosen) == (review.roles, review.classes):
             return review
         return _unscored(replace(review, roles=roles, classes=chosen))
@@ -378,7 +376,7 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     classes = review.classes
     if roles is not review.roles or not classes:
-        classes = _default_classes(review.parent, roles)
+        classes = _default_classes(review.parent, roles, table)
     return _unscored(
         replace(
             review,
@@ -396,10 +394,18 @@ def _unscored(review: Review) -> Review:
     return replace(review, sets={})
 
 
-def _default_classes(parent: ParentInfo | None, roles: Roles | None) -> tuple[str, ...]:
+def _default_classes(
+    parent: ParentInfo | None, roles: Roles | None, table: TableInfo | None
+) -> tuple[str, ...]:
+    """The class names as the model, or else the outputs, name them."""
     if parent is not None:
         return parent.classes
-    return tuple(name for name, _ in roles.outputs) if roles else ()
+    names = tuple(name for name, _ in roles.outputs) if roles else ()
+    if len(names) != 1 or roles is None or table is None:
+        return names
+    # one output speaks of one class of two; the target knows the other
+    labels = next((c.examples for c in table.columns if c.name == roles.target), ())
+    return (*(label for label in labels if label != names[0]), *names)
 
 
 def _check_which(which: str) -> None:
@@ -441,7 +447,7 @@ def _check_classes(
 ) -> None:
     if classes is None:
         return
-    expected = len(parent.classes) if parent else len(roles.outputs)
+    expected = len(parent.classes) if parent else max(2, len(roles.outputs))
     if len(classes) != expected:
         raise InputError(
             f"There are {len(classes)} class names, but {expected} outputs",
@@ -462,7 +468,7 @@ def _check_complete(review: Review) -> Roles:
             fix="Give one column the role of the target.",
             file=name,
         )
-    if review.parent is None and len(review.roles.outputs) < 2:
+    if review.parent is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
             fix="Add the model, or give the columns with its probabilities the role of outputs.",

@@ -1,9 +1,7 @@
 """From files to a scored review, and every way in which that can go wrong."""
 
 import io
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -131,6 +129,17 @@ def test_predictions_only(workspace, review_id):
     assert scored.y.tolist() == (frame["label"] == "yes").astype(int).tolist()
 
 
+def test_one_column_for_the_positive_class_of_two(workspace, review_id):
+    frame = predictions().drop(columns="proba_no")
+    load_predictions(
+        workspace, review_id, frame, roles=Roles(target="label", outputs=(("yes", "proba_yes"),))
+    )
+    review = score(workspace, review_id)
+    assert review.classes == ("no", "yes")
+    scored = load_set(workspace, review_id, "calibration")
+    np.testing.assert_allclose(scored.proba[:, 1], frame["proba_yes"], atol=1e-12)
+
+
 def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
     frame = predictions().assign(w=np.arange(1.0, 61.0))
     load_predictions(workspace, review_id, frame)
@@ -220,7 +229,7 @@ def spoil(column, row, value):
         (spoil("label", 8, None), "missing", "label", 8),
         (spoil("proba_yes", 9, 0.123), "sum to", None, 9),
         (spoil("proba_yes", 10, None), "missing", "proba_yes", 10),
-        (lambda frame: frame.assign(label="no"), "Every row is of the class", "label", None),
+        (lambda frame: frame.assign(label="no"), "only the class 'no'", "label", None),
     ],
 )
 def test_bad_rows_are_found_when_scoring_and_nothing_is_lost(
@@ -383,5 +392,5 @@ def test_progress_reaches_one(workspace, review_id):
 def test_files_are_private(forest_home):
     workspace, review = forest_home
     folder = workspace.folder(review.id)
-    assert os.stat(folder).st_mode & 0o077 == 0
-    assert Path(folder / review.sets["calibration"].folder).stat().st_mode & 0o077 == 0
+    for path in (folder, folder / review.sets["calibration"].folder):
+        assert path.stat().st_mode & 0o077 == 0
