@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import load_parts, session, uploads, waiting
+from app.widgets import load_parts, session, waiting
 
 review = session.current_review()
 session.header(review)
@@ -24,7 +24,7 @@ if review is None:
     )
     load_parts.sample_cards()
 
-load_parts.own_files(review, uploads.upload_row)
+load_parts.own_files(review)
 if review is not None and review.tables:
     load_parts.roles(review)
     load_parts.start_scoring(review)

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.widgets import session, waiting
+from app.widgets import session, uploads, waiting
 from app.widgets.fitness_card import fitness_card
 from app.widgets.role_table import OUTPUT, ROLE_NAMES, role_table, roles_from_table
 from kdcal_core.data import escape_markdown
@@ -74,10 +74,8 @@ def _open_sample(name: str, title: str) -> None:
 
 def own_files(review: Review | None) -> None:
     """The uploaders, with the explanation of which rows belong in them."""
-    from app.widgets.uploads import upload_row
-
     st.subheader("Your model and rows" if review is None else "Files")
-    upload_row(review)
+    uploads.upload_row(review)
     with st.popover("Which rows belong here?", icon=":material/help:"):
         st.markdown(WHICH_ROWS)
     if review is None:
@@ -97,7 +95,7 @@ def own_files(review: Review | None) -> None:
 
 def roles(review: Review) -> None:
     """What each column is for, as guessed, in a table that can be corrected."""
-    table = review.tables["calibration"] if "calibration" in review.tables else None
+    table = review.tables.get("calibration")
     if table is None or review.roles is None:
         return
     with st.expander("What each column is for", expanded=not review.scored):
