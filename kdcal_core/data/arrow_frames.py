@@ -59,14 +59,18 @@ def check_column_types(schema: pa.Schema, file: str | None) -> None:
 def to_frame(table: pa.Table, file: str | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The frame (int64, float64, bool, str, category or datetime columns) and its notes.
 
-    Integers with missing values become floats with NaN; decimals become floats; dates become
-    timestamps; times and durations become text. Stored pandas indices are dropped.
+    Integers with missing values become floats with NaN, truth values with missing ones pandas'
+    nullable booleans; decimals become floats, dates timestamps, times of day text and durations
+    integers in their unit. Stored pandas indices are dropped.
     """
     index = [name for name in table.column_names if _INDEX_COLUMN.fullmatch(name)]
     table = table.drop_columns(index)
     columns = {name: _plain_column(table[name], name, file) for name in table.column_names}
     plain = pa.table(columns) if columns else table
     frame = plain.to_pandas(ignore_metadata=True, date_as_object=False, split_blocks=True)
+    for name in plain.column_names:
+        if pa.types.is_boolean(plain[name].type) and plain[name].null_count:
+            frame[name] = frame[name].astype("boolean")
     notes = [f"A stored row index ({name}) was left out." for name in index]
     notes += [note for name in table.column_names if (note := _question_note(plain[name], name))]
     return frame, tuple(notes)
@@ -88,8 +92,10 @@ def _plain_column(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Ch
         return _plain_integers(column)
     if types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
         return column.cast(pa.float64())
-    if types.is_time(kind) or types.is_duration(kind):
-        return column.cast(pa.string()) if types.is_time(kind) else column.cast(pa.int64())
+    if types.is_time(kind):
+        return column.cast(pa.string())
+    if types.is_duration(kind):
+        return _plain_integers(column.cast(pa.int64()))
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return _decoded(column, name, file)
     return column
@@ -122,15 +128,16 @@ def _decoded(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Chunked
 
 def _question_note(column: pa.ChunkedArray, name: str) -> str | None:
     """Say so where only question marks keep a column from being numeric."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not _is_text(kind):
-        return None
     if pa.types.is_dictionary(column.type):
-        column = column.cast(kind)
-    marks = pc.equal(column, "?")
+        values = pc.unique(column).cast(column.type.value_type)  # decoded once a value
+    else:
+        values = column
+    if not _is_text(values.type):
+        return None
+    marks = pc.equal(values, "?")
     if not pc.any(marks).as_py():
         return None
-    others = pc.unique(column.filter(pc.invert(marks)).drop_null())
+    others = pc.unique(values.filter(pc.invert(marks)).drop_null())
     try:
         pc.cast(others, pa.float64())
     except pa.ArrowInvalid:

@@ -133,8 +133,8 @@ def _detect_decimal(rows: Sequence[Sequence[str]]) -> str:
 def _detect_header(rows: Sequence[Sequence[str]]) -> bool:
     """No header only where the first row is numeric in columns that stay numeric.
 
-    A first row that counts 0, 1, 2, ... or 1, 2, 3, ... is a header: it names classes or
-    nameless columns.
+    A first row that counts 0, 1, ... or 1, 2, 3, ... is a header: it names classes or nameless
+    columns.
     """
     first, rest = rows[0], rows[1:]
     starts_numeric = False
@@ -152,4 +152,5 @@ def _detect_header(rows: Sequence[Sequence[str]]) -> bool:
 def _counts_up(fields: Sequence[str]) -> bool:
     stripped = [field.strip() for field in fields]
     n = len(stripped)
-    return n > 1 and stripped in ([str(i) for i in range(n)], [str(i + 1) for i in range(n)])
+    from_zero, from_one = [str(i) for i in range(n)], [str(i + 1) for i in range(n)]
+    return (n >= 2 and stripped == from_zero) or (n >= 3 and stripped == from_one)

@@ -53,28 +53,20 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
         named), an open quotation mark, or a table beyond ``max_bytes``.
     """
     encoding = detect_encoding(source.head)
-    try:
-        return _read(source, encoding, file, max_bytes)
-    except pa.ArrowInvalid as error:
-        # The first bytes were UTF-8, later ones are not.
-        if encoding != "utf-8" or "UTF8" not in str(error):
-            raise _as_input_error(error, file) from error
-    try:
-        return _read(source, "cp1252", file, max_bytes)
-    except pa.ArrowInvalid as error:
-        raise _as_input_error(error, file) from error
-
-
-def _read(
-    source: CsvSource, encoding: str, file: str, max_bytes: int
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
     complete = len(source.head) >= source.size
     text = decode_text(source.head, encoding)
     form = detect_format(text, complete=complete)
     _check_form(form, file)
     cells = source.size * max(text.count(form.separator) + text.count("\n"), 1) / len(source.head)
     check_size(max(source.size, int(cells) * 8), file, max_bytes)
-    table = _parse(source, encoding, form)
+    try:
+        table = _parse(source, encoding, form)
+        if encoding == "utf-8" and any(pa.types.is_binary(kind) for kind in table.schema.types):
+            # The first bytes were UTF-8, later ones are not.
+            encoding = "cp1252"
+            table = _parse(source, encoding, form)
+    except pa.ArrowInvalid as error:
+        raise _as_input_error(error, form, file) from error
     if table.num_rows == 0:
         raise _no_rows(file)
     frame, notes = to_frame(table, file)
@@ -134,16 +126,17 @@ def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
     return pa.BufferReader(content.encode("utf-8", "replace"))
 
 
-def _as_input_error(error: pa.ArrowInvalid, file: str) -> InputError:
+def _as_input_error(error: pa.ArrowInvalid, form: CsvFormat, file: str) -> InputError:
     message = str(error)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:
         number, expected, got = map(int, row.groups())
         return InputError(
-            f"The row has {got:,} fields, the table has {expected:,} columns",
+            f"The row has {got:,} field{'' if got == 1 else 's'}, but the table has "
+            f"{expected:,} columns",
             fix="Check the row for a missing or extra separator, or an open quotation mark.",
             file=file,
-            row=number,
+            row=number - form.skipped_lines,  # which Arrow counts as well
         )
     return InputError(
         "The file cannot be read as a CSV table; a quotation mark may be left open",
@@ -159,5 +152,5 @@ def _notes(form: CsvFormat, encoding: str) -> tuple[str, ...]:
     if encoding in _ENCODINGS:
         notes.append(_ENCODINGS[encoding])
     if not form.has_header:
-        notes.append("The file has no header; columns are named column_1, column_2, ...")
+        notes.append("The file has no header; its columns are named column_1, column_2, ...")
     return tuple(notes)
