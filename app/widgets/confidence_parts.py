@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -39,6 +41,8 @@ RULE_WORDS = {
     "believe: compare it with the histogram before you do.",
     "number": "One bandwidth for every class, in units of the score.",
 }
+# the core counts classes and leaves their names to the screen
+_CLASS_NOTE = re.compile(r"Class (\d+):? (.*)", re.DOTALL)
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
 
 CURVE = r"""
@@ -219,12 +223,13 @@ def _histogram_rows(fit_set: ScoredSet, eval_set: ScoredSet | None) -> ScoredSet
 
 
 def _notes(fit_set: ScoredSet, bandwidth: str | float, label: int) -> None:
-    start = f"Class {label}"
+    name = escape_markdown(fit_set.classes[label])
     for note in results.kde_of(fit_set, bandwidth).notes_:
-        if note.removeprefix(start)[:1] in (":", " ") and note.startswith(start):
-            name = escape_markdown(fit_set.classes[label])
-            text = escape_markdown(note.removeprefix(start), 400)
-            st.warning(f"{name}{text}", icon=":material/visibility:")
+        about = _CLASS_NOTE.fullmatch(note)
+        if about is not None and int(about[1]) == label:
+            st.warning(
+                f"**{name}**: {escape_markdown(about[2], 400)}", icon=":material/visibility:"
+            )
 
 
 def bandwidths(review: Review, fit_set: ScoredSet) -> None:

@@ -116,7 +116,7 @@ def bandwidth_figure(
     titles = [class_names[curve.label] for curve in recommended]
     figure = new_grid(titles, dark, x_title="Score", y_title="Confidence")
     styles = (
-        (monotone, "b_mon: never falls", faded(colours.calibrated, 0.65), 1.4, "2px,2px"),
+        (monotone, "b_mon: never falls", faded(colours.calibrated, 0.85), 1.6, "2px,2px"),
         (recommended, "b_mon2: one dip allowed", colours.calibrated, 2.2, "solid"),
     )
     for at, anchor in enumerate(anchors):

@@ -14,7 +14,8 @@ from kdcal_core.figures.template import new_figure
 
 _DASHES = ("solid", "6px,2px", "2px,2px")
 _SYMBOLS = ("circle", "diamond", "square")
-_SMALLEST_LOSS = 1e-4
+_WIDEST = 300.0  # largest loss over the smallest that still has its own place
+_TICKS = [mantissa * 10.0**power for power in range(-5, 2) for mantissa in (1, 2, 5)]
 _ROW_HEIGHT = 13
 
 
@@ -50,21 +51,30 @@ def losses_figure(
 
     ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
     rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,
-    so equal distances are equal ratios; losses below 1e-4 are drawn there.
+    so equal distances are equal ratios; it ends at a 300th of the largest loss, and what is
+    smaller stands on its edge.
     """
     colours = palette(dark)
     keys = [key for key in losses.methods if methods is None or key in methods]
     names = ["All rows", *(escape_html(name, limit=24) for name in class_names)]
     group = _ROW_HEIGHT * len(keys) + 16
     figure = new_figure(dark, height=130 + group * len(names))
+    both = [part for part in (losses, beside) if part is not None]
+    low, high = _limits(both, keys)
     for at, key in enumerate(keys):
         lane = np.arange(len(names), dtype=np.float64) * group + (at + 1) * _ROW_HEIGHT
-        figure.add_trace(_lane(losses, key, lane, names, colours))
+        figure.add_trace(_lane(losses, key, lane, low, names, colours))
         if beside is not None:
-            figure.add_trace(_hollow(beside, key, lane, names, colours))
+            figure.add_trace(_hollow(beside, key, lane, low, names, colours))
     middle = np.arange(len(names)) * group + _ROW_HEIGHT * (len(keys) + 1) / 2
     figure.update_layout(
-        xaxis={"type": "log", "title_text": "Mean log loss of the top label (lower is better)"},
+        xaxis={
+            "type": "log",
+            "range": [np.log10(low / 1.1), np.log10(high * 1.2)],
+            "tickvals": _TICKS,
+            "ticktext": [f"{tick:g}" for tick in _TICKS],
+            "title_text": "Mean log loss of the top label (lower is better)",
+        },
         yaxis={
             "tickvals": middle,
             "ticktext": names,
@@ -89,58 +99,84 @@ def losses_figure(
     return figure
 
 
-def _with_overall(overall: float, by_class: FloatArray) -> FloatArray:
-    together: FloatArray = np.concatenate([[overall], by_class])
-    return np.maximum(together, _SMALLEST_LOSS)
+def _limits(parts: Sequence[MethodLosses], keys: Sequence[str]) -> tuple[float, float]:
+    """Smallest and largest loss of the methods drawn, at most a factor of 300 apart."""
+    values = np.concatenate(
+        [part.nll[[part.methods.index(key) for key in keys]].ravel() for part in parts]
+    )
+    values = values[np.isfinite(values)]
+    high = max(float(values.max()), 1e-3)
+    return max(float(values.min()), high / _WIDEST), high
+
+
+def _with_overall(overall: FloatArray, by_class: FloatArray, at: int) -> FloatArray:
+    """A method's loss over all rows, followed by its losses by class."""
+    together: FloatArray = np.concatenate([[overall[at]], by_class[at]])
+    return together
 
 
 def _lane(
-    losses: MethodLosses, key: str, lane: FloatArray, names: list[str], colours: Palette
+    losses: MethodLosses,
+    key: str,
+    lane: FloatArray,
+    least: float,
+    names: list[str],
+    colours: Palette,
 ) -> go.Scatter:
     at = losses.methods.index(key)
-    value = _with_overall(losses.overall_nll[at], losses.nll[at])
-    low = _with_overall(losses.overall_nll_low[at], losses.nll_low[at])
-    high = _with_overall(losses.overall_nll_high[at], losses.nll_high[at])
+    value = _with_overall(losses.overall_nll, losses.nll, at)
+    low = _with_overall(losses.overall_nll_low, losses.nll_low, at)
+    high = _with_overall(losses.overall_nll_high, losses.nll_high, at)
     rows = np.concatenate([[losses.n.sum()], losses.n])
     colour, _, symbol = method_style(key, colours)
+    drawn = np.maximum(value, least)
     return go.Scatter(
-        x=value,
+        x=drawn,
         y=lane,
         mode="markers",
         marker={"color": colour, "size": 8, "symbol": symbol},
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": high - value,
-            "arrayminus": value - low,
+            "array": np.maximum(high, least) - drawn,
+            "arrayminus": drawn - np.maximum(low, least),
             "color": colour,
             "thickness": 1.2,
             "width": 0,
         },
         name=losses.labels[at],
         legendgroup=key,
-        customdata=np.column_stack([low, high, rows]),
+        customdata=np.column_stack([value, low, high, rows]),
         text=names,
         hovertemplate=(
-            "%{text}: %{x:.4f} (%{customdata[0]:.4f} to %{customdata[1]:.4f})<br>"
-            f"%{{customdata[2]:,.0f}} rows, {losses.rows}<extra>%{{fullData.name}}</extra>"
+            "%{text}: %{customdata[0]:.4f} (%{customdata[1]:.4f} to %{customdata[2]:.4f})<br>"
+            f"%{{customdata[3]:,.0f}} rows, {losses.rows}<extra>%{{fullData.name}}</extra>"
         ),
     )
 
 
 def _hollow(
-    losses: MethodLosses, key: str, lane: FloatArray, names: list[str], colours: Palette
+    losses: MethodLosses,
+    key: str,
+    lane: FloatArray,
+    least: float,
+    names: list[str],
+    colours: Palette,
 ) -> go.Scatter:
     at = losses.methods.index(key)
+    value = _with_overall(losses.overall_nll, losses.nll, at)
     colour, _, symbol = method_style(key, colours)
     return go.Scatter(
-        x=_with_overall(losses.overall_nll[at], losses.nll[at]),
+        x=np.maximum(value, least),
         y=lane,
         mode="markers",
         marker={"color": colour, "size": 7, "symbol": f"{symbol}-open"},
         name=losses.labels[at],
         legendgroup=key,
         showlegend=False,
+        customdata=value,
         text=names,
-        hovertemplate=f"%{{text}}: %{{x:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>",
+        hovertemplate=(
+            f"%{{text}}: %{{customdata:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>"
+        ),
     )

@@ -81,16 +81,19 @@ def noise_words(
 
 
 def histogram_words(histogram: ScoreHistogram) -> str:
-    """Where the wrong predictions lie."""
+    """How sure the model was where it was wrong, against where it was right."""
     wrong, right = histogram.wrong.sum(), histogram.correct.sum()
     if wrong == 0:
         return f"All {right:,.0f} predictions are right: there is no error to look at."
+    if right == 0:
+        return f"All {wrong:,.0f} predictions are wrong."
+    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
     sure = histogram.edges[:-1] >= 0.9 - 1e-9
     n_sure = histogram.wrong[sure].sum()
-    rows = histogram.correct[sure].sum() + n_sure
     return (
-        f"Of {wrong:,.0f} wrong predictions {n_sure:,.0f} ({n_sure / wrong:.0%}) were made with a "
-        f"stated confidence above 0.9, among {rows:,.0f} rows that sure."
+        f"Wrong predictions were stated with {middle @ histogram.wrong / wrong:.0%} confidence on "
+        f"average, right ones with {middle @ histogram.correct / right:.0%}; {n_sure:,.0f} of "
+        f"{wrong:,.0f} errors were made above 90%."
     )
 
 

@@ -57,8 +57,9 @@ def test_histogram_words_count_confident_errors_with_the_edge_bin() -> None:
     wrong, right = np.zeros(10), np.ones(10)
     wrong[-1], wrong[0] = 3, 1
     sentence = words.histogram_words(ScoreHistogram(None, EDGES, right, wrong))
-    assert "Of 4 wrong predictions 3 (75%)" in sentence
-    assert "among 4 rows" in sentence
+    # (3 * 0.95 + 0.05) / 4, and the middle of ten equal bins
+    assert "with 72% confidence on average, right ones with 50%" in sentence
+    assert "3 of 4 errors were made above 90%" in sentence
     assert "no error" in words.histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
 
 
