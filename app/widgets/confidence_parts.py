@@ -57,6 +57,7 @@ $$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}\qquad\t
 **Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
 where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
 first rows the curve is only the kernels' tails, so it is held constant there (section XIII.D).
+The curve is thin where rows are few and a hairline where there are none.
 **Where curve and boxes part, believe the boxes.**
 """
 BANDWIDTHS = r"""

@@ -52,6 +52,7 @@ def sample_cards() -> None:
                 f"{rows['calibration']:,} + {rows['evaluation']:,} held-out rows, "
                 f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
             )
+            st.space("stretch")
             if st.button(
                 "Open",
                 key=f"open_{sample.name}",

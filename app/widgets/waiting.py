@@ -20,18 +20,16 @@ def start(work: Work, *, title: str, owner: str) -> None:
 
 
 def show(owner: str) -> JobSnapshot | None:
-    """Show what runs for this review. Returns the last job once, when it has just ended.
+    """Show what runs for this review. Returns the last job of this session, once it has ended.
 
-    Running jobs are found by their owner, so that a reload or a second tab finds them too.
+    Running jobs are found by their owner, so that a reload or a second tab finds them too. The
+    last one is returned until the next begins: what went wrong stays on the page to be read.
     """
     for job in jobs().active(owner):
-        st.session_state.setdefault(_LAST, job.id)
+        st.session_state[_LAST] = job.id
         _follow(job.id)
     last = jobs().get(st.session_state.get(_LAST, ""))
-    if last is None or not last.finished:
-        return None
-    del st.session_state[_LAST]
-    return last
+    return last if last is not None and last.finished and last.owner == owner else None
 
 
 def busy(owner: str) -> bool:

@@ -134,10 +134,26 @@ def _is_number(column: pd.Series[Any]) -> bool:
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
 
 
+def _mostly_numbers(column: pd.Series[Any]) -> bool:
+    """Whether a column was meant to hold numbers.
+
+    One stray word makes text of a whole column; were it passed over here, its class would lose
+    its probability without a word. The checks that follow name the stray.
+    """
+    if _is_number(column):
+        return True
+    if not pd.api.types.is_string_dtype(column.dtype):
+        return False
+    sample = column.iloc[:: max(len(column) // _SAMPLE, 1)].dropna()
+    return bool(len(sample)) and bool(pd.to_numeric(sample, errors="coerce").notna().mean() > 0.5)
+
+
 def _outputs(
     frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str]
 ) -> tuple[tuple[tuple[str, str], ...], Kind]:
-    free = [str(name) for name in frame.columns if name not in taken and _is_number(frame[name])]
+    free = [
+        str(name) for name in frame.columns if name not in taken and _mostly_numbers(frame[name])
+    ]
     for prefix, pairs in _groups(free, classes):
         kind = _kind(_sampled(frame, [column for _, column in pairs]), prefix)
         if kind is not None:
@@ -179,7 +195,9 @@ def _paired(named: dict[str, str], classes: tuple[str, ...]) -> tuple[tuple[str,
 
 def _sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
     step = max(len(frame) // _SAMPLE, 1)
-    return frame.iloc[::step][list(columns)].to_numpy(dtype=np.float64, na_value=np.nan)
+    sample = frame.iloc[::step][list(columns)].apply(pd.to_numeric, errors="coerce")
+    values: FloatArray = sample.to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
 
 
 def _kind(values: FloatArray, prefix: str) -> Kind | None:
@@ -204,8 +222,8 @@ def _single(
     for name in ("1", _simple(positive), "positive", "true"):
         wanted |= {f"{prefix}{join}{name}" for prefix in _PREFIXES for join in ("_", "")}
     for column in columns:
-        values = frame[column]
-        if _simple(column) in wanted and values.between(0, 1).mean() > 0.5:
+        values = _sampled(frame, [column])
+        if _simple(column) in wanted and np.mean((values >= 0) & (values <= 1)) > 0.5:
             return ((positive, column),)
     return ()
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from kdcal_core.review import samples
+from kdcal_core.review.samples import samples_root
 
 SAMPLES = [sample.name for sample in samples()]
 
@@ -68,23 +69,29 @@ def test_predictions_alone_are_enough(app, settle):
     assert any("fit for" in title.value for title in app.subheader)
 
 
+def _with(column, row, value):
+    """The good table with one bad cell."""
+    frame = _predictions().astype({column: object})
+    frame.loc[row, column] = value
+    return _csv(frame)
+
+
+def _logits():
+    return _csv(_predictions().assign(proba_sick=lambda f: 8 * f.proba_sick - 4, proba_well=0.5))
+
+
 BAD_TABLES = {
     "empty file": b"",
     "not a table": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
     "one class only": _csv(_predictions().assign(diagnosis="sick")),
-    "probabilities off one": _csv(_predictions().assign(proba_well=0.9)),
-    "negative probability": _csv(
-        _predictions().assign(proba_sick=lambda f: -f.proba_sick, proba_well=lambda f: 1 + f.proba_well)
-    ),
-    "logits by mistake": _csv(
-        _predictions().assign(proba_sick=lambda f: 8 * f.proba_sick - 4, proba_well=0.0)
-    ),
-    "text in a number": _csv(_predictions().astype({"proba_sick": object}).replace(
-        {"proba_sick": {_predictions().proba_sick[5]: "often"}})),
-    "infinity": _csv(_predictions().assign(proba_sick=np.inf)),
-    "missing value": _csv(_predictions().mask(_predictions().index.to_numpy()[:, None] == 7)),
-    "unknown class": _csv(_predictions().assign(
-        diagnosis=lambda f: f.diagnosis.where(f.index != 3, "puzzled"))),
+    "probabilities off one": _with("proba_well", 4, 3.5),
+    "negative probability": _with("proba_sick", 4, -0.25),
+    "logits by mistake": _logits(),
+    "text in a number": _with("proba_sick", 5, "often"),
+    "infinity": _with("proba_sick", 6, float("inf")),
+    "missing probability": _with("proba_sick", 7, None),
+    "missing label": _with("diagnosis", 8, None),
+    "unknown class": _with("diagnosis", 3, "puzzled"),
     "duplicated column": b"a,a,y\n1,2,x\n3,4,z\n",
 }
 
@@ -101,7 +108,7 @@ def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, settle, kind):
     assert len(app.error) == 1
     assert "<b>" not in app.error[0].value
     # and the same session goes on
-    app.button(key=f"open_{SAMPLES[0]}")if False else None
+    app.button(key=f"open_{SAMPLES[0]}") if False else None
     _upload(app, "calibration", "good.csv", _csv(_predictions()))
     settle(app)
     _assert_healthy(app)
@@ -119,9 +126,7 @@ def test_a_pickle_is_refused_whatever_it_is_called(app, settle, name):
 
 def test_a_truncated_model_is_told(app, settle):
     sample = next(sample for sample in samples() if sample.model)
-    from kdcal_core.review.samples import SAMPLES_ROOT
-
-    whole = (SAMPLES_ROOT / sample.name / sample.model).read_bytes()
+    whole = (samples_root() / sample.name / sample.model).read_bytes()
     _upload(app, "model", sample.model, whole[: len(whole) // 2])
     settle(app)
     _assert_healthy(app)
