@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -69,11 +70,16 @@ def _decode(kind: Any, value: Any) -> Any:
     raise TypeError(f"{value!r} is not of type {getattr(kind, '__name__', kind)}")
 
 
-def _decode_dataclass(kind: type[Any], value: Any) -> Any:
+def _decode_dataclass(kind: Any, value: Any) -> Any:
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is not of type {kind.__name__}")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unknown = set(value) - set(hints)
     if unknown:
         raise TypeError(f"{kind.__name__} has no field {min(unknown)!r}")
     return kind(**{name: _decode(hints[name], item) for name, item in value.items()})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

@@ -6,6 +6,7 @@ owner called them, not as they are called on disk.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -32,7 +33,7 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, ParentInfo, load_parent, parent_info
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
@@ -51,15 +52,17 @@ def inspect_model(
     Returns
     -------
     dict
-        ``parent``: a ParentInfo; ``roles``: Roles or None.
+        ``parent``: a ParentInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
     """
-    with _in_file(name):
+    with _in_file(name), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InputWarning)
         parent = load_parent(path, name=name)
         info = parent_info(parent, path, name)
     roles = None
     if frame_path is not None:
         roles = _guess(Table(_read_frame(frame_path), digest, name), info)
-    return {"parent": asdict(info), "roles": asdict(roles) if roles else None}
+    notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
+    return {"parent": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
 
 
 def import_table(

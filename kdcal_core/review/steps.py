@@ -90,6 +90,7 @@ def add_model(
             cancelled=cancelled,
         )
         parent = decode(ParentInfo, reply["parent"])
+        notes = decode(tuple[str, ...], reply["notes"])
 
     def change(review: Review) -> Review:
         roles = decode(Roles, reply["roles"]) if reply["roles"] else review.roles
@@ -100,6 +101,7 @@ def add_model(
                 model_file=path.name,
                 roles=roles,
                 classes=parent.classes,
+                notes=(*review.notes, *notes),
                 sample=None,
                 title=parent.name,
             )

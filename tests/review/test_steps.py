@@ -27,8 +27,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.review.samples import samples_root
 
-FOREST = samples_root() / "breast_cancer"
-PREDICTIONS = samples_root() / "digits_predictions"
+DIGITS = samples_root() / "digits"
 
 
 @pytest.fixture
@@ -42,13 +41,13 @@ def review_id(workspace):
 
 
 @pytest.fixture(scope="module")
-def forest_home(tmp_path_factory):
-    """A workspace with one scored review of a forest; tests only read it."""
+def net_home(tmp_path_factory):
+    """A workspace with one scored review of a network; tests only read it."""
     workspace = Workspace(tmp_path_factory.mktemp("home"))
     review_id = create_review(workspace).id
-    add_model(workspace, review_id, FOREST / "model.skops", "my forest.skops")
+    add_model(workspace, review_id, DIGITS / "model.onnx", "my net.onnx")
     for which in ("calibration", "evaluation"):
-        add_table(workspace, review_id, which, FOREST / f"{which}.parquet", f"my {which}.parquet")
+        add_table(workspace, review_id, which, DIGITS / f"{which}.parquet", f"my {which}.parquet")
     return workspace, score(workspace, review_id)
 
 
@@ -75,21 +74,23 @@ def everything(workspace, review_id):
     return sorted(path.name for path in workspace.folder(review_id).iterdir())
 
 
-def test_a_model_and_two_tables(forest_home):
-    workspace, review = forest_home
+def test_a_model_and_two_tables(net_home):
+    workspace, review = net_home
     assert review.ready
     assert review.has_evaluation
-    assert review.title == "my forest.skops"
-    assert review.classes == ("benign", "malignant")
+    assert review.title == "my net.onnx"
+    assert review.classes == tuple("0123456789")
     assert list(review.tables) == ["calibration", "evaluation"]
     assert review.tables["calibration"].name == "my calibration.parquet"
-    assert review.roles.target == "diagnosis"
+    assert review.roles.target == "digit"
     for which in ("calibration", "evaluation"):
-        frame = pd.read_parquet(FOREST / f"{which}.parquet")
-        parent = load_parent(FOREST / "model.skops")
+        frame = pd.read_parquet(DIGITS / f"{which}.parquet")
+        parent = load_parent(DIGITS / "model.onnx")
         scored = load_set(workspace, review.id, which)
         np.testing.assert_array_equal(scored.proba, parent.predict_proba(frame))
-        assert [review.classes[k] for k in scored.y] == frame["diagnosis"].tolist()
+        assert [review.classes[k] for k in scored.y] == frame[review.roles.target].astype(
+            str
+        ).tolist()
         assert scored.digest == review.sets[which].digest
         assert not scored.proba.flags.writeable
         assert review.accuracy[which] == np.mean(scored.proba.argmax(axis=1) == scored.y)
@@ -97,23 +98,23 @@ def test_a_model_and_two_tables(forest_home):
         pd.testing.assert_frame_equal(found, frame, check_dtype=False)
 
 
-def test_it_is_there_after_a_restart(forest_home):
-    workspace, review = forest_home
+def test_it_is_there_after_a_restart(net_home):
+    workspace, review = net_home
     assert read_review(Workspace(workspace.root), review.id) == review
 
 
-def test_only_what_the_review_refers_to_is_kept(forest_home):
-    workspace, review = forest_home
+def test_only_what_the_review_refers_to_is_kept(net_home):
+    workspace, review = net_home
     expected = {"review.json", review.model_file}
     expected |= {table.file for table in review.tables.values()}
     expected |= {one.folder for one in review.sets.values()}
     assert set(everything(workspace, review.id)) == expected
 
 
-def test_fitness_is_that_of_the_scored_rows(forest_home):
-    workspace, review = forest_home
+def test_fitness_is_that_of_the_scored_rows(net_home):
+    workspace, review = net_home
     found = fitness_of(workspace, review.id, "evaluation")
-    assert found.n_rows == 185
+    assert found.n_rows == 600
     assert found.accuracy == review.accuracy["evaluation"]
 
 
@@ -246,14 +247,15 @@ def test_bad_rows_are_found_when_scoring_and_nothing_is_lost(
 
 
 def test_a_bad_feature_value_names_the_table_column_and_row(workspace, review_id):
-    frame = pd.read_parquet(FOREST / "calibration.parquet")
-    frame.loc[41, "mean area"] = np.inf
-    add_model(workspace, review_id, FOREST / "model.skops", "m.skops")
+    frame = pd.read_parquet(DIGITS / "calibration.parquet")
+    frame = frame.astype(float)
+    frame.loc[41, "pixel_1_2"] = np.inf
+    add_model(workspace, review_id, DIGITS / "model.onnx", "m.onnx")
     add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
     with pytest.raises(InputError, match="infinite") as caught:
         score(workspace, review_id)
     place = (caught.value.file, caught.value.column, caught.value.row)
-    assert place == ("rows.csv", "mean area", 42)
+    assert place == ("rows.csv", "pixel_1_2", 42)
 
 
 def test_a_failed_score_keeps_the_scores_before(workspace, review_id, monkeypatch):
@@ -382,15 +384,26 @@ def test_scoring_says_what_is_missing(workspace, review_id):
 
 
 def test_progress_reaches_one(workspace, review_id):
-    add_model(workspace, review_id, FOREST / "model.skops", "m.skops")
-    add_table(workspace, review_id, "calibration", FOREST / "calibration.parquet", "c.parquet")
+    add_model(workspace, review_id, DIGITS / "model.onnx", "m.onnx")
+    add_table(workspace, review_id, "calibration", DIGITS / "calibration.parquet", "c.parquet")
     seen = []
     score(workspace, review_id, progress=lambda share, note: seen.append((share, note)))
-    assert seen[-1] == (1.0, "185 of 185 rows")
+    assert seen[-1] == (1.0, "600 of 600 rows")
 
 
-def test_files_are_private(forest_home):
-    workspace, review = forest_home
+def test_what_the_reader_warns_of_stands_in_the_notes(workspace, review_id, monkeypatch):
+    run = steps.run_limited
+
+    def warning(*args, **kwargs):
+        return {**run(*args, **kwargs), "notes": ["It is of another version."]}
+
+    monkeypatch.setattr(steps, "run_limited", warning)
+    review = add_model(workspace, review_id, DIGITS / "model.onnx", "m.onnx")
+    assert review.notes == ("It is of another version.",)
+
+
+def test_files_are_private(net_home):
+    workspace, review = net_home
     folder = workspace.folder(review.id)
     for path in (folder, folder / review.sets["calibration"].folder):
         assert path.stat().st_mode & 0o077 == 0
