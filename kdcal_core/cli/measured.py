@@ -50,8 +50,8 @@ def measure(scored: ScoredSet, *, n_bins: int, level: float) -> Measured:
     >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]] * 50)
     >>> scored = ScoredSet(proba, np.array([0, 1] * 50), ("a", "b"), "digest", "evaluation")
     >>> result = measure(scored, n_bins=10, level=0.95)
-    >>> result.findings[0]
-    'Under-confident above 0.6: says 0.80, sees 1.00 (0.96 to 1.00, 100 rows).'
+    >>> result.findings[1]
+    'All 100 predictions are right.'
     >>> [int(curve.count[0]) for curve in result.by_class.curves]
     [50, 50]
     """

@@ -190,7 +190,7 @@ def put(column: str, row: int, value: object) -> Callable[[pd.DataFrame], pd.Dat
         (put("proba_ham", 7, 1.5), ["proba_ham", "row 7"]),
         (put("proba_ham", 7, -0.5), ["proba_ham", "row 7"]),
         (put("proba_spam", 12, None), ["proba_spam", "row 12"]),
-        (put("proba_spam", 12, "many"), ["probability column"]),
+        (put("proba_spam", 12, "many"), ["proba_spam", "row 12"]),
         (put("truth", 3, "eggs"), ["truth", "eggs", "row 3"]),
         (put("truth", 3, None), ["truth", "row 3"]),
         (lambda frame: frame.assign(truth="ham"), ["truth"]),
