@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pandas as pd
 import streamlit as st
 
@@ -23,7 +25,7 @@ from kdcal_core.figures import (
     small_multiples,
     words,
 )
-from kdcal_core.review import Review
+from kdcal_core.review import Review, Which
 
 MAX_PANELS = 20
 
@@ -40,7 +42,7 @@ KIND_QUESTIONS: dict[Kind, str] = {
     "row of that class?",
 }
 STRATEGIES: dict[Strategy, str] = {"uniform": "Equal width", "quantile": "Equal rows"}
-TABLES = {
+TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
     "joint": "Rows",
     "confusion": "By true class",
     "reverse": "By predicted class",
@@ -82,11 +84,11 @@ Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
 """
 
 
-def choose_set(review: Review) -> str:
+def choose_set(review: Review) -> Which:
     """Which rows are looked at: only the calibration set where there is no other."""
     if not review.has_evaluation:
         return "calibration"
-    chosen: str = st.segmented_control(
+    chosen: Which = st.segmented_control(
         "Rows",
         options=["calibration", "evaluation"],
         default="evaluation",
@@ -118,9 +120,10 @@ def diagram(review: Review, scored: ScoredSet) -> None:
             strategy = _strategy()
         found = results.reliability_of(scored, kind, n_bins=n_bins, strategy=strategy, label=label)
         curve = found.curves[0]
+        across, up = _titles(kind)
         with picture:
             chart(
-                reliability_figure(curve, dark=is_dark(), **_titles(kind)),
+                reliability_figure(curve, dark=is_dark(), x_title=across, y_title=up),
                 key="reliability_diagram",
                 takeaway=_takeaway(found, scored),
                 how_to_read=DIAGRAM,
@@ -176,13 +179,10 @@ def _strategy() -> Strategy:
     return strategy
 
 
-def _titles(kind: Kind) -> dict[str, str]:
+def _titles(kind: Kind) -> tuple[str, str]:
     if kind == "class":
-        return {
-            "x_title": "Stated probability of the class",
-            "y_title": "How often it is the class",
-        }
-    return {}
+        return "Stated probability", "How often it is the class"
+    return "Stated confidence", "How often it is right"
 
 
 def _multiples(
@@ -244,7 +244,7 @@ def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
         )
     with right.container(border=True, height="stretch"):
         st.markdown("**What is taken for what**")
-        which = st.segmented_control(
+        which: Literal["joint", "confusion", "reverse"] = st.segmented_control(
             "Table",
             options=list(TABLES),
             default="reverse",

@@ -41,19 +41,19 @@ from kdcal_core.diagnostics import (
     summary,
 )
 from kdcal_core.errors import InputWarning
-from kdcal_core.review import Review, Workspace, load_set
+from kdcal_core.review import Review, Which, Workspace, load_set
 
 MAX_CLOUD = 2000
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 
-def scored_set(workspace: Workspace, review: Review, which: str) -> ScoredSet:
+def scored_set(workspace: Workspace, review: Review, which: Which) -> ScoredSet:
     """The scored rows of a review's set, kept in memory for the last few sets."""
     return _scored_set(review.id, which, review.sets[which].digest, workspace)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the scored rows")
-def _scored_set(review_id: str, which: str, digest: str, _workspace: Workspace) -> ScoredSet:
+def _scored_set(review_id: str, which: Which, digest: str, _workspace: Workspace) -> ScoredSet:
     del digest  # only the cache's key: rows that were scored anew are read anew
     return load_set(_workspace, review_id, which)
 

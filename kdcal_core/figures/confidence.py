@@ -14,7 +14,7 @@ from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
 from kdcal_core.data.types import FloatArray
 from kdcal_core.figures.methods import method_style
 from kdcal_core.figures.palette import Palette, faded, palette
-from kdcal_core.figures.parts import anchor_traces, boxes, identity
+from kdcal_core.figures.parts import anchor_traces, boxes, identity, tiers
 from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
 
 MAX_CLOUD = 2000
@@ -41,16 +41,7 @@ def confidence_curve_figure(
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
         figure.add_trace(_method_line(key, score, confidence, colours))
-    figure.add_trace(
-        go.Scatter(
-            x=curve.score,
-            y=curve.confidence,
-            mode="lines",
-            line={"color": colours.calibrated, "width": 3},
-            name="Conf1 (no curve)" if curve.fallback else "Conf_KDE",
-            hovertemplate=_HOVER,
-        )
-    )
+    figure.add_traces(_curve(curve, anchor, colours))
     figure.add_traces(_densities(curve, colours))
     unit_axis(figure, "xaxis", "Score: stated probability of the predicted class", anchor="y2")
     unit_axis(figure, "yaxis", "Confidence: how often it is right", domain=[0.28, 1.0])
@@ -65,6 +56,41 @@ def confidence_curve_figure(
     )
     square(figure)
     return figure
+
+
+def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) -> list[go.Scatter]:
+    """The curve: a pale hairline throughout, drawn over in full where there are rows."""
+    name = "Conf1 (no curve)" if curve.fallback else "Conf_KDE"
+    colour = colours.calibrated
+    traces = [
+        go.Scatter(
+            x=curve.score,
+            y=curve.confidence,
+            mode="lines",
+            line={"color": faded(colour, 0.5), "width": 1},
+            name=name,
+            legendgroup="curve",
+            hovertemplate=_HOVER,
+        )
+    ]
+    where = np.searchsorted(anchor.edges, curve.score, side="left") - 1
+    rows = anchor.count[np.clip(where, 0, anchor.count.size - 1)]
+    for inside, width, opacity in tiers(rows):
+        traces.append(
+            go.Scatter(
+                x=curve.score,
+                y=np.where(inside, curve.confidence, np.nan),
+                mode="lines",
+                line={"color": faded(colour, opacity), "width": 1.4 * width},
+                name=name,
+                legendgroup="curve",
+                showlegend=False,
+                hoverinfo="skip",
+            )
+        )
+    if len(traces) > 1:
+        traces[0].showlegend, traces[1].showlegend = False, True
+    return traces
 
 
 def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:

@@ -195,6 +195,21 @@ def test_confidence_densities_are_drawn_so_that_their_ratio_is_the_curve(kde) ->
     np.testing.assert_allclose(line.y, right.y / (right.y + wrong.y), atol=1e-5)
 
 
+def test_the_curve_is_strong_only_where_there_are_rows(kde) -> None:
+    curve, anchor = kde.curve(3), _anchor(3)
+    figure = figures.confidence_curve_figure(curve, anchor, dark=False)
+    hairline, *strong = (trace for trace in figure.data if trace.name == "Conf_KDE")
+    assert np.isfinite(hairline.y).all()
+    drawn = np.zeros(len(curve.score), dtype=int)
+    for trace in strong:
+        assert trace.line.width > hairline.line.width
+        drawn += np.isfinite(trace.y)
+    filled = anchor.edges[:-1][anchor.count > 0].min(), anchor.edges[1:][anchor.count > 0].max()
+    assert set(drawn[(curve.score > filled[0]) & (curve.score <= filled[1])]) == {1}
+    empty = curve.score > filled[1]
+    assert not drawn[empty].any()
+
+
 def _anchor(label: int) -> calibration.HistogramAnchor:
     scored = made()
     return calibration.histogram_anchor(scored.proba, scored.y, label=label)
