@@ -105,7 +105,7 @@ def estimate_row(
 
     ``parent_estimates`` are the same estimates of the uncalibrated parent, to compare with.
     """
-    parents = parent_estimates or [None] * len(estimates)
+    parents: Sequence[Estimate | None] = parent_estimates or [None] * len(estimates)
     for column, estimate, parent in zip(
         st.columns(len(estimates)), estimates, parents, strict=True
     ):
