@@ -1,0 +1,91 @@
+"""What only a real browser shows: clicks, uploads, reloads, and that nothing leaves the machine."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.review.samples import samples_root
+
+pytestmark = pytest.mark.browser
+
+PAGES = ["Reliability", "Confidence by class", "Load"]
+
+
+def _upload(app, which, path):
+    app.page.set_input_files(
+        f'[class*="st-key-{which}_file"] [data-testid="stFileUploader"] input[type=file]', str(path)
+    )
+    app.idle()
+
+
+def _predictions(path, n=400):
+    rng = np.random.default_rng(3)
+    p = rng.random(n).round(6)
+    y = np.where(rng.random(n) < p, "sick", "well")
+    pd.DataFrame({"proba_sick": p, "proba_well": 1 - p, "diagnosis": y}).to_csv(path, index=False)
+
+
+def test_a_sample_opens_in_one_click_and_survives_pages_and_a_reload(app):
+    app.open()
+    app.page.locator(".st-key-open_digits button").click()
+    app.wait_for_text("What these rows are fit for")
+    app.idle()
+    app.assert_healthy()
+    for title in PAGES:
+        app.visit(title)
+        app.wait_for_text("Handwritten digits")
+        if title != "Load":
+            app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
+        app.assert_healthy()
+    address = app.page.url
+    assert "review=" in address
+    app.page.reload()
+    app.idle()
+    app.wait_for_text("What these rows are fit for")
+    app.assert_healthy()
+    elsewhere = app.context.new_page()
+    elsewhere.goto(address)
+    elsewhere.get_by_text("What these rows are fit for").wait_for(timeout=60_000)
+
+
+def test_own_model_and_table_are_scored_and_diagnosed(app):
+    folder = samples_root() / "breast_cancer"
+    app.open()
+    _upload(app, "model", folder / "model.skops")
+    app.wait_for_text("Random forest")
+    _upload(app, "calibration", folder / "calibration.parquet")
+    app.page.get_by_role("button", name="Score the rows").click()
+    app.wait_for_text("What these rows are fit for")
+    app.assert_healthy()
+    app.visit("Reliability")
+    app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
+    app.assert_healthy()
+
+
+def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
+    table, refused = tmp_path / "predictions.csv", tmp_path / "model.skops"
+    _predictions(table)
+    refused.write_bytes(pickle.dumps({"a": 1}))
+    app.open()
+    _upload(app, "model", refused)
+    app.wait_for_text("pickle")
+    app.assert_healthy()
+    _upload(app, "calibration", table)
+    app.page.get_by_role("button", name="Score the rows").click()
+    app.wait_for_text("What these rows are fit for")
+    app.visit("Confidence by class")
+    app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
+    app.assert_healthy()
+
+
+@pytest.mark.parametrize("path", ["reliability", "confidence_by_class"])
+def test_an_empty_page_offers_a_sample(app, path):
+    app.open(path)
+    app.page.get_by_role("button", name="Open a sample").click()
+    app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
+    app.idle()
+    app.assert_healthy()
