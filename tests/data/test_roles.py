@@ -1,0 +1,271 @@
+"""Column roles: guessed right on tables as people make them, checked before use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.data import (
+    Roles,
+    Table,
+    check_roles,
+    feature_frame,
+    guess_roles,
+    numeric_matrix,
+    output_matrix,
+    table_from_frame,
+    target_labels,
+    weight_column,
+)
+from kdcal_core.errors import InputError
+
+RNG = np.random.default_rng(0)
+N = 200
+
+
+def outputs(names: list[str], *, logits: bool = False) -> dict[str, np.ndarray]:
+    values = RNG.dirichlet(np.ones(len(names)), N)
+    values = 5 * np.log(values) if logits else values
+    return dict(zip(names, values.T, strict=True))
+
+
+def labels(*names: object) -> np.ndarray:
+    return np.resize(np.array(names, dtype=object), N)
+
+
+@pytest.mark.parametrize("prefix", ["proba_", "prob_", "p_", "probability_", "Proba ", "score_"])
+def test_outputs_by_prefix(prefix: str) -> None:
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "y": labels("cat", "dog", "owl")})
+    columns = [f"{prefix}{name}" for name in ("owl", "cat", "dog")]
+    frame = frame.assign(**outputs(columns))
+    roles = guess_roles(frame)
+    assert roles.target == "y"
+    assert dict(roles.outputs) == {
+        "cat": f"{prefix}cat",
+        "dog": f"{prefix}dog",
+        "owl": f"{prefix}owl",
+    }
+    assert [name for name, _ in roles.outputs] == ["cat", "dog", "owl"]
+    assert roles.output_kind == "probability"
+    assert roles.features == ("x",)
+
+
+def test_outputs_follow_the_models_order() -> None:
+    frame = pd.DataFrame({**outputs(["p_a", "p_b"]), "y": labels("a", "b")})
+    assert guess_roles(frame, classes=("b", "a")).outputs == (("b", "p_b"), ("a", "p_a"))
+
+
+def test_counted_outputs_get_the_class_names() -> None:
+    for first in (0, 1):
+        columns = [f"proba_{first + i}" for i in range(12)]
+        names = tuple(f"c{i:02d}" for i in range(12))
+        frame = pd.DataFrame({**outputs(columns), "label": labels(*names)})
+        assert guess_roles(frame).outputs == tuple(zip(names, columns, strict=True))
+
+
+def test_outputs_named_as_classes() -> None:
+    frame = pd.DataFrame({"y": labels(0, 1, 2), **outputs(["0", "1", "2"])})
+    assert guess_roles(frame).outputs == (("0", "0"), ("1", "1"), ("2", "2"))
+
+
+def test_logits() -> None:
+    frame = pd.DataFrame({"y": labels(0, 1), **outputs(["logit_0", "logit_1"], logits=True)})
+    assert guess_roles(frame).output_kind == "logit"
+    frame = pd.DataFrame({"y": labels(0, 1), **outputs(["score_0", "score_1"], logits=True)})
+    assert guess_roles(frame).output_kind == "logit"
+
+
+@pytest.mark.parametrize("name", ["proba", "p_1", "prob_1", "score", "p_yes", "y_prob"])
+def test_single_output(name: str) -> None:
+    frame = pd.DataFrame({"y": labels("no", "yes"), name: RNG.random(N)})
+    assert guess_roles(frame).outputs == (("yes", name),)
+
+
+def test_features_that_look_like_outputs() -> None:
+    frame = pd.DataFrame(
+        {"p_value": RNG.normal(size=N), "p_height": RNG.normal(size=N), "y": labels(0, 1)}
+    )
+    roles = guess_roles(frame)
+    assert roles.outputs == ()
+    assert roles.features == ("p_value", "p_height")
+
+
+def test_all_single_roles() -> None:
+    frame = pd.DataFrame(
+        {
+            "id": np.arange(N),
+            "a": RNG.normal(size=N),
+            "weight": RNG.random(N),
+            "Diagnosis": labels("B", "M"),
+            "y_pred": labels("B", "M"),
+            "split": labels("cal", "Test"),
+            "sample_weight": RNG.random(N) + 0.1,
+            "note": labels("u", "v", "w"),
+        }
+    )
+    roles = guess_roles(frame, n_features=2)
+    assert roles == Roles(
+        target="Diagnosis",
+        features=("a", "weight"),
+        predicted="y_pred",
+        split="split",
+        weight="sample_weight",
+    )
+    assert guess_roles(frame.assign(split=labels("x", "y"))).split is None
+
+
+def test_features_by_name_are_never_taken_for_another_role() -> None:
+    frame = pd.DataFrame({"class": [1, 2, 3] * 4, "b": range(12), "grade": labels("x", "y")[:12]})
+    roles = guess_roles(frame, classes=("x", "y"), feature_names=("b", "gone", "class"))
+    assert roles.features == ("b", "class")
+    assert roles.target == "grade"
+
+
+def test_target_by_content() -> None:
+    frame = pd.DataFrame({"kind": labels("a", "b"), "x": RNG.normal(size=N)})
+    assert guess_roles(frame).target == "kind"
+    assert guess_roles(frame[["x"]]).target is None
+    assert guess_roles(frame, classes=("u", "v")).target is None
+
+
+FRAME = pd.DataFrame(
+    {"a": [1.0, 2.0, 3.0], "b": [4, 5, 6], "y": ["u", "v", "u"], "p": [0.25, 0.5, 1.0]}
+)
+ROLES = Roles(target="y", features=("a", "b"))
+
+
+def fault(frame: pd.DataFrame, roles: Roles, **options: object) -> InputError:
+    options = {"needs_outputs": False, **options}
+    with pytest.raises(InputError) as caught:
+        check_roles(frame, roles, file="f.csv", **options)
+    assert caught.value.file == "f.csv"
+    return caught.value
+
+
+def test_good_roles_pass() -> None:
+    check_roles(FRAME, ROLES, n_features=2, needs_outputs=False)
+    check_roles(FRAME, ROLES, feature_names=("b", "a"), needs_outputs=False)
+    single = replace(ROLES, outputs=(("v", "p"),))
+    check_roles(FRAME, single, classes=("u", "v"), needs_outputs=True)
+
+
+def test_bad_roles() -> None:
+    assert "target" in fault(FRAME, Roles(features=("a",))).what
+    assert fault(FRAME, replace(ROLES, weight="w")).column == "w"
+    assert fault(FRAME, replace(ROLES, weight="a")).column == "a"
+    error = fault(FRAME, ROLES, feature_names=("a", "b", "c", "d"))
+    assert "2 features" in error.what
+    assert "'c', 'd'" in error.what
+    error = fault(FRAME, ROLES, n_features=3)
+    assert "3 features, but 2" in error.what
+    assert (
+        "2 features, but 3"
+        in fault(FRAME, replace(ROLES, features=("a", "b", "p")), feature_names=("a", "b")).what
+    )
+    assert "only the class 'u'" in fault(FRAME.assign(y="u"), ROLES).what
+    assert "no label" in fault(FRAME.assign(y=None), ROLES).what
+    assert "outputs" in fault(FRAME, ROLES, needs_outputs=True).what
+
+
+def test_text_among_numbers() -> None:
+    frame = FRAME.assign(a=["1", "oops", "3"])
+    error = fault(frame, ROLES)
+    assert (error.column, error.row) == ("a", 2)
+    check_roles(FRAME.assign(a=["red", "blue", "red"]), ROLES, needs_outputs=False)
+
+
+def test_outputs_must_match_the_classes() -> None:
+    roles = replace(ROLES, features=(), outputs=(("u", "a"), ("w", "b")))
+    options = {"classes": ("u", "v"), "needs_outputs": True}
+    assert fault(FRAME, roles, **options).column == "b"
+    roles = replace(roles, outputs=(("u", "a"), ("v", "b")))
+    assert "'w'" in fault(FRAME, roles, classes=("u", "v", "w"), needs_outputs=True).what
+
+
+def test_target_labels() -> None:
+    table = table_from_frame(FRAME, "t.csv")
+    assert target_labels(table, ROLES, ("v", "u")).tolist() == [1, 0, 1]
+    with pytest.raises(InputError, match=r"t\.csv.*'y', row 2"):
+        target_labels(table, ROLES, ("u", "x"))
+
+
+def test_output_matrix() -> None:
+    frame = pd.DataFrame({"q": [0.25, 1.0], "r": [0.75, 0.0]})
+    roles = Roles(outputs=(("a", "q"), ("b", "r")))
+    assert output_matrix(frame, roles, ("b", "a")).tolist() == [[0.75, 0.25], [0.0, 1.0]]
+    logit = replace(roles, output_kind="logit")
+    expected = np.exp(frame.to_numpy()) / np.exp(frame.to_numpy()).sum(axis=1, keepdims=True)
+    assert np.allclose(output_matrix(frame, logit, ("a", "b")), expected)
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_single_output_matrix(positive: int) -> None:
+    classes = ("no", "yes")
+    roles = Roles(outputs=((classes[positive], "p"),))
+    value = np.array([0.0, 0.25, 1.0])
+    proba = output_matrix(pd.DataFrame({"p": value}), roles, classes)
+    assert np.array_equal(proba[:, positive], value)
+    assert np.array_equal(proba[:, 1 - positive], 1 - value)
+    logit = output_matrix(pd.DataFrame({"p": [-2.0]}), replace(roles, output_kind="logit"), classes)
+    assert logit[0, positive] == pytest.approx(1 / (1 + np.exp(2)))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([0.5, 1.5], "probability"), ([0.5, -0.1], "probability"), ([0.5, np.nan], "logit")],
+)
+def test_single_output_faults(values: list[float], kind: str) -> None:
+    roles = Roles(outputs=(("b", "p"),), output_kind=kind)
+    with pytest.raises(InputError) as caught:
+        output_matrix(pd.DataFrame({"p": values}), roles, ("a", "b"), file="f.csv")
+    assert (caught.value.column, caught.value.row, caught.value.file) == ("p", 2, "f.csv")
+
+
+def test_output_faults_name_the_column() -> None:
+    roles = Roles(outputs=(("a", "q"), ("b", "r")))
+    for value in (np.nan, np.inf, "text", -0.5):
+        frame = pd.DataFrame({"q": [0.5, 0.5], "r": [0.5, value]})
+        with pytest.raises(InputError) as caught:
+            output_matrix(frame, roles, ("a", "b"))
+        assert (caught.value.column, caught.value.row) == ("r", 2)
+
+
+def test_weight_column() -> None:
+    assert weight_column(FRAME, ROLES) is None
+    assert weight_column(FRAME, replace(ROLES, weight="b")).tolist() == [4, 5, 6]
+    for value in (0.0, -1.0, np.nan, np.inf):
+        frame = FRAME.assign(w=[1.0, value, 1.0])
+        with pytest.raises(InputError) as caught:
+            weight_column(frame, replace(ROLES, weight="w"))
+        assert (caught.value.column, caught.value.row) == ("w", 2)
+
+
+def test_feature_frame() -> None:
+    table = Table(FRAME, "digest", "t.csv")
+    assert list(feature_frame(table, replace(ROLES, features=("b", "a")))) == ["b", "a"]
+    with pytest.raises(InputError, match=r"t\.csv.*'z'"):
+        feature_frame(table, Roles(features=("a", "z")))
+    with pytest.raises(InputError, match="feature"):
+        feature_frame(FRAME, Roles())
+
+
+def test_numeric_matrix() -> None:
+    frame = pd.DataFrame(
+        {
+            "f": [1.5, np.nan],
+            "i": pd.array([1, None], dtype="Int64"),
+            "flag": [True, False],
+            "text": ["3", "4"],
+            "day": pd.to_datetime(["2020-01-01", "2020-01-02"]),
+            "inf": [0.0, np.inf],
+        }
+    )
+    matrix = numeric_matrix(frame, ["text", "f", "i", "flag"], allow_missing=True)
+    assert np.array_equal(matrix, [[3, 1.5, 1, 1], [4, np.nan, np.nan, 0]], equal_nan=True)
+    for column, row in (("f", 2), ("i", 2), ("inf", 2), ("day", None)):
+        with pytest.raises(InputError) as caught:
+            numeric_matrix(frame, [column], allow_missing=False)
+        assert (caught.value.column, caught.value.row) == (column, row)
