@@ -65,11 +65,11 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
             # The first bytes were UTF-8, later ones are not.
             encoding = "cp1252"
             table = _parse(source, encoding, form)
-    except pa.ArrowInvalid as error:
+        frame, notes = to_frame(table, file)
+    except pa.ArrowException as error:
         raise _as_input_error(error, form, file) from error
     if table.num_rows == 0:
         raise _no_rows(file)
-    frame, notes = to_frame(table, file)
     return frame, (*_notes(form, encoding), *notes)
 
 
@@ -126,7 +126,7 @@ def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
     return pa.BufferReader(content.encode("utf-8", "replace"))
 
 
-def _as_input_error(error: pa.ArrowInvalid, form: CsvFormat, file: str) -> InputError:
+def _as_input_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputError:
     message = str(error)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:

@@ -28,14 +28,13 @@ def read_parquet(
         check_column_names(schema.names, file)
         check_column_types(schema, file)
         _check_claims(parquet.metadata, file, max_bytes)
-        table = _read(source, parquet, max_bytes, file)
+        frame, notes = to_frame(_read(source, parquet, max_bytes, file), file)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             "The Parquet file is damaged or cut short",
             fix="Export or copy the file again.",
             file=file,
         ) from error
-    frame, notes = to_frame(table, file)
     return frame, ("Read as Parquet.", *notes)
 
 

@@ -234,6 +234,21 @@ def test_parquet_that_claims_too_much() -> None:
     assert "limit" in fault(repeated, max_bytes=20_000_000).what
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_damaged_bytes_read_or_refuse(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pa.table({"x": rng.normal(size=300), "s": ["a", "b", "c"] * 100})
+    good = parquet(frame) if kind == "parquet" else 'x;y\n1,5;"é"\n'.encode() * 30
+    for _ in range(400):
+        damaged = bytearray(good)
+        for place in rng.integers(0, len(good), 5):
+            damaged[place] = rng.integers(0, 256)
+        try:
+            assert read(bytes(damaged[: rng.integers(1, 2 * len(good))])).n_rows > 0
+        except InputError as error:
+            assert error.file == "f.csv"
+
+
 def test_stored_index_is_dropped() -> None:
     sink = io.BytesIO()
     pd.DataFrame({"a": [1, 2]}, index=[5, 7]).to_parquet(sink)
