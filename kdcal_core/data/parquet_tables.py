@@ -63,6 +63,7 @@ def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: 
     text = [field.name for field in parquet.schema_arrow if _may_repeat(field.type)]
     source.seek(0)
     table = pq.ParquetFile(source, read_dictionary=text).read()
+    table.validate(full=True)  # a damaged file may hold text that is no UTF-8
     decoded = sum(_decoded_bytes(table[name]) for name in text if name in table.column_names)
     check_size(table.nbytes + decoded, file, max_bytes)
     return table.cast(parquet.schema_arrow) if text else table

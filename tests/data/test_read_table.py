@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import gzip
@@ -212,6 +213,12 @@ def test_parquet_round_trip(rows: list[tuple[float, int, str]]) -> None:
     pd.testing.assert_frame_equal(read(content).frame, frame, check_exact=True)
 
 
+def good_text() -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"s": ["letters"]}), sink, compression="none", write_statistics=False)
+    return sink.getvalue()
+
+
 def test_parquet_faults() -> None:
     good = parquet(pa.table({"x": np.arange(1000.0)}))
     assert "damaged" in fault(good[:-20]).what
@@ -220,6 +227,7 @@ def test_parquet_faults() -> None:
     assert fault(parquet(pa.table({"x": [[1], [2]]}))).column == "x"
     assert fault(parquet(pa.table({"x": [{"a": 1}]}))).column == "x"
     assert "raw bytes" in fault(parquet(pa.table({"x": [b"\xff\xfe"]}))).what
+    assert "damaged" in fault(good_text().replace(b"letters", b"lett\xffrs")).what
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
     assert "more than once" in fault(parquet(twice)).what
 
@@ -243,10 +251,9 @@ def test_damaged_bytes_read_or_refuse(kind: str) -> None:
         damaged = bytearray(good)
         for place in rng.integers(0, len(good), 5):
             damaged[place] = rng.integers(0, 256)
-        try:
-            assert read(bytes(damaged[: rng.integers(1, 2 * len(good))])).n_rows > 0
-        except InputError as error:
-            assert error.file == "f.csv"
+        content = bytes(damaged[: rng.integers(1, 2 * len(good))])
+        with contextlib.suppress(InputError):  # any other exception fails the test
+            assert read(content).n_rows > 0
 
 
 def test_stored_index_is_dropped() -> None:
