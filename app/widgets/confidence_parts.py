@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import results
+from app.widgets import results, session, waiting
 from app.widgets.charts import chart, estimate_row, is_dark
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
@@ -285,23 +285,37 @@ def methods(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, labe
         if not chosen:
             st.caption("Choose at least one method.")
             return
-        if not _agreed(fit_set):
-            return
         _overlay(review, fit_set, label, chosen)
     with st.container(border=True):
-        _losses(review, fit_set, eval_set, chosen)
+        st.markdown("**Mean log loss by class and method**")
+        losses = _compared(review, fit_set, eval_set, tuple(chosen))
+        if losses is not None:
+            _losses(review, fit_set, losses, chosen)
 
 
-def _agreed(fit_set: ScoredSet) -> bool:
-    """Whether to fit all methods: at once for few rows, on request for many."""
-    key = f"compare_{fit_set.digest[:16]}"
-    if fit_set.n_rows <= MANY_ROWS or st.session_state.get(key):
-        return True
-    st.caption(f"Fitting and cross-fitting on {fit_set.n_rows:,} rows takes a few minutes.")
-    if st.button("Compare the methods", key=f"{key}_button", icon=":material/play_arrow:"):
-        st.session_state[key] = True
+def _compared(
+    review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, chosen: tuple[str, ...]
+) -> results.Losses | None:
+    """The losses of the methods: at once for few rows; for many as a job, when asked for."""
+    if fit_set.n_rows <= MANY_ROWS:
+        return results.comparison_of(fit_set, eval_set, chosen)
+    job = results.comparison_job(fit_set, eval_set, chosen)
+    if job is not None and job.state == "done":
+        losses: results.Losses = job.result
+        return losses
+    if job is not None and not job.finished:
+        waiting.follow(job.id)
+        return None
+    if job is not None and job.error is not None:
+        session.error_box(job.error)
+    st.caption(
+        f"Fitting and cross-fitting {len(chosen)} methods on {fit_set.n_rows:,} rows takes about "
+        "a minute. The rest of the app stays usable meanwhile."
+    )
+    if st.button("Compare the methods", key="compare_methods", icon=":material/play_arrow:"):
+        results.start_comparison(review.id, fit_set, eval_set, chosen)
         st.rerun()
-    return False
+    return None
 
 
 def _overlay(review: Review, fit_set: ScoredSet, label: int, chosen: list[str]) -> None:
@@ -335,12 +349,9 @@ def _overlay(review: Review, fit_set: ScoredSet, label: int, chosen: list[str]) 
             st.caption(f"**{entry.label}**: {entry.description} ({entry.reference})")
 
 
-def _losses(
-    review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, chosen: list[str]
-) -> None:
-    refitted, crossed, evaluated = results.comparison_of(fit_set, eval_set, tuple(chosen))
+def _losses(review: Review, fit_set: ScoredSet, losses: results.Losses, chosen: list[str]) -> None:
+    refitted, crossed, evaluated = losses
     filled, hollow = (crossed, refitted) if evaluated is None else (evaluated, crossed)
-    st.markdown("**Mean log loss by class and method**")
     st.caption(f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}.")
     chart(
         losses_figure(filled, fit_set.classes, dark=is_dark(), beside=hollow),

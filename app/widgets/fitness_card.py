@@ -7,15 +7,15 @@ import streamlit as st
 
 from app.widgets import session
 from kdcal_core.data import Fitness, escape_markdown
-from kdcal_core.review import Review, fitness_of
+from kdcal_core.review import Review, Which, fitness_of
 
 
 @st.cache_data(max_entries=64, show_spinner="Counting rows")
-def _fitness(digests: tuple[str, ...], review_id: str, which: str) -> Fitness:
+def _fitness(digests: tuple[str, ...], review_id: str, which: Which) -> Fitness:
     return fitness_of(session.workspace(), review_id, which)
 
 
-def fitness_card(review: Review, which: str) -> None:
+def fitness_card(review: Review, which: Which) -> None:
     """One card for one set: its flags as sentences, its rows per class as a table."""
     fitness = _fitness(tuple(t.digest for t in review.tables.values()), review.id, which)
     with st.container(border=True):

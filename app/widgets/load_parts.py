@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Literal, get_args
 
 import streamlit as st
 
@@ -11,8 +13,18 @@ from app.widgets.fitness_card import fitness_card
 from app.widgets.role_table import OUTPUT, ROLE_NAMES, role_table, roles_from_table
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import JobSnapshot
-from kdcal_core.review import Review, samples, score, set_roles, split_table, start_sample
+from kdcal_core.jobs import JobSnapshot, Progress
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    samples,
+    score,
+    set_roles,
+    split_table,
+    start_sample,
+)
+
+OutputKind = Literal["probability", "logit"]
 
 WHICH_ROWS = """
 **Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
@@ -92,6 +104,8 @@ def own_files(review: Review | None) -> None:
             f"{which.capitalize()} set **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
             f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
         )
+    for note in review.notes:
+        st.caption(f":material/info: {escape_markdown(note, 400)}")
 
 
 def roles(review: Review) -> None:
@@ -116,9 +130,9 @@ def roles(review: Review) -> None:
                     "Missing": st.column_config.NumberColumn(format="localized"),
                 },
             )
-            kind = st.segmented_control(
+            kind: OutputKind = st.segmented_control(
                 "Model output columns hold",
-                options=["probability", "logit"],
+                options=get_args(OutputKind),
                 default=review.roles.output_kind,
                 required=True,
                 format_func={"probability": "Probabilities", "logit": "Logits"}.__getitem__,
@@ -172,7 +186,9 @@ def start_scoring(review: Review) -> None:
         st.rerun()
 
 
-def _split_and_score(workspace, review, progress, cancelled):
+def _split_and_score(
+    workspace: Workspace, review: Review, progress: Progress, cancelled: Callable[[], bool]
+) -> Review:
     if review.roles is not None and review.roles.split and not review.has_evaluation:
         split_table(workspace, review.id)
     return score(workspace, review.id, progress=progress, cancelled=cancelled)

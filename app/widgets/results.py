@@ -8,6 +8,7 @@ the cache; rows and fitted calibrators are shared and must not be changed.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -41,6 +42,7 @@ from kdcal_core.diagnostics import (
     summary,
 )
 from kdcal_core.errors import InputWarning
+from kdcal_core.jobs import Cancelled, JobSnapshot, Progress, jobs
 from kdcal_core.review import Review, Which, Workspace, load_set
 
 MAX_CLOUD = 2000
@@ -246,12 +248,53 @@ def _fit(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
         return calibrator.fit(scored.proba, scored.y, sample_weight=scored.weight)
 
 
+Losses = tuple[MethodLosses, MethodLosses, MethodLosses | None]
+
+
 def comparison_of(
     fit_set: ScoredSet, eval_set: ScoredSet | None, methods: tuple[str, ...]
-) -> tuple[MethodLosses, MethodLosses, MethodLosses | None]:
+) -> Losses:
     """Losses refitted on the calibration set itself, cross-fitted, and on the evaluation set."""
-    eval_digest = eval_set.digest if eval_set is not None else ""
-    return _comparison(fit_set.digest, eval_digest, methods, fit_set, eval_set)
+    return _comparison(*_comparison_key(fit_set, eval_set, methods), fit_set, eval_set)
+
+
+def start_comparison(
+    owner: str, fit_set: ScoredSet, eval_set: ScoredSet | None, methods: tuple[str, ...]
+) -> None:
+    """The same as a job, for so many rows that one would wait."""
+
+    def work(progress: Progress, cancelled: Callable[[], bool]) -> Losses:
+        def report(share: float, note: str) -> None:
+            if cancelled():
+                raise Cancelled
+            progress(share, note)
+
+        return _compare(fit_set, eval_set, methods, report)
+
+    key = _comparison_key(fit_set, eval_set, methods)
+    _comparison_jobs()[key] = jobs().start(work, title="Comparing the methods", owner=owner)
+
+
+def comparison_job(
+    fit_set: ScoredSet, eval_set: ScoredSet | None, methods: tuple[str, ...]
+) -> JobSnapshot | None:
+    """The job that `start_comparison` began for these sets and methods; it holds the losses."""
+    job_id = _comparison_jobs().get(_comparison_key(fit_set, eval_set, methods))
+    return None if job_id is None else jobs().get(job_id)
+
+
+ComparisonKey = tuple[str, str, tuple[str, ...]]
+
+
+def _comparison_key(
+    fit_set: ScoredSet, eval_set: ScoredSet | None, methods: tuple[str, ...]
+) -> ComparisonKey:
+    return fit_set.digest, eval_set.digest if eval_set is not None else "", methods
+
+
+@st.cache_resource
+def _comparison_jobs() -> dict[ComparisonKey, str]:
+    return {}
 
 
 @st.cache_data(max_entries=32, show_spinner="Fitting and cross-fitting the methods")
@@ -261,8 +304,17 @@ def _comparison(
     methods: tuple[str, ...],
     _fit_set: ScoredSet,
     _eval_set: ScoredSet | None,
-) -> tuple[MethodLosses, MethodLosses, MethodLosses | None]:
+) -> Losses:
+    return _compare(_fit_set, _eval_set, methods, None)
+
+
+def _compare(
+    fit_set: ScoredSet,
+    eval_set: ScoredSet | None,
+    methods: tuple[str, ...],
+    progress: Progress | None,
+) -> Losses:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        found = compare_methods(_fit_set, _eval_set, methods=methods)
+        found = compare_methods(fit_set, eval_set, methods=methods, progress=progress)
     return found.resubstitution, found.cross_fitted, found.evaluation

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import BinaryIO, Literal
 
 import streamlit as st
 
 from app.widgets import session, waiting
 from kdcal_core.jobs import Progress
 from kdcal_core.parents import MODEL_SUFFIXES
-from kdcal_core.review import Review, add_model, add_table
+from kdcal_core.review import Review, Which, add_model, add_table
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 # Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
@@ -43,7 +44,11 @@ def upload_row(review: Review | None) -> None:
 
 
 def _uploader(
-    which: str, label: str, help_text: str, suffixes: tuple[str, ...], review: Review | None
+    which: Which | Literal["model"],
+    label: str,
+    help_text: str,
+    suffixes: tuple[str, ...],
+    review: Review | None,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
     uploaded = st.file_uploader(
@@ -67,7 +72,7 @@ def _uploader(
 
 
 def _step(
-    which: str, review_id: str, source: object, name: str
+    which: Which | Literal["model"], review_id: str, source: BinaryIO, name: str
 ) -> Callable[[Progress, Callable[[], bool]], Review]:
     workspace = session.workspace()
 

@@ -27,7 +27,7 @@ def show(owner: str) -> JobSnapshot | None:
     """
     for job in jobs().active(owner):
         st.session_state[_LAST] = job.id
-        _follow(job.id)
+        follow(job.id)
     last = jobs().get(st.session_state.get(_LAST, ""))
     return last if last is not None and last.finished and last.owner == owner else None
 
@@ -38,7 +38,8 @@ def busy(owner: str) -> bool:
 
 
 @st.fragment(run_every=0.5)
-def _follow(job_id: str) -> None:
+def follow(job_id: str) -> None:
+    """The job's progress, with a button that stops it; the page runs anew when it has ended."""
     job = jobs().get(job_id)
     if job is None or job.finished:
         st.rerun()

@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 
-@pytest.fixture()
+@pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The app at its first page, with a workspace of its own."""
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "workspace"))
     return AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=90).run()
 
 
-@pytest.fixture()
+@pytest.fixture
 def settle() -> Callable[[AppTest], AppTest]:
     """Run the app until its jobs have ended (nothing polls in this test runner)."""
 

@@ -157,7 +157,7 @@ def scheme(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture()
+@pytest.fixture
 def app(chromium, server: str, scheme: str) -> Iterator[App]:
     running = App(chromium, server, scheme)
     yield running
