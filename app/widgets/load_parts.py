@@ -197,8 +197,9 @@ def _split_and_score(
 def fit_for_use(review: Review) -> None:
     """What the scored rows are fit for, and where to go next."""
     st.subheader("What these rows are fit for")
-    for which in review.tables:
-        fitness_card(review, which)
+    for which in get_args(Which):
+        if which in review.tables:
+            fitness_card(review, which)
     if not review.has_evaluation:
         st.caption(
             "One set only: calibrators are fitted on four fifths of the rows and judged on the "
