@@ -16,6 +16,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, Progress
 from kdcal_core.review import (
     Review,
+    Which,
     Workspace,
     samples,
     score,
