@@ -260,9 +260,10 @@ def _interval(
         ]
     )
     low = value * _crossing(scale, limits[:, 1], value)
-    if value == 0.0 or limits[0, 0] > value:
-        # less than noise alone would give: all that can be said is "within the noise"
+    if value == 0.0:  # there is no direction to follow; what noise could have hidden is the bound
         return 0.0, min(float(limits[0, 1]), 1.0)
+    if limits[0, 0] > value:  # less than noise alone would give: the smallest error fits best
+        return 0.0, value
     return low, min(value * _crossing(scale, limits[:, 0], value), 1.0)
 
 

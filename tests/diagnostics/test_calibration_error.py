@@ -262,3 +262,18 @@ def test_smooth_error_at_its_edges(rows):
     e = confidence_smooth_calibration_error(*rows)
     assert 0.0 <= e.low <= e.value <= e.high <= 1.0
     assert e.value == pytest.approx(abs(np.mean(rows[1]) - np.mean(rows[0])), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["confidence", "top-label", "class"])
+@pytest.mark.parametrize("sharpness", [1.0, 1.5])
+def test_a_higher_level_never_gives_a_narrower_interval(kind, sharpness):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(200, 4))
+    true = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (true.cumsum(axis=1) > rng.random(200)[:, None]).argmax(axis=1)
+    stated = true**sharpness / (true**sharpness).sum(axis=1, keepdims=True)
+    levels = (0.5, 0.8, 0.9, 0.95, 0.99)
+    found = [calibration_error(stated, y, kind=kind, level=level) for level in levels]
+    lows, highs = [e.low for e in found], [e.high for e in found]
+    assert lows == sorted(lows, reverse=True)
+    assert highs == sorted(highs)
