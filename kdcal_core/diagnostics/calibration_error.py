@@ -146,7 +146,7 @@ def _estimate(
     bins = f"{n_bins} {'equal-width' if strategy == 'uniform' else 'equal-mass'} bins"
     return Estimate(
         name=f"{KINDS[kind]} {_WORD[norm]}: {norm} norm, {bins}{', debiased' * debiased}",
-        label=_LABEL[norm],
+        label=_label(kind, norm, strategy, debiased),
         value=float(value),
         low=min(low, float(value)),
         high=max(high, float(value)),
@@ -155,6 +155,14 @@ def _estimate(
         interval=f"row bootstrap, test inversion, {n_boot:,} draws",
         expected=_expected(found, tables, norm, debiased, rng),
     )
+
+
+def _label(kind: Kind, norm: Norm, strategy: Strategy, debiased: bool) -> str:
+    """Short, yet different for every statistic that stands in one table."""
+    word = _LABEL[norm]
+    if kind != "confidence":
+        word = f"{KINDS[kind]} {word}"
+    return ", ".join([word, *["equal mass"] * (strategy == "quantile"), *["debiased"] * debiased])
 
 
 def error_norm(share: FloatArray, gap: FloatArray, norm: Norm) -> FloatArray:

@@ -114,7 +114,7 @@ def _part(
     value = max(value, 0.0)  # below 0 only by a rounding error
     return Estimate(
         name=f"{label} part of the {noun} (CORP)",
-        label=label,
+        label=f"Top-label {label.lower()}" if noun.startswith("top-label") else label,
         value=value,
         low=min(max(low, 0.0), value),
         high=max(min(high, 2.0), value),

@@ -225,3 +225,10 @@ def test_every_estimate_holds_its_order_at_the_edges(n, n_classes, outcome, cert
             assert e.low <= e.value <= e.high
         else:
             assert "not defined" in e.interval
+
+
+def test_no_two_estimates_of_a_set_share_a_label():
+    proba, y = draw(200, 4, 3)
+    scored = ScoredSet(proba, y, ("a", "b", "c", "d"), "digest", "calibration")
+    labels = [estimate.label for estimate in all_estimates(scored)]
+    assert len(set(labels)) == len(labels)
