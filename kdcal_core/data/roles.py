@@ -15,6 +15,7 @@ from kdcal_core.data.types import FloatArray, Roles, Table
 from kdcal_core.errors import InputError
 
 Kind = Literal["probability", "logit"]
+Pairs = tuple[tuple[str, str], ...]  # class and its output column
 
 _TARGETS = (
     *("target", "y", "y_true", "true_label", "true_class", "label", "labels", "class", "outcome"),
@@ -114,7 +115,7 @@ def guess_roles(
 
 def _simple(name: object) -> str:
     """Lower case, with every run of other signs as one underscore."""
-    return re.sub(r"[^0-9a-z<>=+\-]+", "_", str(name).strip().casefold()).strip("_")
+    return re.sub(r"(?:[^\w<>=+\-]|_)+", "_", str(name).strip().casefold()).strip("_")
 
 
 def _named(frame: pd.DataFrame, names: Sequence[str], taken: set[str]) -> str | None:
@@ -148,23 +149,27 @@ def _mostly_numbers(column: pd.Series[Any]) -> bool:
     return bool(len(sample)) and bool(pd.to_numeric(sample, errors="coerce").notna().mean() > 0.5)
 
 
-def _outputs(
-    frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str]
-) -> tuple[tuple[tuple[str, str], ...], Kind]:
+def _outputs(frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str]) -> tuple[Pairs, Kind]:
     free = [
         str(name) for name in frame.columns if name not in taken and _mostly_numbers(frame[name])
     ]
-    for prefix, pairs in _groups(free, classes):
-        kind = _kind(_sampled(frame, [column for _, column in pairs]), prefix)
+    for prefix, choices in _groups(free, classes):
+        for pairs in choices:
+            if prefix not in _LOGIT_PREFIXES and _sum_to_one(frame, pairs):
+                return pairs, "probability"
+        kind = _kind_by_name(frame, prefix, choices[-1], classes)
         if kind is not None:
-            return pairs, kind
+            return (choices[0] if kind == "logit" else choices[-1]), kind
     return _single(frame, free, classes), "probability"
 
 
 def _groups(
     columns: Sequence[str], classes: tuple[str, ...]
-) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Groups of two columns or more, one a class, that share a prefix or bear the class names."""
+) -> Iterator[tuple[str, tuple[Pairs, ...]]]:
+    """Groups of two columns or more, one a class, that share a prefix or bear the class names.
+
+    A prefix has two readings, likelier first: all its columns, or only those of known classes.
+    """
     simple = {_simple(column): column for column in columns}
     exact = tuple((name, simple[_simple(name)]) for name in classes if _simple(name) in simple)
     for prefix in _PREFIXES:
@@ -175,22 +180,42 @@ def _groups(
             if key.startswith(start) and len(key) > len(start)
         }
         if len(named) >= 2:
-            yield prefix, _paired(named, classes)
+            yield prefix, (_all_of(named, classes), _paired(named, classes))
     if len(exact) >= 2 and len(exact) == len(classes):
-        yield "", exact
+        yield "", (exact,)
 
 
-def _paired(named: dict[str, str], classes: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _all_of(named: dict[str, str], classes: tuple[str, ...]) -> Pairs:
+    """All columns of a prefix where the classes are some of them.
+
+    The model may know a class of which the table has no row; its probability counts all the same.
+    """
+    spelled = {_simple(name): name for name in classes}
+    if not spelled.keys() < named.keys():
+        return _paired(named, classes)
+    return tuple((spelled.get(key, _suffix(named[key], key)), named[key]) for key in _sorted(named))
+
+
+def _sorted(named: dict[str, str]) -> tuple[str, ...]:
+    return classes_of(list(named))
+
+
+def _suffix(column: str, key: str) -> str:
+    """The end of the column's name that reads ``key``, as it is spelled."""
+    ends = (column[at:] for at in range(len(column)))
+    return next(end for end in ends if _simple(end) == key).lstrip(" _.").rstrip()
+
+
+def _paired(named: dict[str, str], classes: tuple[str, ...]) -> Pairs:
     """Pair suffixes with class names, by name or by count; else the suffixes are the names."""
     if classes and all(_simple(name) in named for name in classes):
         return tuple((name, named[_simple(name)]) for name in classes)
-    ordered = classes_of(list(named))
+    ordered = _sorted(named)
     for first in (0, 1):
         counted = tuple(str(first + position) for position in range(len(named)))
         if ordered == counted and len(classes) == len(named):
             return tuple(zip(classes, (named[key] for key in counted), strict=True))
-    originals = {key: column[len(column) - len(key) :] for key, column in named.items()}
-    return tuple((originals[key], named[key]) for key in ordered)
+    return tuple((_suffix(named[key], key), named[key]) for key in ordered)
 
 
 def _sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
@@ -200,32 +225,50 @@ def _sampled(frame: pd.DataFrame, columns: Sequence[str]) -> FloatArray:
     return values
 
 
-def _kind(values: FloatArray, prefix: str) -> Kind | None:
-    """Probability where most rows sum to one; logit by name or by content; else no outputs."""
+def _sum_to_one(frame: pd.DataFrame, pairs: Pairs) -> bool:
+    """Whether most rows do."""
+    values = _sampled(frame, [column for _, column in pairs])
     inside = ((values >= 0) & (values <= 1)).all(axis=1)
-    sums = np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE
-    if np.mean(inside & sums) > 0.5 and prefix not in _LOGIT_PREFIXES:
-        return "probability"
-    if prefix in _LOGIT_PREFIXES or (prefix == "score" and not inside.all()):
+    return bool(np.mean(inside & (np.abs(values.sum(axis=1) - 1.0) <= _TOLERANCE)) > 0.5)
+
+
+def _kind_by_name(
+    frame: pd.DataFrame, prefix: str, pairs: Pairs, classes: tuple[str, ...]
+) -> Kind | None:
+    """What columns hold whose rows do not sum to one; None where they are no outputs.
+
+    Columns with a prefix and exactly the classes' names are outputs whatever they hold: the
+    checks that follow tell what is wrong with them.
+    """
+    values = _sampled(frame, [column for _, column in pairs])
+    inside = ((values >= 0) & (values <= 1)).all()
+    if prefix in _LOGIT_PREFIXES or (prefix == "score" and not inside):
         return "logit"
-    return "probability" if prefix.startswith(("prob", "predict")) else None
+    named = prefix != "" and {name for name, _ in pairs} == set(classes)
+    return "probability" if named or prefix.startswith(("prob", "predict")) else None
 
 
-def _single(
-    frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """One column with the probability of the positive class of two."""
+def _single(frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...]) -> Pairs:
+    """One column with the probability of one class of two: the class it names, or the second.
+
+    Several columns that could be it are no guess.
+    """
     if classes and len(classes) != 2:
         return ()
     positive = classes[1] if classes else "1"
-    wanted = set(_SINGLE)
-    for name in ("1", _simple(positive), "positive", "true"):
-        wanted |= {f"{prefix}{join}{name}" for prefix in _PREFIXES for join in ("_", "")}
-    for column in columns:
-        values = _sampled(frame, [column])
-        if _simple(column) in wanted and np.mean((values >= 0) & (values <= 1)) > 0.5:
-            return ((positive, column),)
-    return ()
+    spelled = {"1": positive, "positive": positive, "true": positive}
+    spelled |= {_simple(name): name for name in classes if _simple(name)}
+    suffixes = "|".join(["[0-9]+", *map(re.escape, spelled)])
+    pattern = re.compile(f"(?:{'|'.join(_PREFIXES)})_?({suffixes})")
+    found = [(column, pattern.fullmatch(_simple(column))) for column in columns]
+    pairs = [(spelled.get(match[1], ""), column) for column, match in found if match]
+    if not pairs:
+        pairs = [(positive, column) for column in columns if _simple(column) in _SINGLE][:1]
+    if len(pairs) != 1 or not pairs[0][0]:
+        return ()
+    ((name, column),) = pairs
+    values = _sampled(frame, [column])
+    return ((name, column),) if np.mean((values >= 0) & (values <= 1)) > 0.5 else ()
 
 
 def _target_by_content(

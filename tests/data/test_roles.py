@@ -84,6 +84,44 @@ def test_single_output(name: str) -> None:
     assert guess_roles(frame).outputs == (("yes", name),)
 
 
+@pytest.mark.parametrize("prefix", ["p", "proba", "score"])
+@pytest.mark.parametrize(
+    ("names", "present"), [("abc", "ac"), ("012", "02"), ("123", "13"), ("犬猫鳥", "犬鳥")]
+)
+def test_a_class_without_rows_keeps_its_output(prefix: str, names: str, present: str) -> None:
+    columns = [f"{prefix}_{name}" for name in names]
+    frame = pd.DataFrame({**outputs(columns), "y": labels(*present)})
+    assert guess_roles(frame).outputs == tuple(zip(names, columns, strict=True))
+
+
+def test_a_stray_column_of_the_same_prefix_is_no_class() -> None:
+    columns = ["proba_a", "proba_b"]
+    frame = pd.DataFrame({**outputs(columns), "proba_max": 0.7, "y": labels("a", "b")})
+    assert guess_roles(frame).outputs == (("a", "proba_a"), ("b", "proba_b"))
+
+
+def test_outputs_that_do_not_sum_to_one_are_all_outputs_for_the_checks_to_refuse() -> None:
+    frame = pd.DataFrame({"p_a": 0.4, "p_b": 0.5, "y": labels("a", "b")})
+    assert guess_roles(frame).outputs == (("a", "p_a"), ("b", "p_b"))
+
+
+@pytest.mark.parametrize(
+    ("column", "present", "named"),
+    [("p_1", "12", "1"), ("p_2", "12", "2"), ("p_0", "01", "0"), ("p_a", "ab", "a")],
+)
+def test_a_single_output_speaks_of_the_class_it_names(
+    column: str, present: str, named: str
+) -> None:
+    frame = pd.DataFrame({column: np.linspace(0, 1, 40), "y": labels(*present)[:40]})
+    assert guess_roles(frame).outputs == ((named, column),)
+
+
+def test_several_single_outputs_are_no_guess() -> None:
+    halves = np.linspace(0, 1, 40)
+    frame = pd.DataFrame({"p_1": halves, "p_2": halves, "p_3": 0.1, "y": labels("a", "b")[:40]})
+    assert guess_roles(frame).outputs == ()
+
+
 def test_features_that_look_like_outputs() -> None:
     frame = pd.DataFrame(
         {"p_value": RNG.normal(size=N), "p_height": RNG.normal(size=N), "y": labels(0, 1)}
