@@ -151,17 +151,19 @@ def roles(review: Review) -> None:
 
 
 def _class_names_field(review: Review) -> tuple[str, ...] | None:
-    """Names for the classes of a model whose file names none."""
+    """Names for the model's classes, where its file names none or the target spells them so."""
     parent = review.parent
-    if parent is None or parent.named_classes:
+    if parent is None:
         return None
     current = review.classes or parent.classes
+    shown = ", ".join(current)
     text = st.text_input(
         f"Names of the model's {len(parent.classes)} classes, in the order of its outputs",
-        value=", ".join(current),
-        help="The model file names no classes. Write them as the target spells them, "
-        "separated by commas.",
+        value=shown,
+        help="Write them as the target spells them, separated by commas.",
     )
+    if text == shown:
+        return current  # a name may hold a comma
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 

@@ -170,22 +170,33 @@ def _raise_unknown(
         raise InputError(
             f"The labels look counted from 1 (1 to {k}), but the model's classes count from 0 "
             f"(0 to {k - 1})",
-            fix=f"Name the model's classes 1 to {k} on the Load page (or pass classes=), or "
-            "subtract 1 from the labels.",
+            fix=f"Name the model's classes 1 to {k}, in the order of its outputs (on the Load "
+            "page, or with --classes), or subtract 1 from the labels.",
             file=file,
             column=column,
             row=row,
         )
-    listed = ", ".join(repr(name) for name in classes[:_MAX_LISTED])
-    more = f" and {k - _MAX_LISTED:,} more" if k > _MAX_LISTED else ""
     shown = text if len(text) <= 60 else text[:59] + "…"
     raise InputError(
         f"Label {shown!r} is unknown to the model",
-        fix=f"The model's classes are {listed}{more}. Choose another target column, rename the "
-        "label, or name the classes.",
+        fix=_fix_of_unknown(uniques, classes, counted=counted),
         file=file,
         column=column,
         row=row,
+    )
+
+
+def _fix_of_unknown(uniques: Sequence[Any], classes: Sequence[str], *, counted: bool) -> str:
+    k = len(classes)
+    listed = ", ".join(repr(name) for name in classes[:_MAX_LISTED])
+    more = f" and {k - _MAX_LISTED:,} more" if k > _MAX_LISTED else ""
+    rename = "name the model's classes as the target spells them, in the order of its outputs"
+    where = "(on the Load page, or with --classes)"
+    if counted and len(uniques) == k:
+        return f"The model only counts its classes: {listed}{more}. {rename.capitalize()} {where}."
+    return (
+        f"The model's classes are {listed}{more}. Choose another target column, rename the label, "
+        f"or {rename} {where}."
     )
 
 

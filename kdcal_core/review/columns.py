@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 from pandas.api import types
 
+from kdcal_core.data import classes_of
 from kdcal_core.review.model import ColumnInfo
 
 _LOOKED_AT = 10_000  # rows; enough to tell labels from measurements
@@ -34,7 +35,14 @@ def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
         n_missing=int(column.isna().sum()),
         n_distinct=len(distinct),
         examples=tuple(_text(value) for value in distinct[:_EXAMPLES]),
+        pair=_pair(column) if len(distinct) <= 2 else (),
     )
+
+
+def _pair(column: pd.Series[Any]) -> tuple[str, ...]:
+    """Of all rows: a table sorted by its target shows one label for long."""
+    labels = column.dropna().unique()
+    return classes_of(labels) if len(labels) == 2 else ()
 
 
 def _text(value: Any) -> str:

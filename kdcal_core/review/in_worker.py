@@ -107,7 +107,7 @@ def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dic
     tables = {}
     for which, path in paths.items():
         if which in rows:
-            part = frame.iloc[rows[which]].reset_index(drop=True)
+            part = frame.iloc[rows[which]]
             made = Table(part, digest_arrays(whole.digest, which), whole.name, whole.notes)
             tables[which] = asdict(_keep_frame(made, Path(frame_path), path))
     return {"tables": tables, "left_out": len(rows.get("train", ()))}
@@ -195,7 +195,7 @@ def _score(
     progress: Progress,
 ) -> SetInfo:
     names = tuple(classes)
-    with _in_file(table.name):
+    with _in_file(table.name), _in_rows_of(table.frame):
         check_roles(
             table,
             roles,
@@ -271,7 +271,8 @@ def _read(path: str, name: str) -> Table:
 
 
 def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
-    arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
+    # the index of a divided table says where its rows stood in the file
+    arrow = pa.Table.from_pandas(table.frame)
     # uncompressed, so that it can be memory-mapped
     feather.write_feather(arrow, frame_path, compression="uncompressed")
     return TableInfo(
@@ -288,6 +289,20 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
 def _read_frame(path: str) -> pd.DataFrame:
     frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
     return frame
+
+
+@contextmanager
+def _in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
+    """Errors inside name the row of the file, not that of its part."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None:
+            raise
+        row = int(frame.index[error.row - 1]) + 1
+        raise InputError(
+            error.what, fix=error.fix, file=error.file, column=error.column, row=row
+        ) from error
 
 
 def _part(progress: Progress, index: int, n: int) -> Progress:

@@ -27,6 +27,8 @@ class ColumnInfo:
         Distinct values among the first 10,000 rows.
     examples : tuple of str
         Up to three of them, cut to 40 characters. Untrusted text.
+    pair : tuple of str
+        The two labels of a column that holds exactly two, whole; else empty. Untrusted text.
     """
 
     name: str
@@ -34,6 +36,7 @@ class ColumnInfo:
     n_missing: int
     n_distinct: int
     examples: tuple[str, ...]
+    pair: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

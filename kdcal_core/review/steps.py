@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kdcal_core.data.types import Roles, ScoredSet
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import Progress, run_limited
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
@@ -28,7 +31,10 @@ Cancelled = Callable[[], bool]
 _READ_SECONDS = 300
 _SCORE_SECONDS = 1800
 _HEAD_BYTES = 4096
+_POLL = 0.1  # seconds between looks at cancelled() while another file is read
 _WORKER = "kdcal_core.review.in_worker:"
+
+_reading: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
 
 def create_review(workspace: Workspace) -> Review:
@@ -74,8 +80,20 @@ def add_model(
     """
     from kdcal_core.parents import refuse_pickle
 
-    before = workspace.read(review_id)
     refuse_pickle(name, _head(source))
+    with _one_file_at_a_time(workspace, review_id, cancelled):
+        return _add_model(workspace, review_id, source, name, progress, cancelled)
+
+
+def _add_model(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Review:
+    before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
     kwargs: dict[str, Any] = {"path": str(path), "name": name}
     if table := before.tables.get("calibration"):
@@ -139,6 +157,19 @@ def add_table(
         For what is no table, and for an evaluation table without the columns it needs.
     """
     _check_which(which)
+    with _one_file_at_a_time(workspace, review_id, cancelled):
+        return _add_table(workspace, review_id, which, source, name, progress, cancelled)
+
+
+def _add_table(
+    workspace: Workspace,
+    review_id: str,
+    which: Which,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Review:
     before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
     frame_path = workspace.new_file(review_id, "table.arrow")
@@ -336,7 +367,7 @@ def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFra
         raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
     path = workspace.folder(review_id) / table.file
     frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
-    return frame
+    return frame.reset_index(drop=True)
 
 
 def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness:
@@ -392,6 +423,21 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
     )
 
 
+@contextmanager
+def _one_file_at_a_time(
+    workspace: Workspace, review_id: str, cancelled: Cancelled | None
+) -> Iterator[None]:
+    """Wait for a file of this review that is being read: the roles are guessed from all of them."""
+    lock = _reading[workspace.folder(review_id)]
+    while not lock.acquire(timeout=_POLL):
+        if cancelled is not None and cancelled():
+            raise CancelledError("Reading the file")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _unscored(review: Review) -> Review:
     return replace(review, sets={})
 
@@ -406,8 +452,10 @@ def _default_classes(
     if len(names) != 1 or roles is None or table is None:
         return names
     # one output speaks of one class of two; the target knows the other
-    labels = next((c.examples for c in table.columns if c.name == roles.target), ())
-    return (*(label for label in labels if label != names[0]), *names)
+    pair = next((c.pair for c in table.columns if c.name == roles.target), ())
+    if names[0] not in pair:
+        return pair or names  # the scoring says which class is not among them
+    return (*(label for label in pair if label != names[0]), *names)
 
 
 def _check_which(which: str) -> None:

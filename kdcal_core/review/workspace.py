@@ -129,13 +129,17 @@ class Workspace:
     def keep(self, review_id: str, source: BinaryIO | Path, name: str) -> Path:
         """Copy an upload into the review's folder, block by block, under a random name."""
         path = self.new_file(review_id, name)
-        with path.open("xb") as file:
-            if isinstance(source, Path):
-                with source.open("rb") as stream:
-                    shutil.copyfileobj(stream, file, _BLOCK)
-            else:
-                source.seek(0)
-                shutil.copyfileobj(source, file, _BLOCK)
+        try:
+            with path.open("xb") as file:
+                if isinstance(source, Path):
+                    with source.open("rb") as stream:
+                        shutil.copyfileobj(stream, file, _BLOCK)
+                else:
+                    source.seek(0)
+                    shutil.copyfileobj(source, file, _BLOCK)
+        except BaseException:
+            path.unlink(missing_ok=True)  # a full disk: half a file is of no use
+            raise
         return path
 
     def _write(self, review: Review) -> None:

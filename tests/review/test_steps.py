@@ -1,7 +1,9 @@
 """From files to a scored review, and every way in which that can go wrong."""
 
 import io
+import threading
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -141,6 +143,25 @@ def test_one_column_for_the_positive_class_of_two(workspace, review_id):
     np.testing.assert_allclose(scored.proba[:, 1], frame["proba_yes"], atol=1e-12)
 
 
+def test_one_column_of_a_sorted_table_with_long_labels(workspace, review_id):
+    long = "a very long name of a class that no column of examples would show whole: "
+    n = 11_000
+    label = [f"{long}yes"] * n + [f"{long}no"] * 10
+    frame = pd.DataFrame({"p": np.linspace(0, 1, n + 10), "label": label})
+    add_table(workspace, review_id, "calibration", csv(frame), "t.csv")
+    review = score(workspace, review_id)
+    assert review.classes == (f"{long}no", f"{long}yes")
+
+
+def test_one_column_of_a_class_that_the_target_lacks(workspace, review_id):
+    frame = predictions().drop(columns="proba_no")
+    roles = Roles(target="label", outputs=(("Ja", "proba_yes"),))
+    load_predictions(workspace, review_id, frame, roles=roles)
+    with pytest.raises(InputError, match="'Ja' that is not among the classes") as caught:
+        score(workspace, review_id)
+    assert (caught.value.file, caught.value.column) == ("my table.csv", "proba_yes")
+
+
 def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
     frame = predictions().assign(w=np.arange(1.0, 61.0))
     load_predictions(workspace, review_id, frame)
@@ -178,6 +199,44 @@ def test_a_split_column_divides_the_rows(workspace, review_id):
     assert [review.classes[k] for k in y] == expected.tolist()
     with pytest.raises(InputError, match="nothing to divide"):
         split_table(workspace, review_id)
+
+
+@pytest.mark.parametrize(("which", "row"), [("cal", 41), ("test", 42)])
+def test_a_fault_after_dividing_names_the_row_of_the_file(workspace, review_id, which, row):
+    frame = predictions(90).assign(part=["train", "cal", "test"] * 30)
+    frame.loc[row - 1, "proba_yes"] = 7.0
+    assert frame.loc[row - 1, "part"] == which
+    load_predictions(workspace, review_id, frame, roles=replace(ROLES, split="part"))
+    split_table(workspace, review_id)
+    with pytest.raises(InputError, match="above 1") as caught:
+        score(workspace, review_id)
+    assert (caught.value.column, caught.value.row) == ("proba_yes", row)
+
+
+@pytest.mark.parametrize("first", ["model", "table"])
+def test_files_added_at_once_know_of_each_other(workspace, review_id, first):
+    adult = DIGITS.parent / "adult"
+    steps_ = {
+        "model": partial(add_model, workspace, review_id, adult / "model.json", "m.json"),
+        "table": partial(
+            add_table,
+            *(workspace, review_id, "calibration", adult / "calibration.parquet", "c.parquet"),
+        ),
+    }
+    threads = [threading.Thread(target=steps_.pop(first))]
+    threads += [threading.Thread(target=step) for step in steps_.values()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    review = read_review(workspace, review_id)
+    assert review.roles.features == review.parent.feature_names
+
+
+def test_a_step_that_waits_for_another_can_be_cancelled(workspace, review_id):
+    with steps._one_file_at_a_time(workspace, review_id, None), pytest.raises(Cancelled):
+        add_model(*(workspace, review_id, DIGITS / "model.onnx", "m.onnx"), cancelled=lambda: True)
+    assert everything(workspace, review_id) == ["review.json"]
 
 
 def test_a_split_without_calibration_rows_is_refused(workspace, review_id):
