@@ -124,6 +124,7 @@ def null_rates(
     # without weights these are ones: the frequency is then exactly a count over a count
     to_bins[home] = table.slice_weight[some] / n
     rates = _ratio(hits @ to_bins, np.broadcast_to(table.weight, (n_draws, n_bins)), np.nan)
+    rates = np.minimum(rates, 1.0)  # as in bin_table
     to_bins[home] = table.slice_weight_sq[some]
     gap = np.nan_to_num(rates - table.score)
     share = hits / n

@@ -69,7 +69,7 @@ def reliability_finding(
     chance explains, or one leaves it by too much (both at ``level``), or where ``estimate``, a
     calibration error of the same rows, has an interval above 0. Named is the stretch of
     neighbouring bins outside the band, on one side, that moves most rows furthest, with the
-    Clopper-Pearson interval of its row count.
+    Clopper-Pearson interval of its row count, the effective one where rows have weights.
 
     Examples
     --------
@@ -136,6 +136,7 @@ class _Stretch:
     said: float
     seen: float
     rows: int
+    effective: float
     moved: float
 
 
@@ -158,7 +159,7 @@ def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     # the binomial quantile of the number of bins outside
     most = np.ceil(bdtrik(1.0 - miss / len(result.curves), filled, miss))
     strict = 1.0 - miss / (filled * len(result.curves))
-    low, high = clopper_pearson(curve.accuracy[some], curve.count[some], strict)
+    low, high = clopper_pearson(curve.accuracy[some], curve.effective[some], strict)
     said = curve.confidence[some]
     far = np.any((said < low) | (said > high))
     return bool(far or np.count_nonzero(_outside(curve)) > most)
@@ -179,14 +180,15 @@ def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:
     said = float(mass @ curve.confidence[run] / mass.sum())
     seen = float(mass @ curve.accuracy[run] / mass.sum())
     rows = int(curve.count[run].sum())
+    effective = float(mass.sum() ** 2 / (mass**2 / curve.effective[run]).sum())
     moved = float(mass.sum()) * abs(seen - said)
     low, high = float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1])
-    return _Stretch(low, high, said, seen, rows, moved)
+    return _Stretch(low, high, said, seen, rows, effective, moved)
 
 
 def _stretch_text(stretch: _Stretch, level: float) -> str:
     word = "Over-confident" if stretch.said > stretch.seen else "Under-confident"
-    low, high = (float(v) for v in clopper_pearson(stretch.seen, stretch.rows, level))
+    low, high = (float(v) for v in clopper_pearson(stretch.seen, stretch.effective, level))
     width = high - low
     said, seen, low_text, high_text = (
         number_text(v, width) for v in (stretch.said, stretch.seen, low, high)

@@ -149,6 +149,7 @@ def _curve(
         edges,
         table.count.astype(np.int64),
         table.weight,
+        table.effective,
         table.score,
         table.rate,
         low,

@@ -66,7 +66,8 @@ class ReliabilityCurve:
     edges : (B + 1,)
         Bin edges; bins are (a, b], the first closed at its left end.
     count : (B,) int
-        Rows in the bin. ``weight`` holds the sum of their weights (the same without weights).
+        Rows in the bin. ``weight`` holds the sum of their weights (the same without weights),
+        ``effective`` Kish's effective number of rows, (sum w)^2 / sum w^2 (likewise).
     confidence, accuracy : (B,)
         Mean stated probability, and observed frequency.
     low, high : (B,)
@@ -85,6 +86,7 @@ class ReliabilityCurve:
     edges: FloatArray
     count: IntArray
     weight: FloatArray
+    effective: FloatArray
     confidence: FloatArray
     accuracy: FloatArray
     low: FloatArray

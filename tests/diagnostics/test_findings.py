@@ -106,3 +106,26 @@ def test_confusion_reads_both_ways():
         "A prediction of cat is right 80% of the time (8 of 10); most of its errors are dog."
     )
     assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
+
+
+def test_weights_do_not_pass_for_rows():
+    """A calibrated model whose rows weigh unequally is not called off beyond noise."""
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        score = rng.uniform(0.5, 1.0, 500)
+        hit = (rng.random(500) < score).astype(int)
+        weight = np.exp(1.2 * rng.normal(size=500))
+        result = confidence_reliability(score, hit, sample_weight=weight, smooth=False)
+        alarms += not reliability_finding(result).startswith("Within")
+    assert alarms <= 6
+
+
+def test_the_interval_in_a_finding_is_that_of_the_effective_rows():
+    weight = np.where(np.arange(400) < 40, 100.0, 1.0)
+    hit = (np.arange(400) % 2 == 0).astype(int)
+    result = confidence_reliability([0.95] * 400, hit, n_bins=10, sample_weight=weight)
+    (curve,) = result.curves
+    assert curve.effective[-1] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+    text = reliability_finding(result)
+    assert text == "Over-confident above 0.9: says 0.95, sees 0.50 (0.35 to 0.65, 400 rows)."

@@ -260,3 +260,13 @@ def test_lengths_must_agree():
         confidence_reliability([0.5, 0.5], [1, 0, 1])
     with pytest.raises(InputError, match="class"):
         score_histogram([[0.9, 0.1]], [0], kind="class")
+
+
+def test_weighted_bands_stay_within_zero_and_one():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        score = rng.beta(4.0, 1.0, 60)
+        hit = (rng.random(60) < score).astype(int)
+        weight = np.exp(4.0 * rng.normal(size=60))
+        (curve,) = confidence_reliability(score, hit, sample_weight=weight, smooth=False).curves
+        assert np.nanmax(curve.band_high) <= 1.0 and np.nanmin(curve.band_low) >= 0.0
