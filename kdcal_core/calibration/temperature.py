@@ -59,9 +59,10 @@ class TemperatureScaling(VectorCalibrator):
     -----
     ``predict_proba`` returns the scaled vector itself. Probabilities are clipped at 1e-12
     before the logarithm (decision D51). L-BFGS with exact gradients on (log T, A / T), from the
-    best of five temperatures; a start is first improved on an even subsample of 20,000 rows,
-    and the minimum is then found on all rows. If that were ever worse than doing nothing,
-    T = 1 and A = 0 are kept.
+    best of five temperatures; for Eq. 15, which can have several minima, all five go down and
+    the best end is kept, which may still be a local one. A start is first improved on an even
+    subsample of 20,000 rows, and the minimum is then found on all rows. If that were ever worse
+    than doing nothing, T = 1 and A = 0 are kept.
 
     Examples
     --------
@@ -216,8 +217,11 @@ def _minimum(rows: _Rows, n_groups: int, awards: bool, loss: str) -> tuple[float
     nothing = np.zeros(1 + n_awards)
     few = rows.take(slice(None, None, max(1, len(rows.best) // _SUBSAMPLE)))
     starts = [np.concatenate([[np.log(t)], np.zeros(n_awards)]) for t in _STARTS]
+    # Eq. 15 can have several valleys: every start goes down before the best is chosen
+    if loss == "brier":
+        starts = [_descend(one, few, n_groups, loss) for one in starts]
     start = min(starts, key=lambda p: _objective(p, few, n_groups, loss)[0])
-    if len(few.best) < len(rows.best):
+    if loss != "brier" and len(few.best) < len(rows.best):
         start = _descend(start, few, n_groups, loss)
     end = _descend(start, rows, n_groups, loss)
     if _objective(end, rows, n_groups, loss)[0] > _objective(nothing, rows, n_groups, loss)[0]:

@@ -168,3 +168,24 @@ def test_it_never_does_worse_than_nothing():
         before = -log_softmax(np.log(proba), axis=1)[np.arange(5), y].mean()
         after = TemperatureScaling(loss="full").fit(proba, y).predict_proba(proba)
         assert -np.log(after[np.arange(5), y]).mean() <= before + 1e-9
+
+
+def test_brier_fit_is_the_best_of_several_descents():
+    """Eq. 15 can have several minima; the one under the best start is not the deepest here."""
+    rng = np.random.default_rng(126)
+    proba, y = rng.dirichlet([0.5] * 3, 20), rng.integers(0, 3, 20)
+    rows = _Rows.of(proba, y, proba.argmax(axis=1), np.ones(20))
+    fitted = TemperatureScaling(awards=True, loss="brier").fit(proba, y)
+    temperature = fitted.temperatures_[0]
+    at = np.concatenate([[np.log(temperature)], fitted.awards_ / temperature])
+    found = _objective(at, rows, 3, "brier")[0]
+    for start in (0.3, 0.6, 1.0, 1.6, 3.0):
+        other = minimize(
+            _objective,
+            [np.log(start), 0.0, 0.0, 0.0],
+            args=(rows, 3, "brier"),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(np.log(0.05), np.log(20.0)), (-30, 30), (-30, 30), (-30, 30)],
+        )
+        assert found <= other.fun + 1e-6
