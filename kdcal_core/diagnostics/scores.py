@@ -165,6 +165,9 @@ def confidence_gap(
 ) -> Estimate:
     """Mean confidence minus accuracy, in [-1, 1]: above 0 the model is over-confident.
 
+    The interval is normal with two hits and two misses at the mean confidence added to the rows
+    (Agresti and Coull 1998), so that a model that was never wrong does not look certain.
+
     Examples
     --------
     >>> round(confidence_gap([[0.9, 0.1], [0.7, 0.3]], [0, 1]).value, 3)
@@ -215,32 +218,74 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
 
 
 def target_gap(target: Target, level: float) -> Estimate:
-    """Mean score minus observed frequency of one target."""
-    name = "Mean confidence minus accuracy"
+    """Mean score minus observed frequency of one target.
+
+    Four pseudo-rows, two hits and two misses at the mean score (Agresti and Coull 1998), enter
+    the interval, so that a model that was never wrong does not look certain.
+    """
+    gap = target.score - target.hit
+    mean = float(target.weight @ target.score / target.weight.sum())
+    pseudo = np.array([mean, mean, mean - 1.0, mean - 1.0])
+    # each as heavy as one of the effective rows
+    each = target.weight.sum() / kish(target.weight)
+    widened = mean_interval(
+        np.concatenate([gap, pseudo]),
+        np.concatenate([target.weight, np.full(4, each)]),
+        level,
+    )
     return _mean(
-        target.score - target.hit,
+        gap,
         target.weight,
         level,
-        name,
+        "Mean confidence minus accuracy",
         "Confidence gap",
         -1.0,
         1.0,
         True,
         None,
+        bounds=widened[1:],
+        interval="normal, two hits and two misses added",
     )
 
 
 def _target_log_loss(target: Target, level: float) -> Estimate:
-    said = np.where(target.hit == 1.0, target.score, 1.0 - target.score)
-    loss = -np.log(np.clip(said, CLIP, 1.0))
+    hit, miss = (-np.log(np.clip(p, CLIP, 1.0)) for p in (target.score, 1.0 - target.score))
     name = f"Top-label log loss (paper 002 Eq. 14, mean per row), {_CLIPPED}"
-    return _mean(loss, target.weight, level, name, "Top-label log loss", 0.0, -np.log(CLIP))
+    return _target_loss(target, hit, miss, level, name, "Top-label log loss", -np.log(CLIP))
 
 
 def _target_brier(target: Target, level: float) -> Estimate:
-    loss = np.square(target.score - target.hit)
+    hit, miss = np.square(target.score - 1.0), np.square(target.score)
     name = "Top-label Brier score (paper 002 Eq. 15, mean per row)"
-    return _mean(loss, target.weight, level, name, "Top-label Brier", 0.0, 1.0)
+    return _target_loss(target, hit, miss, level, name, "Top-label Brier", 1.0)
+
+
+def _target_loss(
+    target: Target,
+    hit: FloatArray,
+    miss: FloatArray,
+    level: float,
+    name: str,
+    label: str,
+    most: float,
+) -> Estimate:
+    """Mean loss, given each row's were its prediction right and were it wrong.
+
+    A few rows with no or few errors spread less than the loss would. The interval therefore
+    uses at least the variance that the outcomes have by the model's own word, half a row each
+    of hit and miss keeping a stated 0 or 1 from being certain.
+    """
+    loss = np.where(target.hit == 1.0, hit, miss)
+    weight = target.weight
+    effective = kish(weight)
+    chance = (target.score * effective + 0.5) / (effective + 1.0)
+    own = chance * (1.0 - chance) * np.square(miss - hit)
+    floor = float(np.sqrt(np.square(weight) @ own)) / float(weight.sum())
+    value, low, high = mean_interval(loss, weight, level)
+    half = normal_quantile(level) * floor
+    bounds = min(low, value - half), max(high, value + half)
+    words = "normal, at least the model's own variance"
+    return _mean(loss, weight, level, name, label, 0.0, most, bounds=bounds, interval=words)
 
 
 def _mean(
@@ -253,12 +298,15 @@ def _mean(
     most: float,
     percent: bool = False,
     lower_is_better: bool | None = True,
+    bounds: tuple[float, float] | None = None,
+    interval: str = "normal",
 ) -> Estimate:
-    """A weighted mean with its normal interval, cut to the range the quantity can take."""
+    """A weighted mean with its normal interval (or ``bounds``), cut to the range it can take."""
     check_level(level)
     value, low, high = np.nan, np.nan, np.nan
     if len(values):
         value, low, high = mean_interval(values, weight, level)
+        low, high = bounds or (low, high)
     return Estimate(
         name=name,
         label=label,
@@ -267,7 +315,7 @@ def _mean(
         high=max(min(high, most), value),
         n=len(values),
         level=level,
-        interval="normal" if len(values) else "not defined: no rows",
+        interval=interval if len(values) else "not defined: no rows",
         percent=percent,
         lower_is_better=lower_is_better,
     )

@@ -153,6 +153,40 @@ def test_mean_confidence_over_all_and_over_errors():
     assert gap.value == pytest.approx(2.2 / 3 - 2 / 3)
 
 
+def test_rows_without_errors_do_not_look_certain():
+    proba = np.tile([0.97, 0.03], (40, 1))
+    gap = confidence_gap(proba, np.zeros(40, int))
+    assert gap.value == pytest.approx(-0.03)
+    assert gap.low < gap.value < 0.0 < gap.high
+    for estimate in (top_label_log_loss, top_label_brier):
+        loss = estimate(proba, np.zeros(40, int))
+        chance = estimate(np.tile([0.97, 0.03], (100, 1)), (np.arange(100) < 3).astype(int)).value
+        assert loss.low < loss.value < chance < loss.high
+    saturated = confidence_gap(np.tile([1.0, 0.0], (20, 1)), np.zeros(20, int))
+    assert saturated.value == 0.0
+    assert saturated.high > 0.1
+
+
+@pytest.mark.parametrize("n", [30, 200])
+@pytest.mark.parametrize("over", [0.0, 0.05])
+def test_top_label_intervals_cover_where_errors_are_few(n, over):
+    rng = np.random.default_rng(n)
+    covered = np.zeros(3)
+    for _ in range(300):
+        score = rng.uniform(0.95, 1.0, n)
+        y = (rng.random(n) >= score - over).astype(int)
+        proba = np.column_stack([score, 1.0 - score])
+        grid = np.linspace(0.95, 1.0, 2002)[:-1]
+        odd = np.mean((grid - over) * np.square(1 - grid) + (1 - grid + over) * np.square(grid))
+        surprise = -(grid - over) * np.log(grid) - (1 - grid + over) * np.log(1 - grid)
+        truths = (over, odd, surprise.mean())
+        for i, estimate in enumerate((confidence_gap, top_label_brier, top_label_log_loss)):
+            e = estimate(proba, y)
+            covered[i] += e.low <= truths[i] <= e.high
+    assert covered[0] >= 0.93 * 300
+    assert covered[1:].min() >= 0.87 * 300
+
+
 def test_intervals_of_means_cover():
     rng = np.random.default_rng(6)
     proba, y = draw(100_000, 3, 6)

@@ -269,4 +269,5 @@ def test_weighted_bands_stay_within_zero_and_one():
         hit = (rng.random(60) < score).astype(int)
         weight = np.exp(4.0 * rng.normal(size=60))
         (curve,) = confidence_reliability(score, hit, sample_weight=weight, smooth=False).curves
-        assert np.nanmax(curve.band_high) <= 1.0 and np.nanmin(curve.band_low) >= 0.0
+        assert np.nanmax(curve.band_high) <= 1.0
+        assert np.nanmin(curve.band_low) >= 0.0
