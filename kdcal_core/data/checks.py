@@ -15,6 +15,7 @@ from kdcal_core.errors import InputError
 
 SUM_TOLERANCE = 1e-3
 _ROUNDING = 1e-6  # what float32 may leave above one
+_VAST = 1e60  # squares of sums of larger weights would overflow
 _EXACT = 1e-12  # a row this close to one is left untouched, bit for bit
 
 
@@ -119,7 +120,8 @@ def check_weight(weight: Any, n_rows: int) -> FloatArray:
     Raises
     ------
     InputError
-        For a weight that is missing, infinite, zero or negative, or another number of rows.
+        For a weight that is missing, infinite, zero or negative, or outside 1e-60 to 1e60, or
+        another number of rows.
 
     Examples
     --------
@@ -140,6 +142,14 @@ def check_weight(weight: Any, n_rows: int) -> FloatArray:
         raise InputError(
             f"A weight is {_show(values[row])}",
             fix="Weights must be finite and above zero; leave out rows that should not count.",
+            row=row + 1,
+        )
+    vast = (values < 1.0 / _VAST) | (values > _VAST)
+    if vast.any():
+        row = int(np.argmax(vast))
+        raise InputError(
+            f"A weight is {_show(values[row])}, too small or too large to compute with",
+            fix="Only ratios of weights count: divide all of them by their mean.",
             row=row + 1,
         )
     return np.ascontiguousarray(values)

@@ -182,7 +182,9 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
 
     Two classes: the probability of class 1. Classes without rows, or with all of them, have no
     curve and are left out of the mean; NaN where none is left. The interval is DeLong's, with
-    the covariances between the classes' curves; O(K n log n).
+    the covariances between the classes' curves; O(K n log n). Where the classes are wholly
+    parted it would have no width; there it is Clopper-Pearson's for as many independent pairs of
+    one row of each side as there are.
 
     Examples
     --------
@@ -197,22 +199,29 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     usable = [k for k in wanted if 0 < total[k] < n]
     which = "class 1" if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
     influence = np.zeros(n)
-    areas = []
+    areas, pairs = [], np.inf
     for k in usable:
-        area, part = _area(proba[:, k], y == k, weight)
+        positive = y == k
+        area, part = _area(proba[:, k], positive, weight)
+        pairs = min(pairs, kish(weight[positive]), kish(weight[~positive]))
         areas.append(area)
         influence += part / len(usable)
     value = float(np.mean(areas)) if areas else np.nan
-    half = normal_quantile(level) * float(np.sqrt(influence @ influence)) if areas else np.nan
+    error = float(np.sqrt(influence @ influence)) if areas else np.nan
+    low, high = (value + side * normal_quantile(level) * error for side in (-1.0, 1.0))
+    how = "DeLong" if areas else "not defined: only one true class"
+    if areas and error < 1e-9 and min(value, 1.0 - value) < 1e-9:
+        how = "Clopper-Pearson of pairs"
+        low, high = (float(v) for v in clopper_pearson(value, pairs, level))
     return Estimate(
         name=f"AUROC: {which}",
         label="AUROC",
         value=value,
-        low=max(value - half, 0.0) if areas else np.nan,
-        high=min(value + half, 1.0) if areas else np.nan,
+        low=max(low, 0.0) if areas else np.nan,
+        high=min(high, 1.0) if areas else np.nan,
         n=n,
         level=level,
-        interval="DeLong" if areas else "not defined: only one true class",
+        interval=how,
         lower_is_better=False,
     )
 

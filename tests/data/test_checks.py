@@ -213,3 +213,10 @@ def test_digest_depends_on_content_alone() -> None:
     assert digest_arrays(np.empty((0, 3))) != digest_arrays(np.empty((0, 4)))
     with pytest.raises(TypeError):
         digest_arrays(np.array(["a"], dtype=object))
+
+
+@pytest.mark.parametrize("vast", [1e-300, 1e300])
+def test_a_weight_beyond_computing_is_refused(vast):
+    with pytest.raises(InputError, match="too small or too large") as caught:
+        check_weight([1.0, vast, 1.0], 3)
+    assert caught.value.row == 2

@@ -266,3 +266,11 @@ def test_no_two_estimates_of_a_set_share_a_label():
     scored = ScoredSet(proba, y, ("a", "b", "c", "d"), "digest", "calibration")
     labels = [estimate.label for estimate in all_estimates(scored)]
     assert len(set(labels)) == len(labels)
+
+
+def test_wholly_parted_classes_leave_auroc_in_doubt():
+    score = np.linspace(0.05, 0.95, 20)
+    y = (score > 0.5).astype(int)
+    e = auroc(np.column_stack([1 - score, score]), y)
+    assert (e.value, e.high) == (1.0, 1.0)
+    assert e.low == pytest.approx(0.025 ** (1 / 10))
