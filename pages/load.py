@@ -14,6 +14,7 @@ if ended is not None:
     load_parts.report(ended)
 
 if review is not None and review.ready:
+    load_parts.about_sample(review)
     load_parts.fit_for_use(review)
 
 if review is None:
@@ -26,7 +27,7 @@ if review is None:
 
 load_parts.own_files(review)
 if review is not None and review.tables:
-    load_parts.roles(review)
     load_parts.start_scoring(review)
+    load_parts.roles(review)
 if review is not None:
     load_parts.another(review)

@@ -10,7 +10,14 @@ import streamlit as st
 
 from app.widgets import session, uploads, waiting
 from app.widgets.fitness_card import fitness_card
-from app.widgets.role_table import OUTPUT, ROLE_NAMES, role_table, roles_from_table
+from app.widgets.role_table import (
+    OUTPUT,
+    ROLE_NAMES,
+    TARGET,
+    role_table,
+    roles_from_table,
+    roles_sentence,
+)
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, Progress
@@ -24,6 +31,9 @@ from kdcal_core.review import (
     split_table,
     start_sample,
 )
+
+ROLE_ROWS = 15  # seen at once of the table of columns, with its heading
+ROW_PIXELS = 35
 
 OutputKind = Literal["probability", "logit"]
 
@@ -86,6 +96,21 @@ def _open_sample(name: str, title: str) -> None:
     st.rerun()
 
 
+def about_sample(review: Review) -> None:
+    """What the card of a shipped sample says of its rows, its model and their licence."""
+    sample = next((one for one in samples() if one.name == review.sample), None)
+    if sample is None:
+        return
+    with st.expander("About this sample", icon=":material/info:"):
+        st.write(escape_markdown(sample.summary, 400))
+        for heading, text in (
+            ("Rows", sample.source),
+            ("Model", sample.trained),
+            ("Licence", sample.licence),
+        ):
+            st.markdown(f"**{heading}.** {escape_markdown(text, 1000)}")
+
+
 def own_files(review: Review | None) -> None:
     """The uploaders, with the explanation of which rows belong in them."""
     st.subheader("Your model and rows" if review is None else "Files")
@@ -119,6 +144,7 @@ def roles(review: Review) -> None:
         with st.form(f"roles_{review.id}_{table.digest[:8]}", border=False):
             edited = st.data_editor(
                 role_table(table.columns, review.roles),
+                height=ROLE_ROWS * ROW_PIXELS if len(table.columns) >= ROLE_ROWS else "content",
                 key=f"role_table_{table.digest[:8]}",
                 disabled=["Column", "Holds", "Missing", "Examples"],
                 hide_index=True,
@@ -167,10 +193,36 @@ def _class_names_field(review: Review) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def still_missing(review: Review) -> str:
+    """What has to come before the rows can be scored, and how; empty where nothing is missing."""
+    if "calibration" not in review.tables:
+        return (
+            "The calibration set is still missing. If this is your only table, upload it as the "
+            "calibration set: an evaluation set cannot stand alone."
+        )
+    if review.roles is None or review.roles.target is None:
+        return (
+            "No column is known to hold the true class. Give one the role "
+            f"'{TARGET}' below, and apply."
+        )
+    if review.parent is None and not review.roles.outputs:
+        return (
+            "There is no model yet, and no column is known to hold its probabilities. Upload the "
+            f"model, or give those columns the role '{OUTPUT}' below, each with its class, and "
+            "apply."
+        )
+    return ""
+
+
 def start_scoring(review: Review) -> None:
-    """The button that turns files into a scored review."""
-    if review.scored or "calibration" not in review.tables:
+    """What is still missing, or else the button that turns files into a scored review."""
+    if review.scored or waiting.busy(review.id):
         return
+    if missing := still_missing(review):
+        st.info(missing, icon=":material/pending:")
+        return
+    if review.roles is not None:
+        st.markdown(roles_sentence(review.roles, with_model=review.parent is not None))
     workspace = session.workspace()
     if review.roles is not None and review.roles.split and not review.has_evaluation:
         st.caption("The table has a split column: its rows will be divided into the two sets.")
@@ -178,7 +230,6 @@ def start_scoring(review: Review) -> None:
         "Score the rows",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=waiting.busy(review.id),
         help="Runs the model on every row, or reads the probabilities from the table.",
     ):
         waiting.start(

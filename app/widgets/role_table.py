@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
 
-from kdcal_core.data import Roles
+from kdcal_core.data import Roles, escape_markdown
 from kdcal_core.errors import InputError
 
 FEATURE = "Feature"
@@ -21,7 +21,10 @@ ROLE_NAMES = (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED)
 
 
 def role_table(columns: Iterable[Any], roles: Roles) -> pd.DataFrame:
-    """One row a column of the user's table, with what it holds and the role it has."""
+    """One row a column of the user's table, with what it holds and the role it has.
+
+    The features come last: they may be many, and what else there is should be seen first.
+    """
     names = _role_of_column(roles)
     classes = {column: name for name, column in roles.outputs}
     return pd.DataFrame(
@@ -34,9 +37,36 @@ def role_table(columns: Iterable[Any], roles: Roles) -> pd.DataFrame:
                 "Missing": column.n_missing,
                 "Examples": ", ".join(column.examples),
             }
-            for column in columns
+            for column in sorted(columns, key=lambda one: _place(names.get(one.name, UNUSED)))
         ]
     )
+
+
+def _place(role: str) -> int:
+    return 2 if role == FEATURE else int(role != TARGET)
+
+
+def roles_sentence(roles: Roles, *, with_model: bool) -> str:
+    """The roles that matter for the scoring, in one sentence of Markdown."""
+    parts = [f"True class: **{escape_markdown(roles.target or 'not known')}**"]
+    if with_model:
+        parts.append(_counted(roles.features, "the model's input"))
+    else:
+        parts.append(_counted([column for _, column in roles.outputs], f"the {roles.output_kind}"))
+    for column, what in (
+        (roles.predicted, "predicted class"),
+        (roles.split, "split"),
+        (roles.weight, "weight"),
+    ):
+        if column is not None:
+            parts.append(f"{what}: **{escape_markdown(column)}**")
+    return ", ".join(parts) + "."
+
+
+def _counted(columns: Sequence[str], what: str) -> str:
+    if len(columns) == 1:
+        return f"{what}: **{escape_markdown(columns[0])}**"
+    return f"{what}: {len(columns):,} columns"
 
 
 def roles_from_table(

@@ -137,7 +137,8 @@ def header(review: Review | None) -> None:
     """The slim line above every page: what is reviewed, always in the same words."""
     if review is None or not review.tables:
         return
-    kind = review.parent.kind if review.parent is not None else "Predictions only, no model"
+    alone = "Predictions only" if review.roles and review.roles.outputs else "No model yet"
+    kind = review.parent.kind if review.parent is not None else alone
     rows = ", ".join(
         f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
     )

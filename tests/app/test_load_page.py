@@ -158,3 +158,32 @@ def test_parquet_is_read_as_csv_is(app, settle):
     settle(app)
     _assert_healthy(app)
     assert not app.error
+
+
+def test_the_page_says_what_is_still_missing(app, settle):
+    _upload(app, "evaluation", "only.csv", _csv(_predictions()))
+    settle(app)
+    _assert_healthy(app)
+    assert any("calibration set is still missing" in box.value for box in app.info)
+    _upload(app, "calibration", "features.csv", _csv(_predictions()[["diagnosis"]].assign(a=1.5)))
+    settle(app)
+    _assert_healthy(app)
+    assert any("no model yet" in box.value for box in app.info)
+    assert not any(button.label == "Score the rows" for button in app.button)
+
+
+def test_the_roles_that_matter_are_told_beside_the_button(app, settle):
+    _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
+    settle(app)
+    told = next(text.value for text in app.markdown if text.value.startswith("True class"))
+    assert "**diagnosis**" in told
+    assert "the probability: 2 columns" in told
+
+
+def test_a_sample_tells_where_it_comes_from(app):
+    app.button(key="open_adult").click()
+    app.run()
+    _assert_healthy(app)
+    told = " ".join(text.value for text in app.markdown)
+    assert "CC BY 4" in told
+    assert "XGBoost" in told
