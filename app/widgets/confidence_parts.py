@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.widgets import results, session, waiting
 from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.numbers import telling
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import reliability_finding
@@ -174,8 +175,7 @@ def _finding(fit_set: ScoredSet, found: ConfidenceCurve, label: int) -> None:
     if mine.n_rows:
         estimates = results.summary_of(mine)
         overall = results.reliability_of(mine, "confidence", n_bins=15, strategy="uniform")
-        error = next((e for e in estimates if e.label == "ECE"), None)
-        sentence += f" {reliability_finding(overall, error)}"
+        sentence += f" {reliability_finding(overall, telling(estimates))}"
     st.subheader(escape_markdown(sentence, 600), anchor=False)
     if mine.n_rows:
         estimate_row(estimates)
@@ -228,9 +228,7 @@ def _notes(fit_set: ScoredSet, bandwidth: str | float, label: int) -> None:
     for note in results.kde_of(fit_set, bandwidth).notes_:
         about = _CLASS_NOTE.fullmatch(note)
         if about is not None and int(about[1]) == label:
-            st.warning(
-                f"**{name}**: {escape_markdown(about[2], 400)}", icon=":material/visibility:"
-            )
+            st.warning(f"**{name}** {escape_markdown(about[2], 400)}", icon=":material/visibility:")
 
 
 def bandwidths(review: Review, fit_set: ScoredSet) -> None:

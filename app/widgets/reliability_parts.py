@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import results
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
-from app.widgets.numbers import interval, number
+from app.widgets.numbers import interval, number, telling
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import (
     Kind,
@@ -105,8 +105,10 @@ def choose_set(review: Review) -> Which:
 def finding(scored: ScoredSet) -> None:
     """The page's one sentence and its row of estimates."""
     overall = results.reliability_of(scored, "confidence", n_bins=15, strategy="uniform")
-    st.subheader(escape_markdown(reliability_finding(overall), 400), anchor=False)
-    estimate_row(results.summary_of(scored))
+    estimates = results.summary_of(scored)
+    sentence = reliability_finding(overall, telling(estimates))
+    st.subheader(escape_markdown(sentence, 400), anchor=False)
+    estimate_row(estimates)
 
 
 def diagram(review: Review, scored: ScoredSet) -> None:

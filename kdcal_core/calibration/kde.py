@@ -147,8 +147,8 @@ class TopLabelKDE(TopLabelCalibrator):
         else:
             if few < SPARSE:
                 self._note(
-                    f"Class {label} has only {few} {kind} positives: look at its curve; for "
-                    "sparse data the paper advises Conf1, b_mon or the optimal cutoff."
+                    f"Class {label} has only {few} {kind} positive{'s' * (few != 1)}: look at its "
+                    "curve; for sparse data the paper advises Conf1, b_mon or the optimal cutoff."
                 )
             return ""
         self._note(

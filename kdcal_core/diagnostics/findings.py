@@ -67,7 +67,7 @@ def reliability_finding(
 
     A curve departs from calibration where more of its bins leave the consistency band than
     chance explains, or one leaves it by too much (both at ``level``), or where ``estimate``, a
-    calibration error of the same rows, has an interval above 0. Named is the stretch of
+    calibration error or gap of the same rows, has an interval without 0. Named is the stretch of
     neighbouring bins outside the band, on one side, that moves most rows furthest, with the
     Clopper-Pearson interval of its row count, the effective one where rows have weights.
 
@@ -78,7 +78,7 @@ def reliability_finding(
     >>> reliability_finding(confidence_reliability([0.95] * 100, wrong, n_bins=10))
     'Over-confident above 0.9: says 0.95, sees 0.70 (0.60 to 0.79, 100 rows).'
     """
-    clear = estimate is not None and estimate.low > 0.0
+    clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)
     alone = len(result.curves) == 1
     found: list[tuple[ReliabilityCurve, _Stretch]] = []
     for curve in result.curves:
@@ -119,7 +119,7 @@ def confusion_finding(result: Confusion, class_names: Sequence[str] | None = Non
     tail = (
         f": most often it is {other}."
         if hits < others.max()
-        else (f"; most of its errors are {other}.")
+        else f"; where it is wrong, most often it is {other}."
     )
     return (
         f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
@@ -211,12 +211,15 @@ def _place(low: float, high: float) -> str:
 def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> str:
     rows = "1 row" if result.n == 1 else f"{result.n:,} rows"
     these = "this" if result.n == 1 else "these"
+    if len(result.curves) > 1:
+        return f"Within sampling noise of perfect calibration in every class, on {these} {rows}."
     if estimate is None:
         return f"Within sampling noise of perfect calibration on {these} {rows}."
     width = estimate.high - estimate.low
-    value = f"{estimate.label} {number_text(estimate.value, width)}"
+    value = f"{estimate.label} {number_text(estimate.value, width, estimate.percent)}"
     if estimate.expected is not None:
-        value += f" against {number_text(estimate.expected, width)} expected by chance"
+        expected = number_text(estimate.expected, width, estimate.percent)
+        value += f" against {expected} expected by chance"
     if clear:
         return (
             f"Not perfectly calibrated on {these} {rows}, though no single bin shows it: {value}."

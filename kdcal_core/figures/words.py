@@ -54,7 +54,7 @@ def bandwidth_words(
         return "Both rules choose the same bandwidths: no curve has a dip to iron out."
     return (
         f"Ironing out every dip costs most for {class_names[mon.label]}: a bandwidth of "
-        f"{mon.bandwidth:.3f} instead of {mon2.bandwidth:.3f}."
+        f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
     )
 
 
@@ -72,6 +72,8 @@ def noise_words(
     gap, weight = np.concatenate(gaps), np.concatenate(weights)
     if gap.size == 0:
         return "No bin has rows in both halves, so their noise cannot be shown."
+    if gap.max() < 0.005:
+        return "Two halves of the same rows agree in every bin: no noise can be seen here."
     label, low, high = places[int(np.argmax(gap))]
     return (
         f"Two halves of the same rows differ by {100 * np.average(gap, weights=weight):.1f} points "

@@ -72,6 +72,20 @@ def test_an_error_that_no_bin_shows_is_still_told():
     assert "no single bin shows it: ECE 0.050 against 0.020" in reliability_finding(flat, clear)
 
 
+def test_a_gap_below_zero_is_told_too():
+    gap = Estimate("Gap", "Confidence gap", -0.12, -0.15, -0.09, 54, percent=True)
+    flat = confidence_reliability([0.5, 0.5], [0, 1])
+    text = reliability_finding(flat, gap)
+    assert text.startswith("Not perfectly calibrated")
+    assert text.endswith("Confidence gap -12%.")
+
+
+def test_noise_in_several_classes_speaks_of_classes():
+    proba, y = model(60, 3, 0, 1.0)
+    text = reliability_finding(reliability(proba, y, kind="class", smooth=False))
+    assert text == "Within sampling noise of perfect calibration in every class, on these 60 rows."
+
+
 def test_one_row_reads_well():
     text = reliability_finding(confidence_reliability([0.6], [1]))
     assert text == "Within sampling noise of perfect calibration on this 1 row."
@@ -103,7 +117,8 @@ def test_an_undefined_estimate_says_why():
 def test_confusion_reads_both_ways():
     mostly_right = confusion([0] * 10 + [1] * 10, [0] * 8 + [1] * 2 + [1] * 10, 2)
     assert confusion_finding(mostly_right, ("cat", "dog")) == (
-        "A prediction of cat is right 80% of the time (8 of 10); most of its errors are dog."
+        "A prediction of cat is right 80% of the time (8 of 10); where it is wrong, most often "
+        "it is dog."
     )
     assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
 

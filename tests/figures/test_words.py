@@ -33,6 +33,11 @@ def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
     assert "40 points for b at scores 0.8 to 0.9" in sentence
 
 
+def test_halves_that_agree_are_not_said_to_differ() -> None:
+    pair = (anchor(0, [1.0, 1.0], [5, 5]), anchor(0, [1.0, 1.0], [5, 5]))
+    assert "agree in every bin" in words.noise_words([pair], ["a"])
+
+
 def test_noise_without_a_common_bin_is_said() -> None:
     pair = (anchor(0, [np.nan, 1.0], [0, 5]), anchor(0, [1.0, np.nan], [5, 0]))
     assert "cannot be shown" in words.noise_words([pair], ["a"])
@@ -42,7 +47,7 @@ def test_bandwidths_name_the_class_that_pays_most() -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
     sentence = words.bandwidth_words(two, one, ["a", "b"])
     assert "costs most for b" in sentence
-    assert "0.100 instead of 0.020" in sentence
+    assert "a bandwidth of 0.1 instead of 0.02" in sentence
     assert "same bandwidths" in words.bandwidth_words(two, two, ["a", "b"])
     none = [curve(0, np.nan)]
     assert "no curve" in words.bandwidth_words(none, none, ["a"])
