@@ -312,8 +312,8 @@ def _check_features(
         absent = [name for name in feature_names if name not in set(roles.features)]
         if absent:
             raise InputError(
-                f"The model takes {len(absent):,} features that are not chosen or not in the "
-                f"table: {_listed(absent)}",
+                f"The model takes {len(absent):,} {_are(absent)} not chosen or not in the table: "
+                f"{_listed(absent)}",
                 fix="Name the table's columns as the model does and give them the role feature.",
                 file=file,
                 column=absent[0],
@@ -369,6 +369,10 @@ def _raise_at(
     if faulty.any():
         row = int(np.argmax(faulty)) + 1
         raise InputError(what, fix=fix, file=file, column=column, row=row)
+
+
+def _are(features: Sequence[str]) -> str:
+    return "feature that is" if len(features) == 1 else "features that are"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ def guess_roles(
     taken = set(feature_names or ()) & set(frame.columns)
     target = _named(frame, _TARGETS, taken)
     known = tuple(classes) if classes else _classes_in(frame, target)
-    outputs, kind = _outputs(frame, known, taken | {target} if target else taken)
+    outputs, kind = _outputs(frame, known, taken, target)
     taken |= {column for _, column in outputs}
     if target is None:
         target = _target_by_content(frame, classes, taken)
@@ -149,9 +149,13 @@ def _mostly_numbers(column: pd.Series[Any]) -> bool:
     return bool(len(sample)) and bool(pd.to_numeric(sample, errors="coerce").notna().mean() > 0.5)
 
 
-def _outputs(frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str]) -> tuple[Pairs, Kind]:
+def _outputs(
+    frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str], target: str | None
+) -> tuple[Pairs, Kind]:
     free = [
-        str(name) for name in frame.columns if name not in taken and _mostly_numbers(frame[name])
+        str(name)
+        for name in frame.columns
+        if name not in taken and name != target and _mostly_numbers(frame[name])
     ]
     for prefix, choices in _groups(free, classes):
         for pairs in choices:
@@ -160,7 +164,7 @@ def _outputs(frame: pd.DataFrame, classes: tuple[str, ...], taken: set[str]) -> 
         kind = _kind_by_name(frame, prefix, choices[-1], classes)
         if kind is not None:
             return (choices[0] if kind == "logit" else choices[-1]), kind
-    return _single(frame, free, classes), "probability"
+    return _single(frame, free, classes, target), "probability"
 
 
 def _groups(
@@ -248,15 +252,19 @@ def _kind_by_name(
     return "probability" if named or prefix.startswith(("prob", "predict")) else None
 
 
-def _single(frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...]) -> Pairs:
+def _single(
+    frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...], target: str | None
+) -> Pairs:
     """One column with the probability of one class of two: the class it names, or the second.
 
+    A column that names the target, as "p_default" beside "default", speaks of the second too.
     Several columns that could be it are no guess.
     """
     if classes and len(classes) != 2:
         return ()
     positive = classes[1] if classes else "1"
     spelled = {"1": positive, "positive": positive, "true": positive}
+    spelled |= {_simple(target): positive} if target else {}
     spelled |= {_simple(name): name for name in classes if _simple(name)}
     suffixes = "|".join(["[0-9]+", *map(re.escape, spelled)])
     pattern = re.compile(f"(?:{'|'.join(_PREFIXES)})_?({suffixes})")
@@ -321,7 +329,11 @@ def _features(
         present = set(frame.columns)
         return tuple(name for name in feature_names if name in present)
     free = [str(name) for name in frame.columns if name not in taken]
-    numeric = [name for name in free if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+    numeric = [
+        name
+        for name in free
+        if pd.api.types.is_bool_dtype(frame[name].dtype) or _mostly_numbers(frame[name])
+    ]
     if n_features is not None and len(numeric) > n_features:
         numeric = [name for name in numeric if _simple(name) not in _IDS]
     return tuple(numeric)

@@ -114,7 +114,8 @@ def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> dict[str, Any]:
-    return {"error": f"{type(error).__name__}: {error}"[:2000]}
+    first = (str(error).strip().splitlines() or [""])[0]  # libraries add their stack traces
+    return {"error": f"{type(error).__name__}: {first}"[:500]}
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from kdcal_core.parents.base import Features
 
 # Longer lists of names are cut in messages.
 _NAMES_SHOWN = 5
+_KINDS = {"m": "durations", "M": "dates", "c": "complex numbers"}
+TOO_LARGE = "is too large for the model's number format"
 
 
 def numeric_input(
@@ -66,6 +68,38 @@ def numeric_input(
         names = list(feature_names) if feature_names else [str(j + 1) for j in range(n_features)]
     _check_finite(matrix, names, allow_missing=allow_missing)
     return matrix
+
+
+def column_names(
+    X: Features, *, n_features: int, feature_names: Sequence[str] | None
+) -> tuple[str, ...]:
+    """What to call the input columns in messages: the model's names, the table's, or numbers."""
+    if feature_names is not None:
+        return tuple(feature_names)
+    if isinstance(X, pd.DataFrame):
+        return tuple(str(name) for name in X.columns)
+    return tuple(str(j + 1) for j in range(n_features))
+
+
+def bad_value(
+    values: NDArray[Any], bad: NDArray[np.bool_], names: Sequence[str], what: str
+) -> InputError:
+    """The error for the first value that the model cannot take.
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, 1e300]])
+    >>> error = bad_value(values, values > 1e38, ("a", "b"), "is too large")
+    >>> error.what, error.column, error.row
+    ('The value 1e+300 is too large', 'b', 1)
+    """
+    row, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    return InputError(
+        f"The value {values[row, j]:g} {what}",
+        fix="Prepare the column as it was done before training.",
+        column=names[int(j)],
+        row=int(row) + 1,
+    )
 
 
 def select_columns(
@@ -140,7 +174,7 @@ def _numbers(column: pd.Series[Any], name: str) -> NDArray[np.float64]:
         return column.to_numpy(dtype=np.float64)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mMc":
         raise InputError(
-            f"The column holds {column.dtype.name} values where the model takes numbers",
+            f"The column holds {_KINDS[column.dtype.kind]} where the model takes numbers",
             fix="Turn it into numbers as it was done before training.",
             column=name,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,7 +13,13 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features
-from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.parents.features import (
+    TOO_LARGE,
+    bad_value,
+    column_names,
+    numeric_input,
+    select_columns,
+)
 from kdcal_core.parents.onnx_graph import Graph
 from kdcal_core.parents.outputs import check_feature_names
 
@@ -87,11 +94,11 @@ class Inputs:
                 feature_names=self.feature_names,
                 allow_missing=self.allow_missing,
             )
-            return self._split(matrix)
+            return self._split(matrix, self._names(X))
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X, dtype=object))
         names = self.feature_names if isinstance(X, pd.DataFrame) else None
         frame = select_columns(frame, n_features=self.n_features, feature_names=names)
-        return self._split_frame(frame)
+        return self._split_frame(frame, self._names(frame))
 
     def trial(self, n_rows: int) -> Feed:
         """Rows of ordinary noise (text: empty) to try the graph on."""
@@ -108,16 +115,19 @@ class Inputs:
                 feed[slot.name] = (noise > 0).astype(slot.dtype)
         return feed
 
-    def _split(self, matrix: NDArray[np.float64]) -> Feed:
+    def _names(self, X: Features) -> tuple[str, ...]:
+        return column_names(X, n_features=self.n_features, feature_names=self.feature_names)
+
+    def _split(self, matrix: NDArray[np.float64], names: Sequence[str]) -> Feed:
         feed: Feed = {}
         start = 0
         for slot in self.slots:
             part = matrix[:, start : start + slot.width]
-            feed[slot.name] = self._cast(part, slot, start).reshape(-1, *slot.row_shape)
+            feed[slot.name] = _cast(part, slot, names[start:]).reshape(-1, *slot.row_shape)
             start += slot.width
         return feed
 
-    def _split_frame(self, frame: pd.DataFrame) -> Feed:
+    def _split_frame(self, frame: pd.DataFrame, names: Sequence[str]) -> Feed:
         feed: Feed = {}
         start = 0
         for slot in self.slots:
@@ -128,31 +138,24 @@ class Inputs:
                 numbers = numeric_input(
                     part, n_features=slot.width, allow_missing=self.allow_missing
                 )
-                values = self._cast(numbers, slot, start)
+                values = _cast(numbers, slot, names[start:])
             feed[slot.name] = values.reshape(-1, *slot.row_shape)
             start += slot.width
         return feed
 
-    def _cast(self, part: NDArray[np.float64], slot: Slot, start: int) -> NDArray[Any]:
-        assert slot.dtype is not None
-        with np.errstate(over="ignore", invalid="ignore"):
-            cast = part.astype(slot.dtype)
-        if np.issubdtype(slot.dtype, np.floating):
-            bad = np.isinf(cast)
-            what = "is too large for the model's number format"
-        else:
-            bad = cast.astype(np.float64) != part
-            what = f"is not a number of the kind the model takes ({np.dtype(slot.dtype).name})"
-        if bad.any():
-            row, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
-            column = start + int(j)
-            raise InputError(
-                f"The value {part[row, j]:g} {what}",
-                fix="Prepare the column as it was done before training.",
-                column=self.feature_names[column] if self.feature_names else str(column + 1),
-                row=int(row) + 1,
-            )
-        return cast
+
+def _cast(part: NDArray[np.float64], slot: Slot, names: Sequence[str]) -> NDArray[Any]:
+    assert slot.dtype is not None
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = part.astype(slot.dtype)
+    if np.issubdtype(slot.dtype, np.floating):
+        bad, what = np.isinf(cast), TOO_LARGE
+    else:
+        bad = cast.astype(np.float64) != part
+        what = f"is not a number of the kind the model takes ({np.dtype(slot.dtype).name})"
+    if bad.any():
+        raise bad_value(part, bad, names, what)
+    return cast
 
 
 def read_inputs(graph: Graph) -> Inputs:

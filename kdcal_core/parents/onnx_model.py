@@ -250,6 +250,8 @@ def _run(session: Any, names: list[str], feed: Feed) -> list[NDArray[Any]]:
     try:
         values = session.run(names, {key: v for key, v in feed.items() if key in taken})
     except Exception as error:  # as above
+        if "allocate memory" in str(error) or "bad_alloc" in str(error):
+            raise MemoryError("ONNX Runtime ran out of memory") from error
         raise InputError(
             f"ONNX Runtime cannot run the model: {_first_line(error)}",
             fix="Check that the table's columns are those that the model takes.",

@@ -23,6 +23,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.parents import ubjson
 from kdcal_core.parents.base import Features, Parent
 from kdcal_core.parents.categories import numbers_and_categories
+from kdcal_core.parents.features import TOO_LARGE, bad_value, column_names
 from kdcal_core.parents.outputs import check_feature_names, class_names, string_list
 from kdcal_core.parents.tree_checks import unsafe
 from kdcal_core.parents.xgboost_checks import category_list, check_model, gradient_booster
@@ -186,6 +187,10 @@ class XGBoostParent:
             feature_names=self.feature_names,
             categories=self.categories,
         )
+        large = np.abs(rows) > np.finfo(np.float32).max
+        if large.any():
+            names = column_names(X, n_features=self.n_features, feature_names=self.feature_names)
+            raise bad_value(rows, large, names, TOO_LARGE)
         # Categories are handed over as the numbers under which the model knows them.
         return xgboost.DMatrix(
             rows,

@@ -289,6 +289,7 @@ def score(
     review = workspace.read(review_id)
     roles = _check_complete(review)
     folder = workspace.folder(review_id)
+    _check_kept(review, folder)
     folders = {which: _new_folder(folder) for which in review.tables}
     kwargs = {
         "model": _model_of(review, folder),
@@ -341,14 +342,15 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
         )
     folder = workspace.folder(review_id) / info.folder
     weight = folder / "weight.npy"
-    return ScoredSet(
-        proba=np.load(folder / "proba.npy", mmap_mode="r"),
-        y=np.load(folder / "y.npy", mmap_mode="r"),
-        classes=review.classes,
-        digest=info.digest,
-        name=which,
-        weight=np.load(weight, mmap_mode="r") if weight.exists() else None,
-    )
+    with _kept(f"{which} set"):
+        return ScoredSet(
+            proba=np.load(folder / "proba.npy", mmap_mode="r"),
+            y=np.load(folder / "y.npy", mmap_mode="r"),
+            classes=review.classes,
+            digest=info.digest,
+            name=which,
+            weight=np.load(weight, mmap_mode="r") if weight.exists() else None,
+        )
 
 
 def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
@@ -366,7 +368,8 @@ def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFra
     if table is None:
         raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
     path = workspace.folder(review_id) / table.file
-    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
+    with _kept(table.name):
+        frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
     return frame.reset_index(drop=True)
 
 
@@ -521,7 +524,7 @@ def _check_complete(review: Review) -> Roles:
     if review.parent is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
-            fix="Add the model, or give the columns with its probabilities the role of outputs.",
+            fix="Add the model, or give the columns with its probabilities the role 'Model output'.",
             file=name,
         )
     return review.roles
@@ -589,6 +592,29 @@ def _new_files(*paths: Path) -> Iterator[None]:
         for path in paths:
             _remove(path)
         raise
+
+
+@contextmanager
+def _kept(name: str) -> Iterator[None]:
+    """A file of the review that is gone is no accident of the code."""
+    try:
+        yield
+    except OSError as error:
+        raise _gone(name) from error
+
+
+def _gone(name: str) -> InputError:
+    return InputError(
+        "The rows are no longer kept on this machine",
+        fix="Load the file again on the Load page.",
+        file=name,
+    )
+
+
+def _check_kept(review: Review, folder: Path) -> None:
+    for table in review.tables.values():
+        if not (folder / table.file).is_file():
+            raise _gone(table.name)
 
 
 @contextmanager

@@ -6,8 +6,10 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
+import xgboost
 
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
@@ -160,6 +162,67 @@ def test_one_column_of_a_class_that_the_target_lacks(workspace, review_id):
     with pytest.raises(InputError, match="'Ja' that is not among the classes") as caught:
         score(workspace, review_id)
     assert (caught.value.file, caught.value.column) == ("my table.csv", "proba_yes")
+
+
+@pytest.mark.parametrize("model", ["net.onnx", "trees.json"])
+def test_a_value_beyond_single_precision_is_told_with_its_place(
+    workspace, review_id, tmp_path, model
+):
+    path = tmp_path / model
+    if model == "net.onnx":
+        path.write_bytes(_small_net())
+    else:
+        rng = np.random.default_rng(0)
+        data = xgboost.DMatrix(rng.normal(size=(50, 2)), rng.integers(0, 2, 50))
+        xgboost.train({"objective": "binary:logistic"}, data, 2).save_model(path)
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0], "z": [0.0, 1.0, 1e300], "y": [0, 1, 0]})
+    add_model(workspace, review_id, path, model)
+    add_table(workspace, review_id, "calibration", csv(frame), "t.csv")
+    set_roles(workspace, review_id, Roles(target="y", features=("x", "z")))
+    with pytest.raises(InputError, match="too large") as caught:
+        score(workspace, review_id)
+    assert (caught.value.file, caught.value.column, caught.value.row) == ("t.csv", "z", 3)
+
+
+def _small_net() -> bytes:
+    """softmax(x W), its inputs without names."""
+    weight = onnx.numpy_helper.from_array(np.eye(2, dtype=np.float32), "W")
+    nodes = [
+        onnx.helper.make_node("MatMul", ["X", "W"], ["z"]),
+        onnx.helper.make_node("Softmax", ["z"], ["p"], axis=1),
+    ]
+    x, p = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 2]) for name in "Xp"
+    )
+    graph = onnx.helper.make_graph(nodes, "g", [x], [p], [weight])
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def test_a_stray_word_among_the_numbers_of_a_nameless_feature(workspace, review_id, tmp_path):
+    (tmp_path / "net.onnx").write_bytes(_small_net())
+    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0], "z": [0.0, "oops", 2.0], "y": [0, 1, 0]})
+    add_model(workspace, review_id, tmp_path / "net.onnx", "net.onnx")
+    add_table(workspace, review_id, "calibration", csv(frame), "t.csv")
+    set_roles(workspace, review_id, replace(read_review(workspace, review_id).roles, target="y"))
+    with pytest.raises(InputError, match="'oops'") as caught:
+        score(workspace, review_id)
+    assert (caught.value.file, caught.value.column, caught.value.row) == ("t.csv", "z", 2)
+
+
+def test_rows_deleted_behind_the_app_are_told(workspace, review_id):
+    load_predictions(workspace, review_id, predictions())
+    review = score(workspace, review_id)
+    folder = workspace.folder(review_id)
+    (folder / review.sets["calibration"].folder / "proba.npy").unlink()
+    (folder / review.tables["calibration"].file).unlink()
+    for step in (
+        lambda: load_set(workspace, review_id, "calibration"),
+        lambda: load_frame(workspace, review_id, "calibration"),
+        lambda: score(workspace, review_id),
+    ):
+        with pytest.raises(InputError, match="no longer kept"):
+            step()
 
 
 def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
