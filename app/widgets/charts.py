@@ -19,6 +19,16 @@ _CONFIG = {
     "scrollZoom": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 }
+# what the tiles mean, for readers to whom their names mean nothing
+_MEANING = {
+    "Accuracy": "How often the predicted class is the true one.",
+    "Confidence gap": "Stated confidence minus accuracy, on average and in percentage points: "
+    "above 0 the model is too sure, below 0 not sure enough.",
+    "ECE": "Expected calibration error: how far stated confidence and accuracy lie apart, on "
+    "average over the bins. It is above 0 by chance alone, so compare it with what chance gives.",
+    "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
+    "that are wrong cost most.",
+}
 # a spreadsheet takes a cell that starts so for a formula; class names may be crafted
 _FORMULA = re.compile(r"^(?:[=+@\t\r]|-(?![\d.]))")
 
@@ -117,9 +127,9 @@ def estimate_row(
                 delta_color="off",
                 delta_arrow="off",
                 help=escape_markdown(
-                    f"{estimate.name}. {estimate.n:,} rows. {estimate.level:.0%} interval: "
-                    f"{estimate.interval}.",
-                    500,
+                    f"{_MEANING.get(estimate.label, '')} {estimate.name}. {estimate.n:,} rows. "
+                    f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
+                    800,
                 ),
             )
             st.caption(_note(estimate, parent))

@@ -28,11 +28,11 @@ MAX_PANELS = 20
 MANY_ROWS = 100_000
 
 RULES = {
-    "mon2": "b_mon2",
-    "mon": "b_mon",
-    "mon4": "b_mon4",
+    "mon2": "b_mon2: one dip allowed",
+    "mon": "b_mon: never falls",
+    "mon4": "b_mon4: two dips allowed",
     "loo": "Leave-one-out",
-    "number": "Number",
+    "number": "A number",
 }
 RULE_WORDS = {
     "mon2": "The smallest bandwidth whose curve has at most one dip. The paper's advice.",
@@ -233,12 +233,12 @@ def _notes(fit_set: ScoredSet, bandwidth: str | float, label: int) -> None:
 
 def bandwidths(review: Review, fit_set: ScoredSet) -> None:
     """b_mon2 against b_mon for every class."""
-    labels = _largest(fit_set)
-    recommended = [results.curve_of(fit_set, "mon2", at) for at in labels]
-    monotone = [results.curve_of(fit_set, "mon", at) for at in labels]
-    anchors = [results.anchor_of(fit_set, at, 10) for at in labels]
     with st.container(border=True):
         st.markdown("**Two bandwidth rules, class by class**")
+        labels = _largest(fit_set)
+        recommended = [results.curve_of(fit_set, "mon2", at) for at in labels]
+        monotone = [results.curve_of(fit_set, "mon", at) for at in labels]
+        anchors = [results.anchor_of(fit_set, at, 10) for at in labels]
         chart(
             bandwidth_figure(recommended, monotone, anchors, fit_set.classes, dark=is_dark()),
             key="bandwidths",

@@ -50,7 +50,8 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
 
 DIAGRAM = r"""
 **Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
-agree; points below it are over-confident, points above it under-confident.
+agree; points below it are over-confident, points above it under-confident. "Says 0.91, sees 0.83"
+means: stated confidence 0.91 on average, right in 83% of those rows, with its 95% interval.
 
 **Points** are bins: the mean stated confidence and the observed share, with its exact
 (Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.

@@ -17,6 +17,7 @@ PREDICTED = "Predicted class"
 SPLIT = "Split"
 WEIGHT = "Weight"
 UNUSED = "Not used"
+_KINDS = {"probability": "probabilities", "logit": "logits"}
 ROLE_NAMES = (FEATURE, TARGET, OUTPUT, PREDICTED, SPLIT, WEIGHT, UNUSED)
 
 
@@ -47,12 +48,12 @@ def _place(role: str) -> int:
 
 
 def roles_sentence(roles: Roles, *, with_model: bool) -> str:
-    """The roles that matter for the scoring, in one sentence of Markdown."""
+    """The roles that matter for the scoring, in one line of Markdown."""
     parts = [f"True class: **{escape_markdown(roles.target or 'not known')}**"]
     if with_model:
-        parts.append(_counted(roles.features, "the model's input"))
+        parts.append(_counted(roles.features, "model inputs"))
     else:
-        parts.append(_counted([column for _, column in roles.outputs], f"the {roles.output_kind}"))
+        parts.append(_counted([column for _, column in roles.outputs], _KINDS[roles.output_kind]))
     for column, what in (
         (roles.predicted, "predicted class"),
         (roles.split, "split"),
@@ -60,7 +61,7 @@ def roles_sentence(roles: Roles, *, with_model: bool) -> str:
     ):
         if column is not None:
             parts.append(f"{what}: **{escape_markdown(column)}**")
-    return ", ".join(parts) + "."
+    return " · ".join(parts)
 
 
 def _counted(columns: Sequence[str], what: str) -> str:

@@ -91,10 +91,12 @@ def reliability_finding(
     sentence = _stretch_text(stretch, result.level)
     if curve.label is None:
         return sentence
-    name = class_names[curve.label] if class_names is not None else f"class {curve.label}"
+    name = f"class {class_names[curve.label] if class_names is not None else curve.label}"
     classes = f"{len(found)} of {len(result.curves)} classes"
-    lead = "" if alone else f"{classes} are off by more than noise, most of all "
-    return f"{lead}{name}: {sentence[0].lower()}{sentence[1:]}"
+    if alone:
+        return f"{name[0].upper()}{name[1:]}: {sentence[0].lower()}{sentence[1:]}"
+    lead = f"{classes} are off by more than noise, most of all {name}"
+    return f"{lead}: {sentence[0].lower()}{sentence[1:]}"
 
 
 def confusion_finding(result: Confusion, class_names: Sequence[str] | None = None) -> str:
@@ -104,7 +106,7 @@ def confusion_finding(result: Confusion, class_names: Sequence[str] | None = Non
     --------
     >>> from kdcal_core.diagnostics import confusion
     >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
-    'A prediction of cat is right 33% of the time (1 of 3): most often it is dog.'
+    'A prediction of class cat is right 33% of the time (1 of 3): most often it is class dog.'
     """
     total = result.joint.sum(axis=0)
     right = np.where(total > 0, np.nan_to_num(result.reverse.diagonal()), np.inf)
@@ -113,7 +115,7 @@ def confusion_finding(result: Confusion, class_names: Sequence[str] | None = Non
         return f"All {total.sum():,.0f} predictions are right."
     others = result.joint[:, worst].copy()
     others[worst] = -1.0
-    names = class_names or [f"class {k}" for k in range(len(total))]
+    names = [f"class {name}" for name in class_names or range(len(total))]
     hits = result.joint[worst, worst]
     other = names[int(np.argmax(others))]
     tail = (

@@ -17,8 +17,10 @@ def confidence_words(curve: ConfidenceCurve, name: str) -> str:
     """How often the predicted class is right, and why it has no curve where it has none."""
     n = curve.n_tp + curve.n_fp
     if n == 0:
-        return f"No row was predicted {name}: nothing can be said about this class."
-    share = f"{curve.n_tp:,} of {n:,} rows predicted {name} are right ({curve.n_tp / n:.0%})."
+        return f"No row was predicted as class {name}: nothing can be said about this class."
+    share = (
+        f"{curve.n_tp:,} of {n:,} rows predicted as class {name} are right ({curve.n_tp / n:.0%})."
+    )
     if curve.fallback:
         return f"{share} There is no curve, because {curve.fallback}: Conf1 stands in."
     return share
@@ -53,7 +55,7 @@ def bandwidth_words(
     if ratio < 1.01:
         return "Both rules choose the same bandwidths: no curve has a dip to iron out."
     return (
-        f"Ironing out every dip costs most for {class_names[mon.label]}: a bandwidth of "
+        f"Ironing out every dip costs most for class {class_names[mon.label]}: a bandwidth of "
         f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
     )
 
@@ -73,11 +75,11 @@ def noise_words(
     if gap.size == 0:
         return "No bin has rows in both halves, so their noise cannot be shown."
     if gap.max() < 0.005:
-        return "Two halves of the same rows agree in every bin: no noise can be seen here."
+        return "Two halves of the same rows agree in every bin to within half a point."
     label, low, high = places[int(np.argmax(gap))]
     return (
         f"Two halves of the same rows differ by {100 * np.average(gap, weights=weight):.1f} points "
-        f"on average, and by {100 * gap.max():.0f} points for {class_names[label]} at scores "
+        f"on average, and by {100 * gap.max():.0f} points for class {class_names[label]} at scores "
         f"{low:.1f} to {high:.1f}. A difference of this size between two curves proves nothing."
     )
 

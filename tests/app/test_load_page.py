@@ -177,7 +177,7 @@ def test_the_roles_that_matter_are_told_beside_the_button(app, settle):
     settle(app)
     told = next(text.value for text in app.markdown if text.value.startswith("True class"))
     assert "**diagnosis**" in told
-    assert "the probability: 2 columns" in told
+    assert "probabilities: 2 columns" in told
 
 
 def test_a_sample_tells_where_it_comes_from(app):

@@ -63,7 +63,7 @@ def test_the_worst_class_is_named_as_it_is_written():
     names = ("<b>cat</b>", "dog", "*fish*")
     text = reliability_finding(reliability(proba, y, kind="class"), class_names=names)
     assert text.startswith("3 of 3 classes are off by more than noise, most of all ")
-    assert any(f"most of all {name}: " in text for name in names)
+    assert any(f"most of all class {name}: " in text for name in names)
 
 
 def test_an_error_that_no_bin_shows_is_still_told():
@@ -117,8 +117,8 @@ def test_an_undefined_estimate_says_why():
 def test_confusion_reads_both_ways():
     mostly_right = confusion([0] * 10 + [1] * 10, [0] * 8 + [1] * 2 + [1] * 10, 2)
     assert confusion_finding(mostly_right, ("cat", "dog")) == (
-        "A prediction of cat is right 80% of the time (8 of 10); where it is wrong, most often "
-        "it is dog."
+        "A prediction of class cat is right 80% of the time (8 of 10); where it is wrong, most "
+        "often it is class dog."
     )
     assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
 

@@ -30,7 +30,7 @@ def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
     sentence = words.noise_words([pair], ["a", "b"])
     # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
     assert "10.3 points on average" in sentence
-    assert "40 points for b at scores 0.8 to 0.9" in sentence
+    assert "40 points for class b at scores 0.8 to 0.9" in sentence
 
 
 def test_halves_that_agree_are_not_said_to_differ() -> None:
@@ -46,7 +46,7 @@ def test_noise_without_a_common_bin_is_said() -> None:
 def test_bandwidths_name_the_class_that_pays_most() -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
     sentence = words.bandwidth_words(two, one, ["a", "b"])
-    assert "costs most for b" in sentence
+    assert "costs most for class b" in sentence
     assert "a bandwidth of 0.1 instead of 0.02" in sentence
     assert "same bandwidths" in words.bandwidth_words(two, two, ["a", "b"])
     none = [curve(0, np.nan)]
@@ -54,7 +54,9 @@ def test_bandwidths_name_the_class_that_pays_most() -> None:
 
 
 def test_confidence_words_count_the_rows() -> None:
-    assert words.confidence_words(curve(0, 0.1), "a") == "3 of 4 rows predicted a are right (75%)."
+    assert words.confidence_words(curve(0, 0.1), "a") == (
+        "3 of 4 rows predicted as class a are right (75%)."
+    )
     assert "nothing can be said" in words.confidence_words(curve(0, 0.1, 0, 0), "a")
 
 
