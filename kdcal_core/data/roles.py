@@ -47,7 +47,7 @@ _PREFIXES: tuple[str, ...] = (
 )
 _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
-_SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score")
+_SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd")
 _MAX_TARGET_CLASSES = 50
 _SAMPLE = 2_000
 _TOLERANCE = 0.01

@@ -524,7 +524,7 @@ def _check_complete(review: Review) -> Roles:
     if review.parent is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
-            fix="Add the model, or give the columns with its probabilities the role 'Model output'.",
+            fix="Add the model, or give its probability columns the role 'Model output'.",
             file=name,
         )
     return review.roles

@@ -307,3 +307,9 @@ def test_numeric_matrix() -> None:
         with pytest.raises(InputError) as caught:
             numeric_matrix(frame, [column], allow_missing=False)
         assert (caught.value.column, caught.value.row) == (column, row)
+
+
+@pytest.mark.parametrize("column", ["p_default", "prob_default", "pd", "PD"])
+def test_a_probability_of_default_speaks_of_the_defaulters(column: str) -> None:
+    frame = pd.DataFrame({"loan": [7, 8, 9], column: [0.1, 0.7, 0.2], "default": [0, 1, 0]})
+    assert guess_roles(frame).outputs == (("1", column),)
