@@ -12,6 +12,7 @@ from kdcal_core.review import (
     Review,
     Workspace,
     create_review,
+    load_set,
     read_review,
     samples,
     start_sample,
@@ -127,8 +128,14 @@ def scored_review(page_name: str) -> Review | None:
     """The open review with its header where it can be diagnosed; else the page's empty state."""
     review = current_review()
     if review is not None and review.ready:
-        header(review)
-        return review
+        try:
+            for which in review.sets:
+                load_set(workspace(), review.id, which)  # memory-mapped: reads nothing yet
+        except InputError as error:  # deleted behind the app's back
+            error_box(error)
+        else:
+            header(review)
+            return review
     empty_state(page_name, unfinished=review is not None)
     return None
 

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 from kdcal_core.review import samples
 from kdcal_core.review.samples import samples_root
@@ -138,6 +139,38 @@ def test_an_unknown_review_in_the_address_is_no_accident(app):
     app.run()
     _assert_healthy(app)
     assert app.warning
+
+
+def test_rows_deleted_behind_the_app_are_told_on_every_page(app, tmp_path):
+    app.button(key="open_digits_predictions").click()
+    app.run()
+    for path in (tmp_path / "workspace").rglob("proba.npy"):
+        path.unlink()
+    for page in ("reliability", "confidence_by_class"):
+        app.switch_page(f"../pages/{page}.py").run()
+        _assert_healthy(app)
+        assert "no longer kept" in app.error[0].value
+
+
+def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, settle, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    data = xgboost.DMatrix(x, x[:, 0] > 0, feature_names=["a", "b"])
+    xgboost.train({"objective": "binary:logistic"}, data, 3).save_model(tmp_path / "m.json")
+    table = pd.DataFrame(x, columns=["a", "b"]).assign(y=np.where(x[:, 0] > 0, "sick", "well"))
+    _upload(app, "model", "m.json", (tmp_path / "m.json").read_bytes())
+    settle(app)
+    _upload(app, "calibration", "t.csv", _csv(table))
+    settle(app)
+    _press(app, "Score the rows")
+    settle(app)
+    assert "only counts its classes" in app.error[0].value
+    app.text_input[0].set_value("well, sick")
+    _press(app, "Apply roles")
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    assert any("fit for" in title.value for title in app.subheader)
 
 
 def test_hostile_column_names_are_shown_as_text(app, settle):
