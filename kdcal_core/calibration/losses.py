@@ -38,7 +38,8 @@ class MethodLosses:
     overall_nll, overall_nll_low, overall_nll_high : (M,) arrays
         The same over all rows; likewise ``overall_brier``.
     level : float
-        Of the intervals: mean plus or minus normal quantile times its standard error.
+        Of the intervals: mean plus or minus normal quantile times its standard error, the
+        latter at least what the method's own confidences imply.
     """
 
     methods: tuple[str, ...]
@@ -143,9 +144,17 @@ def top_label_losses(
     for key, confidence in confidences.items():
         if np.shape(confidence) != predicted.shape:
             raise InputError(f"The confidences of {key} do not match the rows")
-        losses = row_losses(np.asarray(confidence, dtype=np.float64), correct)
-        nll.append(_means(losses[0], predicted, weight, n_classes, level))
-        brier.append(_means(losses[1], predicted, weight, n_classes, level))
+        said = np.asarray(confidence, dtype=np.float64)
+        by_loss = zip(
+            row_losses(said, correct),
+            row_losses(said, np.ones_like(said)),
+            row_losses(said, np.zeros_like(said)),
+            strict=True,
+        )
+        chance = _chance(said, predicted, n_classes)
+        own = [(loss, chance * (1 - chance) * (hit - miss) ** 2) for loss, hit, miss in by_loss]
+        nll.append(_means(*own[0], predicted, weight, n_classes, level))
+        brier.append(_means(*own[1], predicted, weight, n_classes, level))
     by_nll, by_brier = np.stack(nll), np.stack(brier)
     return MethodLosses(
         methods=tuple(confidences),
@@ -168,16 +177,33 @@ def top_label_losses(
     )
 
 
+def _chance(said: FloatArray, predicted: IntArray, n_classes: int) -> FloatArray:
+    """What each confidence grants the outcome, half a row each way so that 0 and 1 are in doubt."""
+    n = np.bincount(predicted, minlength=n_classes)[predicted]
+    return np.asarray((said * n + 0.5) / (n + 1.0))
+
+
 def _means(
-    loss: FloatArray, predicted: IntArray, weight: FloatArray, n_classes: int, level: float
+    loss: FloatArray,
+    own: FloatArray,
+    predicted: IntArray,
+    weight: FloatArray,
+    n_classes: int,
+    level: float,
 ) -> FloatArray:
-    """Mean, low and high by class and, in the last column, over all rows: (3, K + 1)."""
+    """Mean, low and high by class and, in the last column, over all rows: (3, K + 1).
+
+    A few rows without an error spread less than the loss would, so the variance is at least
+    ``own``, which each row's loss has by the method's own word.
+    """
     mass = _with_total(bin_sums(predicted, n_classes, weight))
     summed = _with_total(bin_sums(predicted, n_classes, weight * loss))
     mean = np.divide(summed, mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
     error = _standard_error(loss - mean[predicted], predicted, weight, mass[:-1])
     overall = _standard_error(loss - mean[-1], np.zeros_like(predicted), weight, mass[-1:])
-    half = ndtri(0.5 + level / 2) * np.concatenate([error, overall])
+    floor = _with_total(bin_sums(predicted, n_classes, weight**2 * own))
+    floor = np.divide(np.sqrt(floor), mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
+    half = ndtri(0.5 + level / 2) * np.fmax(np.concatenate([error, overall]), floor)
     return np.stack([mean, np.maximum(mean - half, 0.0), mean + half])
 
 

@@ -160,3 +160,13 @@ def test_halves_share_no_row_and_use_all():
         histogram_anchor(data.proba, data.y, label=3)
     with pytest.raises(InputError, match="halved"):
         two_halves(data.proba[:1], data.y[:1], label=0)
+
+
+def test_a_class_without_errors_does_not_look_certain():
+    said = {"sure": np.full(30, 1.0), "modest": np.full(30, 0.9)}
+    zeros = np.zeros(30, dtype=int)
+    got = top_label_losses(said, zeros, zeros, n_classes=2, rows="thirty rows, all right")
+    assert (got.nll_high[:, 0] > got.nll[:, 0]).all()
+    assert (got.brier_high[:, 0] > got.brier[:, 0]).all()
+    # one error among the next thirty rows would not surprise; the interval allows for it
+    assert got.nll_high[0, 0] > -np.log(1e-12) / 30
