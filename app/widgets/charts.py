@@ -19,6 +19,9 @@ _CONFIG = {
     "scrollZoom": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 }
+PAPER_002 = (
+    "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
+)
 # what the tiles mean, for readers to whom their names mean nothing
 _MEANING = {
     "Accuracy": "How often the predicted class is the true one.",
@@ -75,6 +78,8 @@ def chart(
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(how_to_read)
+            if "paper 002" in how_to_read.lower():
+                st.caption(PAPER_002)
         csv_button(table, key=f"{key}_csv", name=name)
 
 

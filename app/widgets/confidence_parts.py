@@ -9,11 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import results, session, waiting
-from app.widgets.charts import chart, estimate_row, is_dark
-from app.widgets.numbers import telling
+from app.widgets.charts import PAPER_002, chart, estimate_row, is_dark
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
-from kdcal_core.diagnostics import reliability_finding
+from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.figures import (
     bandwidth_figure,
     confidence_curve_figure,
@@ -397,4 +396,4 @@ def advice() -> None:
     """What the paper asks of anyone who uses a calibrator."""
     with st.expander("Before you rely on a calibrator", icon=":material/menu_book:"):
         st.markdown(ADVICE)
-        st.caption("In our words, after paper 002.")
+        st.caption(f"In our words. {PAPER_002}")

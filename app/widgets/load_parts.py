@@ -42,8 +42,9 @@ WHICH_ROWS = """
 not for choosing its settings. On rows it has seen, a model looks more certain and more right than
 it is, and a calibrator fitted there learns that flattery.
 
-**The papers use other words for it.** Paper 002 says test set, paper 003 validation set, paper 004
-calibration split. Here it is always the calibration set.
+**The papers use other words for it.** Salamon et al. (paper 002) say test set, *Model-Free Local
+Recalibration* (003) validation set, *Heterogeneous Calibration* (004) calibration split. Here it is
+always the calibration set.
 
 **Evaluation set.** Further rows of the same kind, to judge the calibrators on rows they were not
 fitted on. With one set only, kdcal fits on four fifths and judges on the last fifth, five times
@@ -105,7 +106,7 @@ def about_sample(review: Review) -> None:
         st.write(escape_markdown(sample.summary, 400))
         for heading, text in (
             ("Rows", sample.source),
-            ("Model", sample.trained),
+            ("Training", sample.trained),
             ("Licence", sample.licence),
         ):
             st.markdown(f"**{heading}.** {escape_markdown(text, 1000)}")

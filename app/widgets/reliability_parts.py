@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import results
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
-from app.widgets.numbers import interval, number, telling
+from app.widgets.numbers import interval, number
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import (
     Kind,
@@ -17,6 +17,7 @@ from kdcal_core.diagnostics import (
     Strategy,
     confusion_finding,
     reliability_finding,
+    telling,
 )
 from kdcal_core.figures import (
     confusion_figure,
@@ -43,7 +44,7 @@ KIND_QUESTIONS: dict[Kind, str] = {
 }
 STRATEGIES: dict[Strategy, str] = {"uniform": "Equal width", "quantile": "Equal rows"}
 TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
-    "joint": "Rows",
+    "joint": "Counts",
     "confusion": "By true class",
     "reverse": "By predicted class",
 }
@@ -67,7 +68,8 @@ A bin is $(a, b]$, the first closed at 0 (paper 002 Eq. 5).
 MULTIPLES = """
 One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
 perfectly calibrated model in 95% of all samples. Paper 002 (sections III and VI) reads them by
-predicted class: only rows that were given the class count, right ones against wrong ones.
+predicted class: only rows that were given the class count, right ones against wrong ones. Under
+the question "One class against the rest" every row counts in every diagram.
 """
 HISTOGRAM = """
 How sure the model was where it was right (above) and where it was wrong (below). The two count
@@ -77,7 +79,7 @@ share of right among all rows at one score.
 CONFUSION = r"""
 Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
 
-* **Rows**: how many rows there are; coloured by the square root, so that rare errors show.
+* **Counts**: how many rows there are; coloured by the square root, so that rare errors show.
 * **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
 * **By predicted class** (reverse confusion): each column adds to 1. On the diagonal
   $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
@@ -197,6 +199,7 @@ def _multiples(
     )
     curves = sorted(found.curves, key=lambda curve: -curve.n)[:MAX_PANELS]
     curves.sort(key=lambda curve: curve.label or 0)
+    across, up = _titles(kind)
     with st.container(border=True):
         st.markdown(f"**Class by class: {KINDS[kind].lower()}**")
         if len(curves) < len(found.curves):
@@ -205,7 +208,7 @@ def _multiples(
                 "the CSV holds all."
             )
         chart(
-            small_multiples(curves, scored.classes, dark=is_dark()),
+            small_multiples(curves, scored.classes, dark=is_dark(), x_title=across, y_title=up),
             key="reliability_multiples",
             takeaway=reliability_finding(found, class_names=scored.classes),
             how_to_read=MULTIPLES,

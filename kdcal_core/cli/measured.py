@@ -14,6 +14,7 @@ from kdcal_core.diagnostics import (
     confusion_finding,
     reliability,
     reliability_finding,
+    telling,
 )
 
 
@@ -61,6 +62,9 @@ def measure(scored: ScoredSet, *, n_bins: int, level: float) -> Measured:
         proba, y, kind="top-label", n_bins=1, level=level, sample_weight=weight, smooth=False
     )
     counts = confusion(proba, y, sample_weight=weight)
-    findings = (reliability_finding(diagram), confusion_finding(counts, scored.classes))
     estimates = all_estimates(scored, level=level)
+    findings = (
+        reliability_finding(diagram, telling(estimates)),
+        confusion_finding(counts, scored.classes),
+    )
     return Measured(scored, findings, estimates, by_class, diagram, counts)

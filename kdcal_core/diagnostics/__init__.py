@@ -16,6 +16,7 @@ from kdcal_core.diagnostics.findings import (
     estimate_text,
     number_text,
     reliability_finding,
+    telling,
 )
 from kdcal_core.diagnostics.histogram import confidence_histogram, score_histogram
 from kdcal_core.diagnostics.reliability import confidence_reliability, reliability
@@ -81,6 +82,7 @@ __all__ = [
     "score_histogram",
     "smooth_calibration_error",
     "summary",
+    "telling",
     "top_label_brier",
     "top_label_log_loss",
 ]

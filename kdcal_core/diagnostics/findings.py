@@ -99,6 +99,18 @@ def reliability_finding(
     return f"{lead}: {sentence[0].lower()}{sentence[1:]}"
 
 
+def telling(estimates: Sequence[Estimate]) -> Estimate | None:
+    """Of several, the estimate that speaks for calibration: a clear confidence gap, else the ECE.
+
+    A finding of noise beside a gap whose interval is without 0 would contradict itself.
+    """
+    named = {estimate.label: estimate for estimate in estimates}
+    gap = named.get("Confidence gap")
+    if gap is not None and (gap.low > 0.0 or gap.high < 0.0):
+        return gap
+    return named.get("ECE")
+
+
 def confusion_finding(result: Confusion, class_names: Sequence[str] | None = None) -> str:
     """The predicted class that is right least often, and what it is most often mistaken for.
 

@@ -74,7 +74,12 @@ def reliability_figure(
 
 
 def small_multiples(
-    curves: Sequence[ReliabilityCurve], class_names: Sequence[str], *, dark: bool
+    curves: Sequence[ReliabilityCurve],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+    x_title: str = "Stated confidence",
+    y_title: str = "How often it is right",
 ) -> go.Figure:
     """One small reliability diagram a curve, all on one scale; ``label`` picks the class name."""
     colours = palette(dark)
@@ -82,7 +87,7 @@ def small_multiples(
         f"{class_names[curve.label] if curve.label is not None else 'All'} ({curve.n:,})"
         for curve in curves
     ]
-    figure = new_grid(titles, dark, x_title="Stated confidence", y_title="How often it is right")
+    figure = new_grid(titles, dark, x_title=x_title, y_title=y_title)
     for at, curve in enumerate(curves):
         axes = panel(at)
         figure.add_trace(

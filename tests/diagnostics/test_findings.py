@@ -13,6 +13,7 @@ from kdcal_core.diagnostics import (
     number_text,
     reliability,
     reliability_finding,
+    telling,
 )
 
 
@@ -144,3 +145,12 @@ def test_the_interval_in_a_finding_is_that_of_the_effective_rows():
     assert curve.effective[-1] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
     text = reliability_finding(result)
     assert text == "Over-confident above 0.9: says 0.95, sees 0.50 (0.35 to 0.65, 400 rows)."
+
+
+def test_the_telling_estimate_is_the_gap_where_it_is_clear():
+    error = Estimate("ECE", "ECE", 0.1, 0.0, 0.2, 50)
+    clear = Estimate("Gap", "Confidence gap", -0.1, -0.2, -0.05, 50, percent=True)
+    vague = Estimate("Gap", "Confidence gap", -0.1, -0.2, 0.05, 50, percent=True)
+    assert telling([clear, error]) is clear
+    assert telling([vague, error]) is error
+    assert telling([]) is None
