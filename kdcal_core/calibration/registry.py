@@ -52,7 +52,7 @@ _ENTRIES = (
     CalibratorEntry(
         "uncalibrated",
         "Uncalibrated score",
-        "uncalibrated",
+        "Uncalibrated",
         UncalibratedConfidence,
         "paper 002 section XIV",
         "The parent's own probability of the predicted class, as it is.",
@@ -68,7 +68,7 @@ _ENTRIES = (
     CalibratorEntry(
         "histogram",
         "Histogram, 10 bins of equal width",
-        "histogram",
+        "Histogram binning",
         TopLabelHistogram,
         "paper 002 Eqs. 5 and 6",
         "How often predictions of this class are right in the score's bin.",
@@ -168,7 +168,7 @@ _ENTRIES = (
     CalibratorEntry(
         "isotonic",
         "Isotonic regression, one class against the rest",
-        "isotonic",
+        "Isotonic",
         IsotonicConfidence,
         "scikit-learn, CalibratedClassifierCV",
         "A rising step function for each class's probability, whichever class was predicted.",
@@ -176,7 +176,7 @@ _ENTRIES = (
     CalibratorEntry(
         "sigmoid",
         "Sigmoid, one class against the rest",
-        "sigmoid",
+        "Sigmoid",
         SigmoidConfidence,
         "scikit-learn, CalibratedClassifierCV",
         "Platt's sigmoid of each class's probability, whichever class was predicted.",
