@@ -222,6 +222,15 @@ def _place(low: float, high: float) -> str:
     return f" between {low:.3g} and {high:.3g}"
 
 
+def _gap_text(gap: Estimate) -> str:
+    """The gap as a word and sizes without signs, in percentage points."""
+    word = "over-confident" if gap.value > 0 else "under-confident"
+    width = 100.0 * (gap.high - gap.low)
+    low, high = sorted((abs(gap.low), abs(gap.high)))
+    said, least, most = (number_text(100.0 * v, width) for v in (abs(gap.value), low, high))
+    return f"{word} by {said} points on average ({least} to {most})"
+
+
 def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> str:
     rows = "1 row" if result.n == 1 else f"{result.n:,} rows"
     these = "this" if result.n == 1 else "these"
@@ -231,6 +240,8 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> 
         return f"Within sampling noise of perfect calibration on {these} {rows}."
     width = estimate.high - estimate.low
     value = f"{estimate.label} {number_text(estimate.value, width, estimate.percent)}"
+    if clear and estimate.label == "Confidence gap":
+        value = _gap_text(estimate)
     if estimate.expected is not None:
         expected = number_text(estimate.expected, width, estimate.percent)
         value += f" against {expected} expected by chance"

@@ -78,7 +78,7 @@ def test_a_gap_below_zero_is_told_too():
     flat = confidence_reliability([0.5, 0.5], [0, 1])
     text = reliability_finding(flat, gap)
     assert text.startswith("Not perfectly calibrated")
-    assert text.endswith("Confidence gap -12%.")
+    assert text.endswith("under-confident by 12 points on average (9 to 15).")
 
 
 def test_noise_in_several_classes_speaks_of_classes():
