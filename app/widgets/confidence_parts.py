@@ -164,6 +164,8 @@ def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label:
             )
     with finding:
         _finding(fit_set, found, label)
+        if eval_set is not None:
+            st.caption("Sentence and tiles: the calibration set, on which the curve is fitted.")
 
 
 def _finding(fit_set: ScoredSet, found: ConfidenceCurve, label: int) -> None:

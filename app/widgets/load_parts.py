@@ -174,6 +174,7 @@ def roles(review: Review) -> None:
                 except InputError as error:
                     session.error_box(error)
                 else:
+                    st.toast("The roles are applied.", icon=":material/check:")
                     st.rerun()
 
 

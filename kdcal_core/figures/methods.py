@@ -15,7 +15,6 @@ from kdcal_core.figures.template import new_figure
 _DASHES = ("solid", "6px,2px", "2px,2px")
 _SYMBOLS = ("circle", "diamond", "square")
 _WIDEST = 300.0  # largest loss over the smallest that still has its own place
-_TICKS = [mantissa * 10.0**power for power in range(-5, 2) for mantissa in (1, 2, 5)]
 _ROW_HEIGHT = 13
 
 
@@ -61,6 +60,7 @@ def losses_figure(
     figure = new_figure(dark, height=130 + group * len(names))
     both = [part for part in (losses, beside) if part is not None]
     low, high = _limits(both, keys)
+    ticks = _ticks(low, high)
     for at, key in enumerate(keys):
         lane = np.arange(len(names), dtype=np.float64) * group + (at + 1) * _ROW_HEIGHT
         figure.add_trace(_lane(losses, key, lane, low, names, colours))
@@ -71,8 +71,8 @@ def losses_figure(
         xaxis={
             "type": "log",
             "range": [np.log10(low / 1.1), np.log10(high * 1.2)],
-            "tickvals": _TICKS,
-            "ticktext": [f"{tick:g}" for tick in _TICKS],
+            "tickvals": ticks,
+            "ticktext": [f"{tick:g}" for tick in ticks],
             "title_text": "Mean log loss of the top label (lower is better)",
         },
         yaxis={
@@ -113,6 +113,12 @@ def _with_overall(overall: FloatArray, by_class: FloatArray, at: int) -> FloatAr
     """A method's loss over all rows, followed by its losses by class."""
     together: FloatArray = np.concatenate([[overall[at]], by_class[at]])
     return together
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers for a logarithmic axis, closer together where it spans little."""
+    mantissas = (1.0, 2.0, 5.0) if high > 8.0 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+    return [float(f"{mantissa}e{power}") for power in range(-5, 2) for mantissa in mantissas]
 
 
 def _lane(

@@ -270,6 +270,15 @@ def test_losses_figure_has_every_class_and_method_and_survives_a_loss_of_zero() 
     assert all((trace.x > 0).all() for trace in figure.data)
 
 
+@pytest.mark.parametrize("spread", [1.3, 3.0, 30.0])
+def test_the_axis_of_losses_has_ticks_however_little_it_spans(spread: float) -> None:
+    said = {"uncalibrated": np.full(3, 0.7), "kde_mon2": np.full(3, 0.7 ** (1 / spread))}
+    losses = top_label_losses(said, [0, 1, 2], [0, 1, 2], n_classes=3, rows="three rows")
+    axis = figures.losses_figure(losses, ("a", "b", "c"), dark=False).layout.xaxis
+    low, high = 10 ** np.array(axis.range)
+    assert 2 <= sum(low <= tick <= high for tick in axis.tickvals) <= 12
+
+
 def luminance(colour: str) -> float:
     channel = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
