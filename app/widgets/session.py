@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import streamlit as st
 
@@ -10,6 +11,7 @@ from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
+    Which,
     Workspace,
     create_review,
     load_set,
@@ -129,7 +131,7 @@ def scored_review(page_name: str) -> Review | None:
     review = current_review()
     if review is not None and review.ready:
         try:
-            for which in review.sets:
+            for which in set(get_args(Which)) & set(review.sets):
                 load_set(workspace(), review.id, which)  # memory-mapped: reads nothing yet
         except InputError as error:  # deleted behind the app's back
             error_box(error)
