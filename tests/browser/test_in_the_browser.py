@@ -16,9 +16,11 @@ PAGES = ["Reliability", "Confidence by class", "Load"]
 
 
 def _upload(app, which, path):
-    app.page.set_input_files(
-        f'[class*="st-key-{which}_file"] [data-testid="stFileUploader"] input[type=file]', str(path)
-    )
+    """Give a file to an uploader, once no job keeps it disabled, as a person would have to."""
+    app.idle()
+    chosen = f'[class*="st-key-{which}_file"] [data-testid="stFileUploader"] input[type=file]'
+    app.page.wait_for_selector(f"{chosen}:enabled", state="attached", timeout=60_000)
+    app.page.set_input_files(chosen, str(path))
     app.idle()
 
 
