@@ -329,7 +329,8 @@ def _overlay(review: Review, fit_set: ScoredSet, label: int, chosen: list[str]) 
                 anchor, clouds, lines=lines, dark=is_dark(), n_rows=int(anchor.count.sum())
             ),
             key="methods_overlay",
-            takeaway="",
+            takeaway=f"What each method makes of a prediction of class {fit_set.classes[label]}, "
+            f"over the share of its {int(anchor.count.sum()):,} rows that was right.",
             how_to_read=METHODS,
             alt=f"{len(chosen)} methods over the histogram of predictions of "
             f"{fit_set.classes[label]}.",
