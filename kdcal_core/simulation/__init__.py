@@ -1,0 +1,1 @@
+"""The papers' simulations with their true posteriors."""
