@@ -1,5 +1,27 @@
-"""The partition of the input space that a parent makes: codes now, the geodesic kernel next."""
+"""The partition of the input space that a parent makes: codes, polytopes, the geodesic kernel.
+
+The compiled kernels are imported when first called, so that importing this package stays light.
+"""
 
 from kdcal_core.partition.codes import ActivationCodes, Codes, LeafCodes, pack_bits
+from kdcal_core.partition.exponents import default_exponents
+from kdcal_core.partition.kernel import geodesic_kernel
+from kdcal_core.partition.masses import class_masses, estimated_bytes
+from kdcal_core.partition.nearest import Nearest, nearest_centres, nearest_polytopes
+from kdcal_core.partition.polytopes import Polytopes, find_polytopes
 
-__all__ = ["ActivationCodes", "Codes", "LeafCodes", "pack_bits"]
+__all__ = [
+    "ActivationCodes",
+    "Codes",
+    "LeafCodes",
+    "Nearest",
+    "Polytopes",
+    "class_masses",
+    "default_exponents",
+    "estimated_bytes",
+    "find_polytopes",
+    "geodesic_kernel",
+    "nearest_centres",
+    "nearest_polytopes",
+    "pack_bits",
+]

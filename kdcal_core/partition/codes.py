@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.errors import InputError
+
 WORD_BITS = 64
 
 
@@ -59,6 +61,49 @@ class ActivationCodes:
             slices.append(slice(start, stop))
             start = stop
         return tuple(slices)
+
+    def with_layer(self, bits: NDArray[np.bool_]) -> ActivationCodes:
+        """The same rows with one more layer of bits after the last, for example the output's.
+
+        Parameters
+        ----------
+        bits : (n, width) array of bool
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> codes = pack_bits([np.array([[True, False]])])
+        >>> codes.with_layer(np.array([[True, True, True]])).layer_widths
+        (2, 3)
+        """
+        if np.shape(bits)[0] != len(self):
+            raise InputError(
+                f"The codes have {len(self):,} rows and the layer to add has {np.shape(bits)[0]:,}",
+                fix="Compute both from the same rows.",
+            )
+        added = pack_bits([bits])
+        words = np.concatenate([self.words, added.words], axis=1)
+        return ActivationCodes(words, self.layer_widths + added.layer_widths)
+
+    def layers(self, start: int) -> ActivationCodes:
+        """The codes of the layers from ``start`` on; a negative start counts from the end.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> codes = pack_bits([np.array([[True, False]]), np.array([[False, True, True]])])
+        >>> codes.layers(-1).layer_widths
+        (3,)
+        """
+        kept = self.layer_slices()[start:]
+        if not kept:
+            raise InputError(
+                f"The codes have {len(self.layer_widths)} layers, none from layer {start} on",
+                fix="Ask for a layer that is there; the first is layer 0.",
+            )
+        return ActivationCodes(
+            np.ascontiguousarray(self.words[:, kept[0].start :]), self.layer_widths[start:]
+        )
 
 
 Codes = LeafCodes | ActivationCodes

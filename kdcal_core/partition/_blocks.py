@@ -1,0 +1,151 @@
+"""Rows cut into blocks, and the blocks spread over threads or over another executor.
+
+Each row's result is computed whole and in one fixed order inside its block, so the number of
+threads, blocks or processes changes no byte of it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+Progress = Callable[[float, str], None]
+Work = Callable[[Any, int, int], Any]
+Write = Callable[[int, int, Any], None]
+
+BLOCKS_IN_FLIGHT = 2  # for each worker: one running, one waiting
+
+
+def run_blocks(
+    work: Work,
+    prepared: Any,
+    n_rows: int,
+    write: Write,
+    *,
+    block_rows: int,
+    note: str,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    threads: int | None = None,
+) -> None:
+    """Call ``write(start, stop, work(prepared, start, stop))`` for every block of the rows.
+
+    Parameters
+    ----------
+    work : function of a module, so that another process can find it; releases the GIL
+    prepared : what ``work`` needs, mostly arrays
+    n_rows : int
+        Rows to cut into blocks of ``block_rows``; blocks may end in any order.
+    write : called in this thread
+    note : str
+        What is being done, in plain words, for ``progress``.
+    progress : callable (share, note), optional
+        Called in this thread, before the first block and after each; what it raises stops the
+        work at once.
+    executor : Executor, optional
+        Runs the blocks in place of threads. ``prepared`` goes to its workers through a file.
+    threads : int, optional
+        Threads where there is no executor; the cores at hand where left out.
+    """
+    report = progress if progress is not None else _silent
+    report(0.0, note)
+    spans = [(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
+    done = 0
+    for (start, stop), result in _results(work, prepared, spans, executor, threads):
+        write(start, stop, result)
+        done += stop - start
+        report(done / n_rows, note)
+
+
+def _silent(share: float, note: str) -> None:
+    """No progress is wanted."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _results(
+    work: Work,
+    prepared: Any,
+    spans: list[tuple[int, int]],
+    executor: Executor | None,
+    threads: int | None,
+) -> Iterator[tuple[tuple[int, int], Any]]:
+    if executor is not None:
+        with tempfile.TemporaryDirectory(prefix="kdcal-blocks-") as folder:
+            frame, ends = _lay_out(prepared, Path(folder) / "arrays")
+            far = partial(_in_worker, work, str(Path(folder) / "arrays"), frame, ends)
+            yield from _stream(executor, far, spans, BLOCKS_IN_FLIGHT * cores())
+        return
+    workers = min(threads or cores(), max(1, len(spans)))
+    if workers == 1:
+        for span in spans:
+            yield span, work(prepared, *span)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="kdcal-blocks") as pool:
+        yield from _stream(pool, partial(work, prepared), spans, BLOCKS_IN_FLIGHT * workers)
+
+
+def _stream(
+    executor: Executor,
+    call: Callable[[int, int], Any],
+    spans: list[tuple[int, int]],
+    in_flight: int,
+) -> Iterator[tuple[tuple[int, int], Any]]:
+    """Results as they come, with a bounded number of blocks under way."""
+    waiting = iter(spans)
+    running: dict[Future[Any], tuple[int, int]] = {}
+    try:
+        while True:
+            while len(running) < in_flight and (span := next(waiting, None)) is not None:
+                running[executor.submit(call, *span)] = span
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        # Reached early when the caller is told to stop: nothing may run on after that.
+        for future in running:
+            future.cancel()
+        wait(running)
+
+
+def _lay_out(prepared: Any, path: Path) -> tuple[bytes, tuple[int, ...]]:
+    """Write the arrays of ``prepared`` to one file; return the rest and where each array ends."""
+    buffers: list[pickle.PickleBuffer] = []
+    frame = pickle.dumps(prepared, protocol=5, buffer_callback=buffers.append)
+    ends = []
+    with path.open("wb") as file:
+        for buffer in buffers:
+            file.write(buffer.raw())
+            ends.append(file.tell())
+            file.write(bytes(-file.tell() % 64))
+        file.write(b"\0")  # a file of no bytes cannot be mapped
+    return frame, tuple(ends)
+
+
+@lru_cache(maxsize=1)
+def _laid_out(path: str, frame: bytes, ends: tuple[int, ...]) -> Any:
+    """What :func:`_lay_out` wrote, its arrays mapped: all workers share one copy in memory."""
+    with Path(path).open("rb") as file:
+        # Private pages, so that the arrays count as writable: read-only ones would make numba
+        # compile the kernels a second time.
+        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    starts = (0, *(end + -end % 64 for end in ends[:-1]))
+    parts = [whole[start:end] for start, end in zip(starts, ends, strict=bool(ends))]
+    return pickle.loads(frame, buffers=parts)
+
+
+def _in_worker(
+    work: Work, path: str, frame: bytes, ends: tuple[int, ...], start: int, stop: int
+) -> Any:
+    return work(_laid_out(path, frame, ends), start, stop)

@@ -1,0 +1,13 @@
+"""Which module computes for codes of which kind; each is imported when it is first needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kdcal_core.partition.codes import Codes
+
+
+def backend(codes: Codes) -> Any:
+    from kdcal_core.partition import _plain
+
+    return _plain
