@@ -32,6 +32,8 @@ class Palette:
         Okabe-Ito order, for classes and for methods without a colour of their own.
     sequential, diverging : Scale
         From nothing to much; from under-confident (blue) to over-confident (red).
+    posterior : tuple of str
+        From probability 0 (blue) over the prior (white) to 1 (red), five stops.
     """
 
     parent: str
@@ -47,6 +49,7 @@ class Palette:
     classes: tuple[str, ...]
     sequential: Scale
     diverging: Scale
+    posterior: tuple[str, str, str, str, str]
 
 
 LIGHT = Palette(
@@ -78,6 +81,7 @@ LIGHT = Palette(
         (0.75, "#f4a582"),
         (1.0, "#b2182b"),
     ),
+    posterior=("#2166ac", "#92c5de", "#fdfdfd", "#f4a582", "#b2182b"),
 )
 
 DARK = Palette(
@@ -109,6 +113,8 @@ DARK = Palette(
         (0.75, "#96503f"),
         (1.0, "#ef6a5d"),
     ),
+    # white stays the prior in the dark too, only less glaring
+    posterior=("#2a6fb5", "#86b6d3", "#e9edf2", "#e39a79", "#bb2a35"),
 )
 
 
@@ -121,6 +127,19 @@ def palette(dark: bool) -> Palette:
     ('#111827', '#f8fafc')
     """
     return DARK if dark else LIGHT
+
+
+def posterior_scale(colours: Palette, prior: float) -> Scale:
+    """Blue, white and red from probability 0 to 1 with white at the prior.
+
+    Examples
+    --------
+    >>> [stop for stop, _ in posterior_scale(palette(dark=False), 0.2)]
+    [0.0, 0.1, 0.2, 0.6, 1.0]
+    """
+    white = min(max(prior, 0.02), 0.98)
+    stops = (0.0, white / 2, white, (1 + white) / 2, 1.0)
+    return tuple(zip(stops, colours.posterior, strict=True))
 
 
 def faded(colour: str, opacity: float) -> str:

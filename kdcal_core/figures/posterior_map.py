@@ -1,0 +1,213 @@
+"""Posterior heat maps side by side over two axes (papers 000 Fig. 8, 001 Fig. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kdcal_core.data import escape_html
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.figures.palette import Palette, palette, posterior_scale
+from kdcal_core.figures.template import panel, template
+
+MAX_POINTS = 2000
+_GAP = 0.05  # between panels, as a share of the width
+_HEIGHTS = {2: 380, 3: 310}  # of a panel, by the number of panels; 250 for more
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorPanel:
+    """One heat map: its title and the posterior of the class shown, (n_y, n_x), 0 to 1."""
+
+    title: str
+    posterior: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MapPoints:
+    """Rows drawn on the first panel: places (n,), (n,) and classes (n,)."""
+
+    x: FloatArray
+    y: FloatArray
+    label: IntArray
+    classes: tuple[str, ...]
+
+
+def posterior_map_figure(
+    x: FloatArray,
+    y: FloatArray,
+    panels: Sequence[PosteriorPanel],
+    points: MapPoints,
+    *,
+    class_name: str,
+    prior: float,
+    x_title: str,
+    y_title: str,
+    dark: bool,
+    equal: bool = False,
+    data_box: tuple[float, float, float, float] | None = None,
+) -> go.Figure:
+    """The rows, then one heat map a panel, all on the same two axes.
+
+    Parameters
+    ----------
+    x, y : (n_x,), (n_y,)
+        The grid.
+    panels : sequence of PosteriorPanel
+    points : MapPoints
+        At most 2,000 of them are drawn.
+    class_name, x_title, y_title : str
+        Untrusted text.
+    prior : float
+        Prior of the class shown: white.
+    equal : bool
+        One unit is as long on both axes; for axes of one kind, as those of the simulations.
+    data_box : (x0, x1, y0, y1), optional
+        Where the data lie; beyond it is out of distribution.
+    """
+    colours = palette(dark)
+    n = len(panels) + 1
+    names = [panel(at) for at in range(n)]
+    figure = go.Figure(layout=_layout(n, x, y, dark, equal))
+    figure.add_traces(_points(points, colours, names[0]))
+    for at, shown in enumerate(panels):
+        figure.add_trace(
+            go.Heatmap(
+                x=x,
+                y=y,
+                z=shown.posterior.astype(np.float32),
+                zmin=0.0,
+                zmax=1.0,
+                colorscale=[list(stop) for stop in posterior_scale(colours, prior)],
+                showscale=at == len(panels) - 1,
+                colorbar={
+                    "title": {"text": f"P({escape_html(class_name, limit=16)})", "side": "top"},
+                    "tickvals": [0, 0.25, 0.5, 0.75, 1],
+                    "thickness": 12,
+                    "len": 0.9,
+                    "outlinewidth": 0,
+                },
+                hovertemplate=(
+                    f"{escape_html(shown.title)}<br>%{{x:.3g}}, %{{y:.3g}}: %{{z:.1%}}"
+                    "<extra></extra>"
+                ),
+                **names[at + 1],
+            )
+        )
+    for at, title in enumerate(["Rows", *(shown.title for shown in panels)]):
+        figure.add_annotation(_title(title, at, n, colours))
+    if data_box is not None:
+        for name in names:
+            figure.add_shape(_box(data_box, name, colours))
+    for at, name in enumerate(names):
+        axis = name["xaxis"].replace("x", "xaxis")
+        figure.update_layout({axis: {"title_text": escape_html(x_title, limit=24)}})
+        if at == 0:
+            figure.update_layout(yaxis={"title_text": escape_html(y_title, limit=24)})
+    return figure
+
+
+def _layout(n: int, x: FloatArray, y: FloatArray, dark: bool, equal: bool) -> dict[str, Any]:
+    width = (1 - _GAP * (n - 1)) / n
+    layout: dict[str, Any] = {
+        "template": template(dark),
+        "height": _HEIGHTS.get(n, 250) + 116,
+        "margin": {"l": 58, "r": 10, "t": 64, "b": 52},
+        "dragmode": "select",
+        "legend": {"y": 1.11},
+    }
+    for at in range(n):
+        name = panel(at)
+        left = at * (width + _GAP)
+        x_axis, y_axis = name["xaxis"].replace("x", "xaxis"), name["yaxis"].replace("y", "yaxis")
+        layout[x_axis] = {
+            "domain": [left, left + width],
+            "anchor": name["yaxis"],
+            "range": [x[0], x[-1]],
+            "nticks": 4,
+            "showgrid": False,
+            "constrain": "domain",
+        }
+        layout[y_axis] = {
+            "anchor": name["xaxis"],
+            "range": [y[0], y[-1]],
+            "nticks": 5,
+            "showgrid": False,
+            "showticklabels": at == 0,
+            "constrain": "domain",
+            "constraintoward": "top",
+        }
+        if equal:
+            layout[y_axis] |= {"scaleanchor": name["xaxis"], "scaleratio": 1}
+        if at:
+            layout[x_axis]["matches"], layout[y_axis]["matches"] = "x", "y"
+    return layout
+
+
+def _points(points: MapPoints, colours: Palette, axes: dict[str, str]) -> list[go.Scatter]:
+    shown = _sample(points.label)
+    traces = []
+    for label in np.unique(points.label[shown]):
+        mine = shown[points.label[shown] == label]
+        traces.append(
+            go.Scatter(
+                x=points.x[mine],
+                y=points.y[mine],
+                mode="markers",
+                marker={
+                    "size": 4,
+                    "opacity": 0.7,
+                    "color": colours.classes[label % len(colours.classes)],
+                    "symbol": _SYMBOLS[(label // len(colours.classes)) % len(_SYMBOLS)],
+                },
+                name=escape_html(points.classes[label], limit=24),
+                hovertemplate="%{x:.3g}, %{y:.3g}<extra>%{fullData.name}</extra>",
+                **axes,
+            )
+        )
+    return traces
+
+
+def _sample(label: IntArray) -> NDArray[np.int64]:
+    """At most 2,000 rows, evenly through each class."""
+    order = np.argsort(label, kind="stable")
+    if order.size <= MAX_POINTS:
+        return order
+    return order[np.linspace(0, order.size - 1, MAX_POINTS).astype(np.int64)]
+
+
+def _title(text: str, at: int, n: int, colours: Palette) -> dict[str, Any]:
+    width = (1 - _GAP * (n - 1)) / n
+    return {
+        "text": escape_html(text, limit=36),
+        "x": at * (width + _GAP) + width / 2,
+        "y": 1.0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "center",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 13, "color": colours.text},
+    }
+
+
+def _box(
+    box: tuple[float, float, float, float], axes: dict[str, str], colours: Palette
+) -> dict[str, Any]:
+    x0, x1, y0, y1 = box
+    return {
+        "type": "rect",
+        "x0": x0,
+        "x1": x1,
+        "y0": y0,
+        "y1": y1,
+        "xref": axes["xaxis"],
+        "yref": axes["yaxis"],
+        "line": {"color": colours.muted, "width": 1, "dash": "3px,3px"},
+    }
