@@ -6,6 +6,7 @@ a worker process, are checked once, and from then on everything reads the same s
 Nothing here knows the screen; the app and the command line call the same steps.
 """
 
+from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
 from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
@@ -16,6 +17,7 @@ from kdcal_core.review.steps import (
     load_frame,
     load_set,
     read_review,
+    rows_of,
     score,
     set_roles,
     split_table,
@@ -30,13 +32,18 @@ __all__ = [
     "TableInfo",
     "Which",
     "Workspace",
+    "add_foreign",
     "add_model",
     "add_table",
+    "add_training",
     "create_review",
     "fitness_of",
     "load_frame",
     "load_set",
     "read_review",
+    "remove_foreign",
+    "remove_training",
+    "rows_of",
     "samples",
     "score",
     "set_roles",

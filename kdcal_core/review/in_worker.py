@@ -94,23 +94,25 @@ def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dic
     Parameters
     ----------
     paths : dict
-        Where to keep the rows of "calibration" and of "evaluation".
+        Where to keep the rows of "calibration", "evaluation" and "training".
 
     Returns
     -------
     dict
-        ``tables``: a TableInfo for each set found; ``left_out``: number of training rows.
+        A TableInfo for each part that has rows.
     """
     whole = decode(TableInfo, table)
     frame = _read_frame(frame_path)
     rows = split_by_column(frame, column, file=whole.name)
+    parts = {"training": rows.pop("train", None), **rows}
     tables = {}
-    for which, path in paths.items():
-        if which in rows:
-            part = frame.iloc[rows[which]]
-            made = Table(part, digest_arrays(whole.digest, which), whole.name, whole.notes)
-            tables[which] = asdict(_keep_frame(made, Path(frame_path), path))
-    return {"tables": tables, "left_out": len(rows.get("train", ()))}
+    for part, path in paths.items():
+        positions = parts.get(part)
+        if positions is not None:
+            digest = digest_arrays(whole.digest, part)
+            made = Table(frame.iloc[positions], digest, whole.name, whole.notes)
+            tables[part] = asdict(_keep_frame(made, Path(frame_path), path))
+    return tables
 
 
 def score_tables(
@@ -151,18 +153,21 @@ def score_tables(
 def open_sample(
     model: dict[str, str] | None,
     tables: list[dict[str, str]],
+    asides: list[dict[str, str]],
     target: str,
     classes: list[str],
     progress: Progress,
 ) -> dict[str, Any]:
     """All steps of a shipped sample in one go: inspect the model, read and score its tables.
 
-    Parameters are those of `score_tables`; each table has a ``path`` besides.
+    Parameters are those of `score_tables`; each table has a ``path`` besides. ``asides`` are
+    the training and the foreign tables: ``path``, ``name`` and ``frame_path`` of each.
 
     Returns
     -------
     dict
-        ``parent``, ``roles``, ``tables`` and ``sets``, as the single steps give them.
+        ``parent``, ``roles``, ``tables`` and ``sets``, as the single steps give them;
+        ``asides``: a TableInfo each.
     """
     parent, info = None, None
     if model is not None:
@@ -183,6 +188,12 @@ def open_sample(
         "roles": asdict(roles) if roles else None,
         "tables": infos,
         "sets": sets,
+        "asides": [
+            asdict(
+                _keep_frame(_read(one["path"], one["name"]), Path(one["path"]), one["frame_path"])
+            )
+            for one in asides
+        ],
     }
 
 

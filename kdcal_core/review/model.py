@@ -89,6 +89,13 @@ class Review:
         What each column is for, the same for both tables.
     sets : dict
         SetInfo under "calibration" and "evaluation", once scored.
+    training : TableInfo or None
+        The rows the parent was trained on. A kernel density graph is fitted on them; they never
+        calibrate, are never scored and do not count for `ready`.
+    foreign : dict
+        TableInfo of rows from elsewhere (out of distribution), under the names they are shown
+        by. Untrusted text. They have the features and need no target; they do not count for
+        `ready` either.
     sample : str or None
         Name of the shipped sample it was started from.
     notes : tuple of str
@@ -103,6 +110,8 @@ class Review:
     tables: dict[str, TableInfo] = field(default_factory=dict)
     roles: Roles | None = None
     sets: dict[str, SetInfo] = field(default_factory=dict)
+    training: TableInfo | None = None
+    foreign: dict[str, TableInfo] = field(default_factory=dict)
     sample: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -120,6 +129,12 @@ class Review:
     def has_evaluation(self) -> bool:
         """Whether there are further held-out rows to judge calibrators on."""
         return "evaluation" in self.tables
+
+    @property
+    def all_tables(self) -> tuple[TableInfo, ...]:
+        """Every table the review holds: the two sets, the training rows, the foreign ones."""
+        training = (self.training,) if self.training else ()
+        return (*self.tables.values(), *training, *self.foreign.values())
 
     @property
     def accuracy(self) -> dict[str, float]:

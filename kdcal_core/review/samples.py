@@ -13,11 +13,12 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress, run_limited
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
-from kdcal_core.review.model import WHICH, Review
+from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
 
 _SECONDS = 120
+_TRAINING = "training.parquet"
 _FIRST = ("digits", "breast_cancer", "adult")  # the order in which they teach best
 
 
@@ -135,11 +136,17 @@ def _open(
         }
         for which in WHICH
     ]
+    asides = _asides(source)
+    aside_frames = {name: workspace.new_file(review_id, "table.arrow") for name in asides}
     reply = run_limited(
         "kdcal_core.review.in_worker:open_sample",
         {
             "model": model,
             "tables": tables,
+            "asides": [
+                {"name": name, "path": str(path), "frame_path": str(aside_frames[name])}
+                for name, path in asides.items()
+            ],
             "target": sample.target,
             "classes": list(sample.class_names),
         },
@@ -148,6 +155,12 @@ def _open(
         progress=progress,
         cancelled=cancelled,
     )
+
+    beside: dict[str, TableInfo] = {
+        name: decode_table(words, name, aside_frames[name])
+        for name, words in zip(asides, reply["asides"], strict=True)
+    }
+    training = beside.pop(_TRAINING, None)
 
     def change(review: Review) -> Review:
         return replace(
@@ -162,10 +175,21 @@ def _open(
             },
             roles=decode(Roles, reply["roles"]),
             sets={which: decode_set(reply["sets"][which], folders[which]) for which in WHICH},
+            training=training,
+            foreign=beside,
             sample=sample.name,
         )
 
     return workspace.update(review_id, change)
+
+
+def _asides(source: Path) -> dict[str, Path]:
+    """The training rows and the foreign ones of a sample, by the name they are shown by."""
+    found = {_TRAINING: source / _TRAINING} if (source / _TRAINING).exists() else {}
+    for path in sorted(source.glob("foreign*.parquet")):
+        title = path.stem.removeprefix("foreign").strip("_").replace("_", " ")
+        found[title.capitalize() or "Foreign rows"] = path
+    return found
 
 
 def _read_card(path: Path) -> Sample:

@@ -18,6 +18,7 @@ from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import Progress, run_limited
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
+from kdcal_core.review.fitting import check_columns, keep_fitting, lacking
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.workspace import Workspace
 
@@ -81,7 +82,7 @@ def add_model(
     from kdcal_core.parents import refuse_pickle
 
     refuse_pickle(name, _head(source))
-    with _one_file_at_a_time(workspace, review_id, cancelled):
+    with one_file_at_a_time(workspace, review_id, cancelled):
         return _add_model(workspace, review_id, source, name, progress, cancelled)
 
 
@@ -112,20 +113,19 @@ def _add_model(
 
     def change(review: Review) -> Review:
         roles = decode(Roles, reply["roles"]) if reply["roles"] else review.roles
-        return _unscored(
-            replace(
-                review,
-                parent=parent,
-                model_file=path.name,
-                roles=roles,
-                classes=parent.classes,
-                notes=(*review.notes, *notes),
-                sample=None,
-                title=parent.name,
-            )
+        changed = replace(
+            review,
+            parent=parent,
+            model_file=path.name,
+            roles=roles,
+            classes=parent.classes,
+            notes=(*review.notes, *notes),
+            sample=None,
+            title=parent.name,
         )
+        return _unscored(keep_fitting(changed))
 
-    return _change(workspace, review_id, change)
+    return change_review(workspace, review_id, change)
 
 
 def add_table(
@@ -157,7 +157,7 @@ def add_table(
         For what is no table, and for an evaluation table without the columns it needs.
     """
     _check_which(which)
-    with _one_file_at_a_time(workspace, review_id, cancelled):
+    with one_file_at_a_time(workspace, review_id, cancelled):
         return _add_table(workspace, review_id, which, source, name, progress, cancelled)
 
 
@@ -170,6 +170,25 @@ def _add_table(
     progress: Progress | None,
     cancelled: Cancelled | None,
 ) -> Review:
+    with read_upload(workspace, review_id, source, name, progress, cancelled) as (table, guessed):
+        return change_review(
+            workspace, review_id, lambda review: _with_table(review, which, table, guessed)
+        )
+
+
+@contextmanager
+def read_upload(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Iterator[tuple[TableInfo, Roles]]:
+    """Read a table in the worker: what it is, and the roles its columns seem to have.
+
+    Its Arrow file goes again where the body fails, and errors inside name the table.
+    """
     before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
     frame_path = workspace.new_file(review_id, "table.arrow")
@@ -179,7 +198,6 @@ def _add_table(
         "frame_path": str(frame_path),
         "parent": asdict(before.parent) if before.parent else None,
     }
-
     with _new_files(frame_path), _named(name):
         try:
             reply = _run(
@@ -192,11 +210,7 @@ def _add_table(
             )
         finally:
             path.unlink(missing_ok=True)  # the Arrow file has all that is needed
-        table = decode_table(reply["table"], name, frame_path)
-        guessed = decode(Roles, reply["roles"])
-        return _change(
-            workspace, review_id, lambda review: _with_table(review, which, table, guessed)
-        )
+        yield decode_table(reply["table"], name, frame_path), decode(Roles, reply["roles"])
 
 
 def set_roles(
@@ -213,18 +227,20 @@ def set_roles(
 
     def change(review: Review) -> Review:
         for table in review.tables.values():
-            _check_columns(table, roles)
+            check_columns(table, roles)
         _check_classes(review.parent, roles, classes)
         chosen = classes or _default_classes(review.parent, roles, review.tables.get("calibration"))
         if (roles, chosen) == (review.roles, review.classes):
             return review
-        return _unscored(replace(review, roles=roles, classes=chosen))
+        return _unscored(keep_fitting(replace(review, roles=roles, classes=chosen)))
 
-    return _change(workspace, review_id, change)
+    return change_review(workspace, review_id, change)
 
 
 def split_table(workspace: Workspace, review_id: str) -> Review:
-    """Divide the rows of a single table into the two sets that its split column names.
+    """Divide the rows of a single table into the sets that its split column names.
+
+    Its training rows become the review's training table.
 
     Raises
     ------
@@ -239,19 +255,20 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
             fix="Load one table and give one of its columns the role of the split.",
         )
     folder = workspace.folder(review_id)
-    paths = {which: workspace.new_file(review_id, "table.arrow") for which in WHICH}
+    parts = (*WHICH, "training")
+    paths = {part: workspace.new_file(review_id, "table.arrow") for part in parts}
     kwargs = {
         "frame_path": str(folder / table.file),
         "table": asdict(table),
         "column": roles.split,
-        "paths": {which: str(path) for which, path in paths.items()},
+        "paths": {part: str(path) for part, path in paths.items()},
     }
     with _new_files(*paths.values()), _named(table.name):
         reply = _run("divide_table", kwargs, seconds=_READ_SECONDS, what="Dividing the table")
         tables: dict[str, TableInfo] = {
-            which: decode_table(reply["tables"][which], table.name, path)
-            for which, path in paths.items()
-            if which in reply["tables"]
+            part: decode_table(reply[part], table.name, path)
+            for part, path in paths.items()
+            if part in reply
         }
         if "calibration" not in tables:
             raise InputError(
@@ -260,16 +277,22 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
                 column=roles.split,
             )
     note = "The rows were divided by the split column."
-    if reply["left_out"]:
-        note += f" {reply['left_out']:,} training rows were left out."
+    training = tables.pop("training", None)
+    if training is not None:
+        note += f" Its {training.n_rows:,} training rows are kept aside: they never calibrate."
 
     def change(now: Review) -> Review:
         _check_unchanged(review, now)
-        return _unscored(
-            replace(now, tables=tables, roles=replace(roles, split=None), notes=(*now.notes, note))
+        divided = replace(
+            now,
+            tables=tables,
+            training=training or now.training,
+            roles=replace(roles, split=None),
+            notes=(*now.notes, note),
         )
+        return _unscored(keep_fitting(divided))
 
-    return _change(workspace, review_id, change)
+    return change_review(workspace, review_id, change)
 
 
 def score(
@@ -320,7 +343,7 @@ def score(
             _check_unchanged(review, now)
             return replace(now, sets=sets)
 
-        return _change(workspace, review_id, change)
+        return change_review(workspace, review_id, change)
 
 
 def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
@@ -354,19 +377,30 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
 
 
 def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
-    """The table's rows.
+    """The rows of a set's table.
 
     Raises
     ------
     InputError
         Where there is no such table.
     """
-    from pyarrow import feather
-
     _check_which(which)
     table = workspace.read(review_id).tables.get(which)
     if table is None:
         raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
+    return rows_of(workspace, review_id, table)
+
+
+def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFrame:
+    """The rows of any table of the review: a set's, the training rows, foreign ones.
+
+    Raises
+    ------
+    InputError
+        Where its file is gone.
+    """
+    from pyarrow import feather
+
     path = workspace.folder(review_id) / table.file
     with _kept(table.name):
         frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
@@ -401,33 +435,32 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
     if which == "calibration" or roles is None:
         roles = guessed
         other = tables.get("evaluation")
-        if which == "calibration" and other and _lacking(other, roles):
+        if which == "calibration" and other and lacking(other, roles):
             del tables["evaluation"]
             note = "The evaluation table was dropped: it lacks columns of the new one."
             notes = (*notes, note)
     else:
-        _check_columns(table, roles)
+        check_columns(table, roles)
     title = review.parent.name if review.parent else tables.get("calibration", table).name
     # a calibration table before an evaluation table, whatever came first
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     classes = review.classes
     if roles is not review.roles or not classes:
         classes = _default_classes(review.parent, roles, table)
-    return _unscored(
-        replace(
-            review,
-            tables=ordered,
-            roles=roles,
-            classes=classes,
-            notes=notes,
-            title=title,
-            sample=None,
-        )
+    changed = replace(
+        review,
+        tables=ordered,
+        roles=roles,
+        classes=classes,
+        notes=notes,
+        title=title,
+        sample=None,
     )
+    return _unscored(keep_fitting(changed))
 
 
 @contextmanager
-def _one_file_at_a_time(
+def one_file_at_a_time(
     workspace: Workspace, review_id: str, cancelled: Cancelled | None
 ) -> Iterator[None]:
     """Wait for a file of this review that is being read: the roles are guessed from all of them."""
@@ -464,35 +497,6 @@ def _default_classes(
 def _check_which(which: str) -> None:
     if which not in WHICH:
         raise ValueError(f"which must be one of {WHICH}, not {which!r}")
-
-
-def _used_columns(roles: Roles) -> tuple[str, ...]:
-    single = (roles.target, roles.predicted, roles.split, roles.weight)
-    outputs = (column for _, column in roles.outputs)
-    return (*(name for name in single if name), *roles.features, *outputs)
-
-
-def _lacking(table: TableInfo, roles: Roles) -> str | None:
-    """The first column with a role that the table does not have."""
-    present = set(table.column_names)
-    return next((name for name in _used_columns(roles) if name not in present), None)
-
-
-def _check_columns(table: TableInfo, roles: Roles) -> None:
-    lacking = _lacking(table, roles)
-    if lacking is not None:
-        raise InputError(
-            "The table lacks a column that has a role",
-            fix="Both tables need the same columns; check the roles on the Load page.",
-            file=table.name,
-            column=lacking,
-        )
-    used = _used_columns(roles)
-    twice = next((name for name in used if used.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            "A column has two roles", fix="Give it one.", file=table.name, column=twice
-        )
 
 
 def _check_classes(
@@ -557,7 +561,9 @@ def _run(function: str, kwargs: dict[str, Any], **limits: Any) -> Any:
     return run_limited(_WORKER + function, kwargs, **limits)
 
 
-def _change(workspace: Workspace, review_id: str, change: Callable[[Review], Review]) -> Review:
+def change_review(
+    workspace: Workspace, review_id: str, change: Callable[[Review], Review]
+) -> Review:
     """Change the review, then delete what it no longer refers to."""
     before = workspace.read(review_id)
     after = workspace.update(review_id, change)
@@ -567,7 +573,7 @@ def _change(workspace: Workspace, review_id: str, change: Callable[[Review], Rev
 
 
 def _files_of(review: Review) -> set[str]:
-    names = {info.file for info in review.tables.values()}
+    names = {info.file for info in review.all_tables}
     names |= {info.folder for info in review.sets.values()}
     return names | ({review.model_file} if review.model_file else set())
 

@@ -24,6 +24,7 @@ from kdcal_core.review import (
     load_frame,
     load_set,
     read_review,
+    rows_of,
     score,
     set_roles,
     split_table,
@@ -253,7 +254,11 @@ def test_a_split_column_divides_the_rows(workspace, review_id):
         "calibration": 30,
         "evaluation": 30,
     }
-    assert "30 training rows were left out" in review.notes[-1]
+    assert "30 training rows are kept aside" in review.notes[-1]
+    assert review.training.n_rows == 30
+    kept = rows_of(workspace, review_id, review.training)
+    expected = frame[frame["part"] == "train"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, expected, check_dtype=False)
     assert review.roles.split is None
     assert review.tables["calibration"].digest != review.tables["evaluation"].digest
     review = score(workspace, review_id)
@@ -297,7 +302,7 @@ def test_files_added_at_once_know_of_each_other(workspace, review_id, first):
 
 
 def test_a_step_that_waits_for_another_can_be_cancelled(workspace, review_id):
-    with steps._one_file_at_a_time(workspace, review_id, None), pytest.raises(Cancelled):
+    with steps.one_file_at_a_time(workspace, review_id, None), pytest.raises(Cancelled):
         add_model(*(workspace, review_id, DIGITS / "model.onnx", "m.onnx"), cancelled=lambda: True)
     assert everything(workspace, review_id) == ["review.json"]
 

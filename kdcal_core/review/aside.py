@@ -1,0 +1,114 @@
+"""Tables that stand aside: the parent's training rows, and foreign rows.
+
+Neither is scored, calibrates anything or decides what a column is for. So adding or removing
+one leaves the scores of the review as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from kdcal_core.data.types import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Progress
+from kdcal_core.review.fitting import check_foreign, check_training
+from kdcal_core.review.model import Review
+from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
+from kdcal_core.review.workspace import Workspace
+
+
+def add_training(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Add the rows that the parent was trained on, or put them in the place of those before.
+
+    Parameters
+    ----------
+    source, name, progress, cancelled
+        As for `add_model`.
+
+    Raises
+    ------
+    InputError
+        Where there is no calibration table yet, for what is no table, and for one that lacks a
+        feature or the true class.
+    """
+
+    _roles_of(workspace.read(review_id))
+    with (
+        one_file_at_a_time(workspace, review_id, cancelled),
+        read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
+    ):
+
+        def change(review: Review) -> Review:
+            check_training(table, _roles_of(review))
+            return replace(review, training=table)
+
+        return change_review(workspace, review_id, change)
+
+
+def remove_training(workspace: Workspace, review_id: str) -> Review:
+    """Take the training rows away; nothing happens where there are none."""
+    return change_review(workspace, review_id, lambda review: replace(review, training=None))
+
+
+def add_foreign(
+    workspace: Workspace,
+    review_id: str,
+    source: BinaryIO | Path,
+    name: str,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Add a table of foreign rows under its file's name; one of the same name is replaced.
+
+    Parameters
+    ----------
+    source, name, progress, cancelled
+        As for `add_model`.
+
+    Raises
+    ------
+    InputError
+        Where there is no calibration table yet, for what is no table, and for one that lacks a
+        feature.
+    """
+    _roles_of(workspace.read(review_id))
+    with (
+        one_file_at_a_time(workspace, review_id, cancelled),
+        read_upload(workspace, review_id, source, name, progress, cancelled) as (table, _),
+    ):
+
+        def change(review: Review) -> Review:
+            check_foreign(table, _roles_of(review))
+            return replace(review, foreign={**review.foreign, name: table})
+
+        return change_review(workspace, review_id, change)
+
+
+def remove_foreign(workspace: Workspace, review_id: str, name: str) -> Review:
+    """Take a table of foreign rows away; nothing happens where there is none of this name."""
+
+    def change(review: Review) -> Review:
+        rest = {key: table for key, table in review.foreign.items() if key != name}
+        return replace(review, foreign=rest)
+
+    return change_review(workspace, review_id, change)
+
+
+def _roles_of(review: Review) -> Roles:
+    if "calibration" not in review.tables or review.roles is None:
+        raise InputError(
+            "There is no calibration set yet, so it is not known which columns are needed",
+            fix="Add the calibration set on the Load page first.",
+        )
+    return review.roles
