@@ -23,8 +23,10 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, Progress
 from kdcal_core.review import (
     Review,
+    TableInfo,
     Which,
     Workspace,
+    remove_training,
     samples,
     score,
     set_roles,
@@ -49,6 +51,10 @@ always the calibration set.
 **Evaluation set.** Further rows of the same kind, to judge the calibrators on rows they were not
 fitted on. With one set only, kdcal fits on four fifths and judges on the last fifth, five times
 over (cross-fitting), and says so beside every number.
+
+**Training set.** The rows that the model learnt from, where they can be had. They never calibrate:
+the Out of distribution page and the posterior map fit a kernel density version of the model on
+them, which knows where the model has seen data. Without them the calibration set takes their place.
 
 **Frequencies matter.** Confidence depends on how often each class occurs. Use rows whose mix of
 classes is the one the model will meet, and calibrate again when that mix changes.
@@ -127,12 +133,29 @@ def own_files(review: Review | None) -> None:
             f"{parent.n_features:,} inputs, {len(parent.classes):,} classes"
         )
     for which, table in review.tables.items():
-        st.caption(
-            f"{which.capitalize()} set **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
-            f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
-        )
+        st.caption(_table_line(f"{which.capitalize()} set", table))
+    if review.training is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(_table_line("Training set", review.training), width="content")
+            if st.button(
+                "Remove",
+                key="remove_training",
+                type="tertiary",
+                help="Take the training set out of this review. The scores stay.",
+            ):
+                remove_training(session.workspace(), review.id)
+                st.rerun()
+    for table in review.foreign.values():
+        st.caption(_table_line("Foreign rows", table))
     for note in review.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
+
+
+def _table_line(what: str, table: TableInfo) -> str:
+    return (
+        f"{what} **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
+        f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
+    )
 
 
 def roles(review: Review) -> None:
@@ -227,7 +250,10 @@ def start_scoring(review: Review) -> None:
         st.markdown(roles_sentence(review.roles, with_model=review.parent is not None))
     workspace = session.workspace()
     if review.roles is not None and review.roles.split and not review.has_evaluation:
-        st.caption("The table has a split column: its rows will be divided into the two sets.")
+        st.caption(
+            "The table has a split column: its rows will be divided into the two sets, and its "
+            "training rows, where there are any, are kept aside."
+        )
     if st.button(
         "Score the rows",
         type="primary",

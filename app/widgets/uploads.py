@@ -10,7 +10,9 @@ import streamlit as st
 from app.widgets import session, waiting
 from kdcal_core.jobs import Progress
 from kdcal_core.parents import MODEL_SUFFIXES
-from kdcal_core.review import Review, Which, add_model, add_table
+from kdcal_core.review import Review, add_model, add_table, add_training
+
+Upload = Literal["model", "calibration", "evaluation", "training"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 # Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
@@ -27,11 +29,16 @@ EVALUATION_HELP = (
     "Further held-out rows on which the calibrators are judged. Without them results are "
     "cross-fitted on the calibration set."
 )
+TRAINING_HELP = (
+    "The rows that the model was trained on, with their true class. They show where the model has "
+    "seen data and where it has not; a kernel density version of it is fitted on them. They never "
+    "calibrate."
+)
 
 
 def upload_row(review: Review | None) -> None:
-    """Three uploaders side by side: model, calibration set, evaluation set."""
-    model, calibration, evaluation = st.columns(3)
+    """Four uploaders side by side: model, calibration set, evaluation set, training set."""
+    model, calibration, evaluation, training = st.columns(4)
     with model:
         _uploader("model", "Model", MODEL_HELP, (*MODEL_SUFFIXES, *REFUSED_SUFFIXES), review)
         st.caption("Leave it out if the table holds the model's probabilities.")
@@ -41,14 +48,22 @@ def upload_row(review: Review | None) -> None:
     with evaluation:
         _uploader("evaluation", "Evaluation set", EVALUATION_HELP, TABLE_SUFFIXES, review)
         st.caption("Optional. The same columns again.")
+    early = review is None or "calibration" not in review.tables
+    with training:
+        _uploader("training", "Training set", TRAINING_HELP, TABLE_SUFFIXES, review, early)
+        st.caption(
+            "Optional. Where it can be had, it shows best where the model has seen data"
+            + ("; the calibration set comes first." if early else ".")
+        )
 
 
 def _uploader(
-    which: Which | Literal["model"],
+    which: Upload,
     label: str,
     help_text: str,
     suffixes: tuple[str, ...],
     review: Review | None,
+    disabled: bool = False,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
     uploaded = st.file_uploader(
@@ -56,7 +71,7 @@ def _uploader(
         type=list(dict.fromkeys(suffixes)),
         help=help_text,
         key=f"{which}_file_{generation}",
-        disabled=review is not None and waiting.busy(review.id),
+        disabled=disabled or (review is not None and waiting.busy(review.id)),
     )
     if uploaded is None:
         return
@@ -72,17 +87,16 @@ def _uploader(
 
 
 def _step(
-    which: Which | Literal["model"], review_id: str, source: BinaryIO, name: str
+    which: Upload, review_id: str, source: BinaryIO, name: str
 ) -> Callable[[Progress, Callable[[], bool]], Review]:
     workspace = session.workspace()
 
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
+        at = (workspace, review_id)
         if which == "model":
-            return add_model(
-                workspace, review_id, source, name, progress=progress, cancelled=cancelled
-            )
-        return add_table(
-            workspace, review_id, which, source, name, progress=progress, cancelled=cancelled
-        )
+            return add_model(*at, source, name, progress=progress, cancelled=cancelled)
+        if which == "training":
+            return add_training(*at, source, name, progress=progress, cancelled=cancelled)
+        return add_table(*at, which, source, name, progress=progress, cancelled=cancelled)
 
     return work

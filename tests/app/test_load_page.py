@@ -220,3 +220,39 @@ def test_a_sample_tells_where_it_comes_from(app):
     told = " ".join(text.value for text in app.markdown)
     assert "CC BY 4" in told
     assert "XGBoost" in told
+
+
+def _uploader(app, which):
+    return next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
+
+
+def test_training_rows_come_and_go_beside_the_scores(app, settle):
+    assert _uploader(app, "training").disabled
+    app.button(key="open_breast_cancer").click()
+    app.run()
+    assert not _uploader(app, "training").disabled
+    rows = (samples_root() / "breast_cancer" / "calibration.parquet").read_bytes()
+    _upload(app, "training", "mine <b>.parquet", rows)
+    settle(app)
+    _assert_healthy(app)
+    assert not app.error
+    told = next(text.value for text in app.caption if text.value.startswith("Training set"))
+    assert "<b>" not in told
+    assert any("fit for" in title.value for title in app.subheader)
+    app.button(key="remove_training").click()
+    app.run()
+    _assert_healthy(app)
+    assert not any(text.value.startswith("Training set") for text in app.caption)
+    assert any("fit for" in title.value for title in app.subheader)
+
+
+def test_training_rows_without_the_true_class_are_told(app, settle):
+    app.button(key="open_breast_cancer").click()
+    app.run()
+    rows = pd.read_parquet(samples_root() / "breast_cancer" / "calibration.parquet")
+    target = next(s.target for s in samples() if s.name == "breast_cancer")
+    _upload(app, "training", "short.csv", _csv(rows.drop(columns=target)))
+    settle(app)
+    _assert_healthy(app)
+    assert len(app.error) == 1
+    assert target in app.error[0].value.replace("\\", "")
