@@ -2,11 +2,19 @@
 
 Files that people upload are read in such a process, because a crafted file may crash or
 exhaust whatever reads it. Only JSON comes back from there, never a pickle: after reading a
-hostile file the process may say anything, so its words are data and nothing more.
+hostile file the process may say anything, so its words are data and nothing more. Arrays come
+back as files in the result's folder.
+
+A job outlives the page that began it. Its result is stored under a digest of what it was
+computed from, and a job whose server died is called interrupted by the next one.
 """
 
-from kdcal_core.jobs.manager import JobManager, JobSnapshot, JobState, jobs
-from kdcal_core.jobs.runner import DEFAULT_MEMORY_BYTES, Cancelled, Progress, run_limited
+from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.jobs.home import default_root
+from kdcal_core.jobs.manager import JobManager, jobs
+from kdcal_core.jobs.results import job_key
+from kdcal_core.jobs.runner import DEFAULT_MEMORY_BYTES, Progress, run_limited
+from kdcal_core.jobs.snapshot import JobSnapshot, JobState
 
 __all__ = [
     "DEFAULT_MEMORY_BYTES",
@@ -15,6 +23,8 @@ __all__ = [
     "JobSnapshot",
     "JobState",
     "Progress",
+    "default_root",
+    "job_key",
     "jobs",
     "run_limited",
 ]

@@ -5,15 +5,21 @@ They live inside the core because a worker runs nothing from elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
+from kdcal_core.jobs.cancel import Cancelled
 
 
 def echo(value: Any) -> Any:
@@ -21,6 +27,58 @@ def echo(value: Any) -> Any:
     print("a library prints")
     os.write(1, b"so does native code\n")
     return value
+
+
+def add(a: int, b: int) -> int:
+    """The sum, and not a word more."""
+    return a + b
+
+
+def leave(text: str, pause: float, folder: str, progress: Callable[[float, str], None]) -> str:
+    """Leave a half-written file in ``folder``, wait, finish it."""
+    with Path(folder, "a.txt").open("w") as file:
+        file.write(text[:1])
+        file.flush()
+        for step in range(10):
+            progress(step / 10, "writing")
+            time.sleep(pause / 10)
+        file.write(text[1:])
+    return text.upper()
+
+
+def tidy(path: str, pause: float, progress: Callable[[float, str], None]) -> None:
+    """Work until asked to stop; then take ``pause`` seconds to clean up, leaving ``path``."""
+    try:
+        while True:
+            progress(0.5, "working")
+            time.sleep(0.02)
+    finally:
+        time.sleep(pause)
+        Path(path).write_text("clean")
+
+
+def ignore(seconds: float, progress: Callable[[float, str], None]) -> None:
+    """Go on whatever is asked or signalled, for some time."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(Cancelled):
+            progress(0.5, "deaf")
+        time.sleep(0.02)
+
+
+def hurry(n: int, progress: Callable[[float, str], None]) -> int:
+    """Report ``n`` times within a second."""
+    for step in range(n):
+        progress(step / n, f"step {step}")
+        time.sleep(1 / n)
+    return n
+
+
+def fill(folder: str) -> None:
+    """Meet a full disk."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
 
 
 def count(n: int, pause: float, progress: Callable[[float, str], None]) -> int:

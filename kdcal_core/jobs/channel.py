@@ -22,8 +22,8 @@ def parse(line: bytes) -> dict[str, Any]:
     Returns
     -------
     dict
-        Exactly one of the keys ``progress`` (with ``note``), ``result``, ``input_error`` or
-        ``error``.
+        Exactly one of the keys ``progress`` (with ``note``), ``result``, ``input_error``,
+        ``cancelled`` or ``error``.
 
     Raises
     ------
@@ -51,6 +51,8 @@ def parse(line: bytes) -> dict[str, Any]:
             return {"result": result}
         case {"input_error": dict() as fields}:
             return {"input_error": _error_fields(fields)}
+        case {"cancelled": True}:
+            return {"cancelled": True}
         case {"error": str() as text}:
             return {"error": text}
     raise Malformed("an answer of no known kind")

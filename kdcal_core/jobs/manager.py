@@ -1,76 +1,54 @@
-"""Jobs: long work in threads of this process, a few at a time, the rest in a queue."""
+"""Jobs: long work outside the page, a few at a time, the rest in a queue."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
-import secrets
+import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.runner import (
-    CONCURRENT,
-    DEFAULT_MEMORY_BYTES,
-    Cancelled,
-    Progress,
-    run_limited,
-)
+from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.jobs.elsewhere import run_on
+from kdcal_core.jobs.home import default_root
+from kdcal_core.jobs.outcome import not_kept
+from kdcal_core.jobs.records import Records, new_id
+from kdcal_core.jobs.results import Results
+from kdcal_core.jobs.runner import CONCURRENT, DEFAULT_MEMORY_BYTES, Progress, run_limited
+from kdcal_core.jobs.snapshot import JobSnapshot
 
-JobState = Literal["queued", "running", "cancelling", "cancelled", "failed", "done"]
 Work = Callable[[Progress, Callable[[], bool]], Any]
 
-_FINISHED = ("cancelled", "failed", "done")
+RESULT_BYTES = 4 * 1024**3
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class JobSnapshot:
-    """A job as it was at one moment.
-
-    Attributes
-    ----------
-    id, title, owner : str
-    state : str
-        "queued", "running", "cancelling", "cancelled", "failed" or "done".
-    progress : float
-        Share done, 0 to 1.
-    note : str
-        What is being done now.
-    result : Any
-        What the work returned, once done.
-    error : InputError or None
-        Why it failed.
-    queue_position : int
-        1 for the job that starts next; 0 once started.
-    submitted, started, ended : float or None
-        Seconds since the epoch.
-    """
-
-    id: str
-    title: str
-    owner: str
-    submitted: float
-    state: JobState = "queued"
-    progress: float = 0.0
-    note: str = ""
-    result: Any = None
-    error: InputError | None = None
-    queue_position: int = 0
-    started: float | None = None
-    ended: float | None = None
-
-    @property
-    def finished(self) -> bool:
-        """Whether it will not change any more."""
-        return self.state in _FINISHED
 
 
 class JobManager:
     """Runs at most ``concurrent`` jobs at once, in the order they came.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where unfinished jobs are recorded and results are stored; a temporary folder by
+        default, gone with the process. Several processes may share one.
+    executor : concurrent.futures.Executor, optional
+        Runs what is submitted; by default every job gets a process of its own with a limit of
+        time and memory. Its workers must see ``folder``.
+    concurrent : int
+        How many jobs may run at once.
+    keep : int
+        How many finished jobs are remembered.
+    result_bytes : int
+        How much disk stored results may take before the least recently used are deleted.
 
     Examples
     --------
@@ -78,14 +56,33 @@ class JobManager:
     >>> job = manager.start(lambda progress, cancelled: 6 * 7, title="Multiply")
     >>> manager.wait(job).result
     42
+    >>> job = manager.submit("kdcal_core.jobs._probes:echo", {"value": 3}, title="Echo", key="k")
+    >>> manager.wait(job).state, manager.find("k").result
+    ('done', 3)
     """
 
-    def __init__(self, *, concurrent: int = CONCURRENT, keep: int = 100) -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path | None = None,
+        executor: Executor | None = None,
+        concurrent: int = CONCURRENT,
+        keep: int = 100,
+        result_bytes: int = RESULT_BYTES,
+    ) -> None:
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="kdcal-jobs-")
+            folder = Path(self._temporary.name)
+        self._records = Records(folder)
+        self._results = Results(folder / "results", result_bytes)
+        self._executor = executor
         self._concurrent = concurrent
         self._keep = keep
         self._jobs: dict[str, JobSnapshot] = {}
         self._queue: dict[str, Work] = {}  # in the order they came
         self._changed = threading.Condition(threading.RLock())
+        self._closing = False
+        atexit.register(self._close)
 
     def submit(
         self,
@@ -94,20 +91,41 @@ class JobManager:
         *,
         title: str,
         owner: str = "",
+        key: str = "",
         seconds: float = 1800,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
     ) -> str:
-        """Queue a function of the core for a process of its own; see `run_limited`.
+        """Queue a function of the core for a worker; see `run_limited`.
+
+        Parameters
+        ----------
+        target, kwargs, seconds, memory_bytes
+            As for `run_limited`; an executor's workers have no limit of memory.
+        title : str
+            What is done, for people.
+        owner : str
+            Whose job it is, for `active`: a review's id, say.
+        key : str
+            Digest of all that the result depends on (`job_key` makes one). The result is then
+            stored under it, with the files that the function leaves in its argument
+            ``folder``. Where it is stored already the job is done at once; where it is on its
+            way, that job becomes this owner's too.
 
         Returns
         -------
         str
             The job's id, unguessable.
         """
-        work = partial(
-            _run, target, dict(kwargs), seconds=seconds, memory_bytes=memory_bytes, what=title
-        )
-        return self.start(work, title=title, owner=owner)
+        with self._changed:
+            known = self.find(key) if key else None
+            if known is not None and known.state in ("queued", "running", "done"):
+                self._share(known, owner)
+                return known.id
+            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
+            limits = {"seconds": seconds, "what": title}
+            if self._executor is None:
+                limits["memory_bytes"] = memory_bytes
+            return self._add(job, partial(self._carry_out, job, target, dict(kwargs), limits))
 
     def start(self, work: Work, *, title: str, owner: str = "") -> str:
         """Queue ``work(progress, cancelled)``, a callable that itself runs worker processes.
@@ -115,36 +133,67 @@ class JobManager:
         Parameters
         ----------
         work : callable
-            Hands its two arguments on to `run_limited`, or to a step of
-            `kdcal_core.review`.
-        title : str
-            What is done, for people.
-        owner : str
-            Whose job it is, for `active`: a review's id, say.
+            Runs in a thread here and hands its two arguments on to `run_limited`, or to a step
+            of `kdcal_core.review`.
+        title, owner : str
+            As for `submit`.
         """
-        job_id = secrets.token_urlsafe(16)
-        with self._changed:
-            self._prune()
-            self._jobs[job_id] = JobSnapshot(job_id, title, owner, submitted=time.time())
-            self._queue[job_id] = work
-            self._start_next()
-        return job_id
+        return self._add(JobSnapshot(new_id(), title, owner, submitted=time.time()), work)
 
     def get(self, job_id: str) -> JobSnapshot | None:
-        """The job as it is now; None where it is unknown: long finished, or of another run."""
+        """The job as it is now; None where it is unknown, because it finished long ago, say."""
         with self._changed:
             job = self._jobs.get(job_id)
             if job is not None and job.state == "queued":
-                job = replace(job, queue_position=list(self._queue).index(job_id) + 1)
+                return replace(job, queue_position=list(self._queue).index(job_id) + 1)
+        return job or next((j for j in self._records.interrupted() if j.id == job_id), None)
+
+    def find(self, key: str) -> JobSnapshot | None:
+        """The newest job of this key, or its stored result as a job that is done; starts nothing.
+
+        None where nothing is known of it: it was never asked for, or its result was deleted to
+        make room.
+        """
+        with self._changed:
+            job = next((j for j in reversed(self._jobs.values()) if j.key == key), None)
+            if job is not None and job.state != "done":
+                return self.get(job.id)
+            stored = self._results.read(key)
+            if stored is None:
+                interrupted = reversed(self._records.interrupted())
+                return next((j for j in interrupted if j.key == key), None)
+            if job is None:
+                job = JobSnapshot(
+                    new_id(), "", "", time.time(), state="done", progress=1.0, key=key,
+                    result=stored["result"], folder=self._results.files(key), ended=time.time(),
+                )  # fmt: skip
+                self._jobs[job.id] = job
             return job
+
+    def result_folder(self, key: str) -> Path:
+        """Where the files of the result stored under this key are.
+
+        Raises
+        ------
+        InputError
+            Where nothing is stored under it (any more).
+        """
+        return self._results.folder(key)
 
     def active(self, owner: str | None = None) -> tuple[JobSnapshot, ...]:
         """The unfinished jobs, of one owner or of all, oldest first."""
         with self._changed:
-            found = [self.get(job_id) for job_id in self._jobs]
-        return tuple(
-            job for job in found if job and not job.finished and owner in (None, job.owner)
-        )
+            found = [self.get(job.id) for job in self._jobs.values() if not job.finished]
+        return tuple(job for job in found if job and (owner is None or job.belongs_to(owner)))
+
+    def last_ended(self, owners: Iterable[str]) -> JobSnapshot | None:
+        """The job of these owners that ended last, interrupted ones included."""
+        chosen = tuple(owners)
+        with self._changed:
+            ended = [job for job in self._jobs.values() if job.finished and job.started]
+        ended += self._records.interrupted()
+        mine = [job for job in ended if any(map(job.belongs_to, chosen))]
+        return max(mine, key=lambda job: job.ended or 0.0, default=None)
 
     def cancel(self, job_id: str) -> None:
         """Stop the job. Nothing happens where it has ended already or is unknown."""
@@ -154,7 +203,7 @@ class JobManager:
                 return
             if job.state == "queued":
                 del self._queue[job_id]
-                self._set(job_id, state="cancelled", ended=time.time())
+                self._end(job_id, state="cancelled")
             elif job.state == "running":
                 self._set(job_id, state="cancelling")
 
@@ -170,10 +219,40 @@ class JobManager:
             self._changed.wait_for(lambda: self._jobs[job_id].finished, seconds)
             return self._jobs[job_id]
 
+    def _add(self, job: JobSnapshot, work: Work) -> str:
+        for old in self._records.interrupted():
+            if old.belongs_to(job.owner):  # they have read it, and go on
+                self._records.forget(old.id)
+        with self._changed:
+            self._prune()
+            self._jobs[job.id] = job
+            self._queue[job.id] = work
+            self._record(job)
+            self._start_next()
+        return job.id
+
+    def _share(self, job: JobSnapshot, owner: str) -> None:
+        if not job.finished and not job.belongs_to(owner):
+            self._set(job.id, others=(*job.others, owner))
+            self._record(self._jobs[job.id])
+
+    def _record(self, job: JobSnapshot) -> None:
+        try:
+            self._records.begin(job)
+        except OSError as error:  # the work matters more than the note of it
+            _log.warning("%s goes on without a record: %s", job.title, error)
+
     def _set(self, job_id: str, **changes: Any) -> None:
         with self._changed:
             self._jobs[job_id] = replace(self._jobs[job_id], **changes)
             self._changed.notify_all()
+
+    def _end(self, job_id: str, **changes: Any) -> None:
+        with self._changed:
+            if self._closing:  # killed with the server: its record has to stay
+                return
+            self._set(job_id, ended=time.time(), **changes)
+            self._records.end(job_id)
 
     def _prune(self) -> None:
         finished = [job_id for job_id, job in self._jobs.items() if job.finished]
@@ -197,33 +276,73 @@ class JobManager:
         def cancelled() -> bool:
             return self._jobs[job_id].state == "cancelling"
 
+        title = self._jobs[job_id].title
         end: dict[str, Any]
         try:
             end = {"result": work(progress, cancelled), "state": "done", "progress": 1.0}
+            if key := self._jobs[job_id].key:
+                end["folder"] = self._results.files(key)
         except Cancelled:
             end = {"state": "cancelled"}
         except InputError as error:
             end = {"state": "failed", "error": error}
         except Exception as error:
-            title = self._jobs[job_id].title
             _log.exception("%s failed", title)
             text = f"{title} failed: {type(error).__name__}: {error}"
             end = {"state": "failed", "error": InputError(text)}
-        self._set(job_id, ended=time.time(), **end)
+        self._end(job_id, **end)
         self._start_next()
 
+    def _carry_out(
+        self,
+        job: JobSnapshot,
+        target: str,
+        kwargs: dict[str, Any],
+        limits: dict[str, Any],
+        progress: Progress,
+        cancelled: Callable[[], bool],
+    ) -> Any:
+        if not job.key and self._executor is None:
+            return run_limited(target, kwargs, progress=progress, cancelled=cancelled, **limits)
+        with self._desk(job) as desk:
+            draft = desk / "draft"
+            folder = self._results.begin(draft) if job.key else None
+            if self._executor is None:
+                run = run_limited
+            else:
+                run = partial(run_on, self._executor, mailbox=desk / "mail")
+            result = run(
+                target, kwargs, folder=folder, progress=progress, cancelled=cancelled, **limits
+            )
+            if job.key:
+                self._results.keep(job.key, draft, result)
+            return result
 
-def _run(
-    target: str,
-    kwargs: dict[str, Any],
-    progress: Progress,
-    cancelled: Callable[[], bool],
-    **limits: Any,
-) -> Any:
-    return run_limited(target, kwargs, progress=progress, cancelled=cancelled, **limits)
+    @contextlib.contextmanager
+    def _desk(self, job: JobSnapshot) -> Iterator[Path]:
+        """A folder for the files of a job at work."""
+        try:
+            desk = self._records.folder() / "work" / job.id
+            try:
+                yield desk
+            finally:
+                shutil.rmtree(desk, ignore_errors=True)
+        except OSError as error:
+            raise not_kept(job.title, error.strerror or type(error).__name__) from error
+
+    def _close(self) -> None:
+        with self._changed:
+            self._closing = True
 
 
-@cache
+_managers: dict[Path, JobManager] = {}
+_making = threading.Lock()
+
+
 def jobs() -> JobManager:
-    """The one job manager of this process."""
-    return JobManager()
+    """The one job manager of this process, for the home that is in force (`default_root`)."""
+    folder = default_root() / "jobs"
+    with _making:
+        if folder not in _managers:
+            _managers[folder] = JobManager(folder=folder)
+        return _managers[folder]

@@ -7,18 +7,20 @@ import contextlib
 import json
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
+from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.channel import Listener
 from kdcal_core.jobs.environment import worker_environment
+from kdcal_core.jobs.outcome import KEPT_SAFE, lack_of_memory, too_large, too_slow, value_of
 
 Progress = Callable[[float, str], None]
 
@@ -26,11 +28,9 @@ DEFAULT_MEMORY_BYTES = 8 * 1024**3
 CONCURRENT = 2  # workers that share this machine's cores
 _POLL = 0.05  # seconds between looks at the clock and at cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer
+ASK_GRACE = 1.0  # seconds a worker has to stop by itself when it is asked to
+_TERM_GRACE = 0.3  # seconds it then has to obey the signal to end
 
-_KEPT_SAFE = "Nothing that was loaded before is lost."
-_OUT_OF_MEMORY = re.compile(
-    r"MemoryError|bad_alloc|bad allocation|[Cc]an(?:'t|not) allocate memory|out of memory"
-)
 _SIGNALS = {
     "SIGSEGV": "segmentation fault",
     "SIGABRT": "it aborted",
@@ -44,16 +44,13 @@ _alive: set[subprocess.Popen[bytes]] = set()
 _alive_lock = threading.Lock()
 
 
-class Cancelled(Exception):  # noqa: N818 - asked for, so not an error
-    """The work was cancelled because ``cancelled()`` said so."""
-
-
 def run_limited(
     target: str,
     kwargs: Mapping[str, Any],
     *,
     seconds: float = 120,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    folder: Path | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
     what: str = "This step",
@@ -64,18 +61,23 @@ def run_limited(
     ----------
     target : str
         ``"kdcal_core.x.y:function"``. Where the function has a parameter ``progress``, it gets
-        a callable ``(share, note)`` that reports here.
+        a callable ``(share, note)`` that reports here, and that raises `Cancelled` in the
+        function once it is to stop.
     kwargs : mapping
         Its arguments, JSON. Arrays travel through files named here.
     seconds : float
         Time limit by the clock, the process's start included.
     memory_bytes : int
         Limit of the process's address space, where the system can set one.
+    folder : Path, optional
+        Where the function may leave files: handed to it as a string where it has a parameter
+        ``folder``.
     progress : callable, optional
         Called in this thread with a share from 0 to 1 and a note. What it raises ends the
         process and is raised here.
     cancelled : callable, optional
-        Asked about twenty times a second; when true, the process is killed.
+        Asked about twenty times a second. Once true, the process is asked to stop, after a
+        second it is terminated, and then killed.
     what : str
         The step as the beginning of a sentence: ``"Reading the model"``.
 
@@ -96,7 +98,12 @@ def run_limited(
     >>> run_limited("kdcal_core.jobs._probes:echo", {"value": [1, "a"]})
     [1, 'a']
     """
-    request = {"target": target, "kwargs": dict(kwargs), "memory_bytes": int(memory_bytes)}
+    request = {
+        "target": target,
+        "kwargs": dict(kwargs),
+        "memory_bytes": int(memory_bytes),
+        "folder": None if folder is None else str(folder),
+    }
     line = json.dumps(request, allow_nan=False).encode() + b"\n"
     deadline = time.monotonic() + seconds
     with _worker() as process:
@@ -104,18 +111,17 @@ def run_limited(
         assert process.stdout
         assert process.stderr
         listener = Listener(process.stdout, process.stderr)
-        with contextlib.suppress(BrokenPipeError):  # it died already: said below
-            process.stdin.write(line)
-            process.stdin.flush()
+        _tell(process, line)
         while not listener.ended:
             listener.wait(_POLL)
             news = listener.take_progress()
             if news and progress is not None:
                 progress(*news)
             if cancelled is not None and cancelled():
+                _stop(process, listener)
                 raise Cancelled(what)
             if time.monotonic() > deadline and not listener.ended:
-                raise _too_slow(what, seconds)
+                raise too_slow(what, seconds)
         if listener.answer is None and not listener.fault:
             _wait(process)
         else:
@@ -147,6 +153,26 @@ def _worker() -> Iterator[subprocess.Popen[bytes]]:
                 process.stdin.close()
 
 
+def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin
+    with contextlib.suppress(BrokenPipeError):  # it died already: its exit code tells why
+        process.stdin.write(line)
+        process.stdin.flush()
+
+
+def _stop(process: subprocess.Popen[bytes], listener: Listener) -> None:
+    """Ask the process to stop, and insist. Who calls this kills it afterwards in any case."""
+    _tell(process, b"cancel\n")
+    deadline = time.monotonic() + ASK_GRACE
+    while not listener.ended and time.monotonic() < deadline:
+        listener.wait(_POLL)
+        listener.take_progress()
+    if not listener.ended:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_TERM_GRACE)
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill the process and its children. Its group outlives it, so do this even when it ended."""
     if hasattr(os, "killpg"):
@@ -171,34 +197,23 @@ def _end_all() -> None:
 
 
 def _result(listener: Listener, code: int | None, what: str, memory_bytes: int) -> Any:
-    match listener.answer:
-        case {"result": result}:
-            return result
-        case {"input_error": fields}:
-            raise InputError(fields.pop("what"), **fields)
-        case {"error": text}:
-            reason = str(text)
-        case _:
-            reason = ""
+    if listener.answer is not None:
+        if "error" in listener.answer:
+            _log.warning("%s: %s\n%s", what, listener.answer["error"], listener.last_words())
+        return value_of(listener.answer, what, memory_bytes)
     words = listener.last_words()
-    # an answer may carry a reason; without one the exit code and the last words have to tell
-    no_memory = _OUT_OF_MEMORY.search(reason or words) or (not reason and _was_killed(code))
     if listener.fault:
         error = InputError(
             f"{what} gave {listener.fault}",
-            fix=f"The file may be built to do harm: do not use it. {_KEPT_SAFE}",
+            fix=f"The file may be built to do harm: do not use it. {KEPT_SAFE}",
         )
-    elif no_memory:
-        error = _too_large(what, memory_bytes)
-    elif reason:
-        error = InputError(
-            f"{what} failed: {reason}",
-            fix=f"Check that the file is what its name says. {_KEPT_SAFE}",
-        )
+    # without an answer, the exit code and the last words have to tell
+    elif lack_of_memory(words) or _was_killed(code):
+        error = too_large(what, memory_bytes)
     else:
         error = InputError(
             f"{what} crashed ({_cause(code)})",
-            fix=f"The file may be damaged: write it again from its source. {_KEPT_SAFE}",
+            fix=f"The file may be damaged: write it again from its source. {KEPT_SAFE}",
         )
     _log.warning("%s\n%s", error.what, words)
     raise error
@@ -214,17 +229,3 @@ def _cause(code: int | None) -> str:
         return f"the process ended with code {code}"
     name = signal.Signals(-code).name
     return _SIGNALS.get(name, name)
-
-
-def _too_slow(what: str, seconds: float) -> InputError:
-    return InputError(
-        f"{what} took longer than {seconds:,.0f} seconds and was stopped",
-        fix=f"Try fewer rows or a smaller model. {_KEPT_SAFE}",
-    )
-
-
-def _too_large(what: str, memory_bytes: int) -> InputError:
-    return InputError(
-        f"{what} needed more memory than the {memory_bytes / 1024**3:,.1f} GiB it may use",
-        fix=f"Try fewer rows or a smaller model. {_KEPT_SAFE}",
-    )

@@ -1,49 +1,21 @@
 """The child process: reads one request, runs one function of the core, answers in JSON lines.
 
 Run as ``python -m kdcal_core.jobs.worker`` by `kdcal_core.jobs.runner` and by nobody else.
-The request is the first line of standard input. The answers go to the pipe that was standard
-output; before anything else runs, standard output itself is pointed at standard error, since
-libraries print.
+The request is the first line of standard input; a further line ``cancel`` asks it to stop. The
+answers go to the pipe that was standard output; before anything else runs, standard output
+itself is pointed at standard error, since libraries print.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import sys
 import threading
-import time
-import traceback
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from kdcal_core.errors import InputError
-
-PACKAGE = "kdcal_core."
-_REPORT_EVERY = 0.05  # seconds; a function may call progress as often as it likes
-
-
-class _Channel:
-    """The pipe to the parent process: one JSON object a line."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-        self._last = 0.0
-
-    def send(self, message: dict[str, Any]) -> None:
-        line = json.dumps(message, allow_nan=False).encode() + b"\n"
-        with self._lock:
-            self._stream.write(line)
-            self._stream.flush()
-
-    def progress(self, share: float, note: str = "") -> None:
-        now = time.monotonic()
-        if now - self._last >= _REPORT_EVERY or share >= 1:
-            self._last = now
-            self.send({"progress": float(share), "note": str(note)})
+from kdcal_core.jobs.reporter import Reporter
+from kdcal_core.jobs.target import answer
 
 
 def _take_stdout() -> BinaryIO:
@@ -62,74 +34,39 @@ def _limit(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
-def _end_with_parent(stdin: BinaryIO) -> None:
-    """Die when the parent does: it holds our standard input open for as long as it lives."""
+def _listen(stdin: BinaryIO) -> threading.Event:
+    """Set the event returned when asked to stop. Die when the parent does: it holds our
+    standard input open for as long as it lives."""
+    asked = threading.Event()
 
-    def wait() -> None:
-        stdin.read()
+    def hear() -> None:
+        for line in stdin:
+            if line == b"cancel\n":
+                asked.set()
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def find_target(target: str) -> Callable[..., Any]:
-    """The function named ``module:function``, which must be defined in the core.
-
-    Raises
-    ------
-    ValueError
-        Where the name leads outside ``kdcal_core`` or to something that is no function.
-
-    Examples
-    --------
-    >>> find_target("kdcal_core.jobs._probes:echo").__name__
-    'echo'
-    >>> find_target("os:system")
-    Traceback (most recent call last):
-    ValueError: 'os:system' is not a function of kdcal_core
-    """
-    module, _, name = target.partition(":")
-    refusal = ValueError(f"{target!r} is not a function of kdcal_core")
-    if not module.startswith(PACKAGE):
-        raise refusal
-    function = getattr(import_module(module), name, None)
-    if not inspect.isfunction(function) or not function.__module__.startswith(PACKAGE):
-        raise refusal
-    return function
-
-
-def _answer(request: dict[str, Any], channel: _Channel) -> dict[str, Any]:
-    try:
-        function = find_target(request["target"])
-        kwargs = dict(request["kwargs"])
-        if "progress" in inspect.signature(function).parameters:
-            kwargs["progress"] = channel.progress
-        return {"result": function(**kwargs)}
-    except InputError as error:
-        place = {"file": error.file, "column": error.column, "row": error.row}
-        return {"input_error": {"what": error.what, "fix": error.fix, **place}}
-    except Exception as error:
-        traceback.print_exc()
-        return _failure(error)
-
-
-def _failure(error: Exception) -> dict[str, Any]:
-    first = (str(error).strip().splitlines() or [""])[0]  # libraries add their stack traces
-    return {"error": f"{type(error).__name__}: {first}"[:500]}
+    threading.Thread(target=hear, daemon=True).start()
+    return asked
 
 
 def main() -> None:
     """Serve one request and end."""
-    channel = _Channel(_take_stdout())
+    pipe = _take_stdout()
     stdin = sys.stdin.buffer
     request = json.loads(stdin.readline())
-    _end_with_parent(stdin)
+    asked = _listen(stdin)
     _limit(request["memory_bytes"])
-    answer = _answer(request, channel)
-    try:
-        channel.send(answer)
-    except (TypeError, ValueError) as error:  # the function returned what JSON cannot carry
-        channel.send(_failure(error))
+
+    def say(line: str) -> None:
+        pipe.write(line.encode() + b"\n")
+        pipe.flush()
+
+    def report(share: float, note: str) -> None:
+        say(json.dumps({"progress": share, "note": note}))
+
+    with Reporter(report, asked.is_set) as progress:
+        last = answer(request["target"], request["kwargs"], request["folder"], progress)
+    say(last)
     sys.stderr.flush()
     # no teardown: libraries with threads of their own take seconds over it, or crash in it
     os._exit(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import default_root
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.model import Review
 
@@ -27,14 +27,6 @@ _BLOCK = 1024**2
 
 # One writer a review; many sessions of one server may hold the same one open.
 _locks: defaultdict[Path, threading.RLock] = defaultdict(threading.RLock)
-
-
-def default_root() -> Path:
-    """``$KDCAL_HOME``, else the user's cache folder."""
-    if home := os.environ.get("KDCAL_HOME"):
-        return Path(home).absolute()
-    cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(cache) if cache else Path.home() / ".cache") / "kdcal"
 
 
 class Workspace:

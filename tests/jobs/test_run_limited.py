@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, run_limited
 from kdcal_core.jobs.channel import MAX_BYTES, Malformed, parse
-from kdcal_core.jobs.worker import find_target
+from kdcal_core.jobs.target import find_target
 
 PROBES = "kdcal_core.jobs._probes:"
 GIB = 1024**3

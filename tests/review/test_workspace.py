@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import default_root
 from kdcal_core.parents import ParentInfo
 from kdcal_core.review import ColumnInfo, Review, SetInfo, TableInfo, Workspace
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.review.workspace import default_root
 
 FULL = Review(
     id="a" * 16,

@@ -1,0 +1,116 @@
+"""How a job's work ended, as its result or as an error for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs.cancel import Cancelled
+
+KEPT_SAFE = "Nothing that was loaded before is lost."
+_OUT_OF_MEMORY = re.compile(
+    r"MemoryError|bad_alloc|bad allocation|[Cc]an(?:'t|not) allocate memory|out of memory"
+)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded")
+
+
+def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = None) -> Any:
+    """The result in a worker's last message, or what it says instead, raised.
+
+    Parameters
+    ----------
+    message : mapping
+        As `kdcal_core.jobs.channel.parse` gives it, no progress.
+    what : str
+        The step as the beginning of a sentence.
+    memory_bytes : int, optional
+        The memory that it was allowed.
+
+    Raises
+    ------
+    InputError, Cancelled
+
+    Examples
+    --------
+    >>> value_of({"result": 3}, "Counting")
+    3
+    >>> value_of({"error": "OSError: [Errno 28] No space left on device"}, "Counting")
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: Counting could not keep its files (No space left on device)...
+    """
+    match message:
+        case {"result": result}:
+            return result
+        case {"input_error": dict() as fields}:
+            raise InputError(**fields)
+        case {"cancelled": True}:
+            raise Cancelled(what)
+    reason = str(message["error"])
+    if lack_of_memory(reason):
+        raise too_large(what, memory_bytes)
+    if found := _NO_SPACE.search(reason):
+        raise not_kept(what, found.group())
+    raise InputError(
+        f"{what} failed: {reason}", fix=f"Check that the file is what its name says. {KEPT_SAFE}"
+    )
+
+
+def lack_of_memory(text: str) -> bool:
+    """Whether the text complains of too little memory, in the words of any library.
+
+    Examples
+    --------
+    >>> lack_of_memory("std::bad_alloc"), lack_of_memory("no such file")
+    (True, False)
+    """
+    return _OUT_OF_MEMORY.search(text) is not None
+
+
+def too_large(what: str, memory_bytes: int | None) -> InputError:
+    """It needed more memory than there is, or than the limit that is named.
+
+    Examples
+    --------
+    >>> too_large("Fitting", 1024**3).what
+    'Fitting needed more memory than the 1.0 GiB it may use'
+    """
+    limit = "there is"
+    if memory_bytes is not None:
+        limit = f"the {memory_bytes / 1024**3:,.1f} GiB it may use"
+    return InputError(
+        f"{what} needed more memory than {limit}",
+        fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+    )
+
+
+def too_slow(what: str, seconds: float) -> InputError:
+    """It took longer than its limit.
+
+    Examples
+    --------
+    >>> too_slow("Fitting", 1800).what
+    'Fitting took longer than 1,800 seconds and was stopped'
+    """
+    return InputError(
+        f"{what} took longer than {seconds:,.0f} seconds and was stopped",
+        fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+    )
+
+
+def not_kept(what: str, reason: str) -> InputError:
+    """Its files could not be written.
+
+    Examples
+    --------
+    >>> not_kept("Fitting", "No space left on device").what
+    'Fitting could not keep its files (No space left on device)'
+    """
+    return InputError(
+        f"{what} could not keep its files ({reason})",
+        fix=(
+            "Free some space, or let KDCAL_HOME name a folder that kdcal may write to, and start "
+            f"it again. {KEPT_SAFE}"
+        ),
+    )

@@ -1,0 +1,171 @@
+"""Which jobs were under way: kept on disk, so that the next server can say what became of them.
+
+Every server process has a folder of its own under ``servers``, with a lock that it holds for
+life and one small file for each unfinished job. Whoever finds a folder with a free lock knows
+that its server is dead, and moves its records to ``interrupted``, where all servers read them.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs.disk import read_json, try_lock, write_json
+from kdcal_core.jobs.snapshot import JobSnapshot
+
+KEEP_DAYS = 7
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_LOCK = "lock"
+_log = logging.getLogger(__name__)
+
+
+def new_id() -> str:
+    """A job's id, unguessable.
+
+    Examples
+    --------
+    >>> len(new_id())
+    22
+    """
+    return secrets.token_urlsafe(16)
+
+
+class Records:
+    """The records in ``root``, of this process and of dead ones.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> records = Records(root)
+    >>> records.begin(JobSnapshot(new_id(), "Fit", owner="me", submitted=0.0))
+    >>> Records(root).interrupted()
+    ()
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._interrupted = root / "interrupted"
+        self._mine: Path | None = None
+        self._lock: IO[bytes] | None = None  # held open for the life of this process
+        self._making = threading.Lock()
+
+    def begin(self, job: JobSnapshot) -> None:
+        """Note an unfinished job.
+
+        Raises
+        ------
+        OSError
+            Where the disk does not take it.
+        """
+        write_json(self.folder() / f"{job.id}.json", _encode(job))
+
+    def end(self, job_id: str) -> None:
+        """Strike out a job of this process: it has finished."""
+        if self._mine is not None:
+            (self._mine / f"{job_id}.json").unlink(missing_ok=True)
+
+    def folder(self) -> Path:
+        """This process's folder, made and locked on first use.
+
+        Raises
+        ------
+        OSError
+            Where it cannot be made.
+        """
+        with self._making:
+            if self._mine is None:
+                servers = self.root / "servers"
+                for path in (self.root, servers, self._interrupted):
+                    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                name = secrets.token_hex(8)
+                # nobody may see it before its lock is held
+                hidden = servers / f".{name}"
+                hidden.mkdir(mode=0o700)
+                self._lock = try_lock(hidden / _LOCK)
+                self._mine = hidden.rename(servers / name)
+            return self._mine
+
+    def interrupted(self) -> tuple[JobSnapshot, ...]:
+        """The jobs whose server died before they ended, oldest first."""
+        try:
+            self._bury_the_dead()
+            paths = list(self._interrupted.glob("*.json"))
+        except OSError:  # a disk that does not answer must not keep the app from starting
+            _log.exception("The records of jobs cannot be read")
+            return ()
+        found = [job for path in paths if (job := _read(path)) is not None]
+        return tuple(sorted(found, key=lambda job: job.submitted))
+
+    def forget(self, job_id: str) -> None:
+        """Delete the record of an interrupted job."""
+        if _ID.fullmatch(job_id):
+            (self._interrupted / f"{job_id}.json").unlink(missing_ok=True)
+
+    def _bury_the_dead(self) -> None:
+        for folder in (self.root / "servers").glob("[!.]*"):
+            if folder == self._mine or not folder.is_dir():
+                continue
+            lock = try_lock(folder / _LOCK)
+            if lock is None:
+                continue
+            with lock:
+                for path in folder.glob("[!.]*.json"):
+                    path.replace(self._interrupted / path.name)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(path: Path) -> JobSnapshot | None:
+    """The interrupted job of this record; one that is damaged or old is deleted."""
+    job = _decode(path)
+    if job is None or job.id != path.stem or time.time() - job.submitted > KEEP_DAYS * 86_400:
+        path.unlink(missing_ok=True)
+        return None
+    return job
+
+
+def _encode(job: JobSnapshot) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "title": job.title,
+        "owners": [job.owner, *job.others],
+        "key": job.key,
+        "submitted": job.submitted,
+        "started": job.started,
+    }
+
+
+def _decode(path: Path) -> JobSnapshot | None:
+    match read_json(path):
+        case {
+            "id": str() as job_id,
+            "title": str() as title,
+            "owners": [str() as owner, *others],
+            "key": str() as key,
+            "submitted": float() as submitted,
+            "started": float() | None as started,
+        } if _ID.fullmatch(job_id) and all(isinstance(other, str) for other in others):
+            return JobSnapshot(
+                job_id,
+                title,
+                owner,
+                submitted,
+                state="interrupted",
+                error=InputError(
+                    f"{title} was interrupted, because the server stopped before it ended",
+                    fix="Start it again. Nothing that was loaded before is lost.",
+                ),
+                started=started,
+                ended=path.stat().st_mtime,
+                key=key,
+                others=tuple(others),
+            )
+    _log.warning("A damaged record of a job was thrown away: %s", path.name)
+    return None
