@@ -1,0 +1,242 @@
+"""The geodesic kernel of a ReLU network in blocks of rows: class masses and nearest polytopes.
+
+K is the product over the layers of the share of equal bits (paper 000 Eq. 12, decision D5).
+Whatever the grid of exponents, a layer's share to every exponent stands in a table by the
+number of unequal bits, and a pair's weights are the product of one row of it for each layer:
+three vectors for 21 exponents. Tables of logarithms and an exponential a pair, or squaring the
+weights of a few exponents, cost as much or more (measured), and lose digits besides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.partition.codes import WORD_BITS, ActivationCodes
+
+LANES = 32  # polytopes in a tile
+WIDE = 8  # exponents in a vector
+CACHE_LINE = 64
+EXACT = 2**53  # whole numbers up to here are exact in float64
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedMasses:
+    """What class masses need: entries are (polytope, class) pairs that hold rows, by class.
+
+    Attributes
+    ----------
+    rows : (p, W) uint64, the polytopes' words
+    layer_starts : (L + 1,) int64, first word of each layer
+    widths : (L,) int64, units of each layer
+    tiles : (t, W, LANES) uint64, the entries' words; a tile holds one class
+    tile_class : (t,) int64
+    tile_count : (t, LANES) float64, rows of each entry; 0 pads a class's last tile
+    table : (sum of widths + 1, v, WIDE) float64, share of equal bits to each exponent
+    table_starts : (L,) int64, row of ``table`` where each layer starts, with 0 unequal bits
+    n_classes, n_exponents : int
+    """
+
+    rows: NDArray[np.uint64]
+    layer_starts: NDArray[np.int64]
+    widths: NDArray[np.int64]
+    tiles: NDArray[np.uint64]
+    tile_class: NDArray[np.int64]
+    tile_count: NDArray[np.float64]
+    table: NDArray[np.float64]
+    table_starts: NDArray[np.int64]
+    n_classes: int
+    n_exponents: int
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedNearest:
+    """What the search of the nearest polytopes needs.
+
+    Attributes
+    ----------
+    rows : (m, W) uint64, the queries' words
+    layer_starts, widths : as in :class:`PreparedMasses`
+    tiles : (t, W, LANES) uint64, the polytopes' words
+    n_polytopes : int
+    x : (m, d) float64, centres : (p, d) float64
+    """
+
+    rows: NDArray[np.uint64]
+    layer_starts: NDArray[np.int64]
+    widths: NDArray[np.int64]
+    tiles: NDArray[np.uint64]
+    n_polytopes: int
+    x: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+
+def prepare_masses(
+    codes: ActivationCodes, counts: NDArray[np.int64], exponents: NDArray[np.float64]
+) -> PreparedMasses:
+    """Lay out the polytopes of ``codes`` with their ``counts`` (p, K) for :func:`masses_block`."""
+    starts, widths = _layers(codes)
+    members, tile_class, tile_count = _tiles_by_class(counts)
+    table, table_starts = _share_table(widths, exponents)
+    return PreparedMasses(
+        rows=_aligned(codes.words),
+        layer_starts=starts,
+        widths=widths,
+        tiles=_transposed(codes.words, members),
+        tile_class=tile_class,
+        tile_count=tile_count,
+        table=table,
+        table_starts=table_starts,
+        n_classes=counts.shape[1],
+        n_exponents=len(exponents),
+    )
+
+
+def masses_block(prepared: PreparedMasses, start: int, stop: int) -> NDArray[np.float64]:
+    """Class masses (G, stop - start, K) of the polytopes from ``start`` to ``stop``."""
+    from kdcal_core.partition import _network_kernels
+
+    n_vectors = prepared.table.shape[1]
+    out = np.zeros((stop - start, prepared.n_classes, n_vectors, WIDE))
+    _network_kernels.sum_masses(
+        prepared.rows[start:stop],
+        prepared.layer_starts,
+        prepared.tiles,
+        prepared.tile_class,
+        prepared.tile_count,
+        prepared.table,
+        prepared.table_starts,
+        out,
+    )
+    by_exponent = out.reshape(stop - start, prepared.n_classes, n_vectors * WIDE)
+    return np.moveaxis(by_exponent[..., : prepared.n_exponents], -1, 0)
+
+
+def prepare_nearest(
+    queries: ActivationCodes,
+    codes: ActivationCodes,
+    x: NDArray[np.float64],
+    centres: NDArray[np.float64],
+) -> PreparedNearest:
+    """Lay out ``queries`` at ``x`` and polytopes at ``centres`` for :func:`nearest_block`."""
+    starts, widths = _layers(codes)
+    members = np.arange(-(-len(codes) // LANES) * LANES).reshape(-1, LANES)
+    return PreparedNearest(
+        rows=_aligned(queries.words),
+        layer_starts=starts,
+        widths=widths,
+        tiles=_transposed(codes.words, np.minimum(members, len(codes) - 1)),
+        n_polytopes=len(codes),
+        x=np.ascontiguousarray(x, dtype=np.float64),
+        centres=np.ascontiguousarray(centres, dtype=np.float64),
+    )
+
+
+def nearest_block(
+    prepared: PreparedNearest, start: int, stop: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Nearest polytope, its kernel, and whether others have that kernel, for a block of rows."""
+    from kdcal_core.partition import _network_kernels
+
+    widths = prepared.widths
+    n_paths = math.prod(widths.tolist())
+    # Counts of equal paths compare exactly while they fit; shares of a deeper network need the
+    # slack of their roundings, within which the kernel counts in whole numbers.
+    exact = n_paths <= EXACT
+    unit = np.ones(len(widths)) if exact else 1.0 / widths
+    largest = widths.astype(np.float64) if exact else np.ones(len(widths))
+    rest = np.append(np.cumprod(largest[::-1])[::-1], 1.0)
+    slack = 0.0 if exact else 8 * len(widths) * float(np.finfo(np.float64).eps)
+    index = np.zeros(stop - start, dtype=np.int64)
+    share = np.zeros(stop - start)
+    tied = np.zeros(stop - start, dtype=np.bool_)
+    _network_kernels.find_nearest(
+        prepared.rows[start:stop],
+        prepared.layer_starts,
+        widths,
+        unit,
+        rest,
+        slack,
+        prepared.tiles,
+        prepared.n_polytopes,
+        prepared.x[start:stop],
+        prepared.centres,
+        index,
+        share,
+        tied,
+    )
+    return index, np.minimum(share / n_paths if exact else share, 1.0), tied
+
+
+def kernel_block(a: ActivationCodes, b: ActivationCodes) -> NDArray[np.float64]:
+    """Kernel between all rows of two small sets of codes, (n, m)."""
+    kernel = np.ones((len(a), len(b)))
+    for words, width in zip(a.layer_slices(), a.layer_widths, strict=True):
+        equal = np.full(kernel.shape, width, dtype=np.int64)
+        for word in range(words.start, words.stop):
+            equal -= np.bitwise_count(a.words[:, word, None] ^ b.words[None, :, word])
+        kernel *= equal / width
+    return kernel
+
+
+def _layers(codes: ActivationCodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    widths = np.array(codes.layer_widths, dtype=np.int64)
+    return np.append(0, np.cumsum(-(-widths // WORD_BITS))), widths
+
+
+def _tiles_by_class(
+    counts: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Polytopes of each tile (t, LANES), the tiles' classes, and the rows that each entry has.
+
+    A polytope of one class, as most are, stands in one tile only, so it is added once.
+    """
+    label, polytope = np.nonzero(counts.T)
+    sizes = np.bincount(label, minlength=counts.shape[1])
+    n_tiles = -(-sizes // LANES)
+    # where each class's entries start: as they are, and in tiles of its own
+    shift = (np.cumsum(n_tiles) - n_tiles) * LANES - (np.cumsum(sizes) - sizes)
+    place = np.arange(len(label)) + shift[label]
+    members = np.zeros(int(n_tiles.sum()) * LANES, dtype=np.int64)
+    rows = np.zeros(len(members))
+    members[place] = polytope
+    rows[place] = counts[polytope, label]
+    tile_class = np.repeat(np.arange(counts.shape[1]), n_tiles)
+    return members.reshape(-1, LANES), tile_class, rows.reshape(-1, LANES)
+
+
+def _transposed(words: NDArray[np.uint64], members: NDArray[np.int64]) -> NDArray[Any]:
+    """Words of each tile's members, (t, W, LANES): one word of all members side by side."""
+    tiles = _aligned_empty((len(members), words.shape[1], LANES), np.dtype(np.uint64))
+    for word in range(words.shape[1]):
+        tiles[:, word] = words[:, word][members]
+    return tiles
+
+
+def _share_table(
+    widths: NDArray[np.int64], exponents: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    n_vectors = -(-len(exponents) // WIDE)
+    padded = np.ones(n_vectors * WIDE)
+    padded[: len(exponents)] = exponents
+    share = np.concatenate([np.arange(width, -1, -1) / width for width in widths])
+    table = _aligned((share[:, None] ** padded).reshape(len(share), n_vectors, WIDE))
+    return table, np.cumsum(widths + 1) - (widths + 1)
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    copy = _aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def _aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array that starts on a cache line: vectors across two lines cost a third more time."""
+    n_bytes = math.prod(shape) * dtype.itemsize
+    raw = np.empty(n_bytes + CACHE_LINE, dtype=np.uint8)
+    first = -raw.ctypes.data % CACHE_LINE
+    return raw[first : first + n_bytes].view(dtype).reshape(shape)
