@@ -7,22 +7,17 @@ owner called them, not as they are called on disk.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyarrow import feather
 
 from kdcal_core.data import (
-    FloatArray,
     Roles,
     Table,
-    check_proba,
     check_roles,
     digest_arrays,
     feature_frame,
@@ -33,15 +28,12 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.errors import InputWarning
 from kdcal_core.parents import Parent, ParentInfo, load_parent, parent_info
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
-
-Progress = Callable[[float, str], None]
-
-_BLOCK_ROWS = 50_000
+from kdcal_core.review.reading import Progress, in_file, in_rows_of, predict, read_frame
 
 
 def inspect_model(
@@ -54,13 +46,13 @@ def inspect_model(
     dict
         ``parent``: a ParentInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
     """
-    with _in_file(name), warnings.catch_warnings(record=True) as caught:
+    with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
         parent = load_parent(path, name=name)
         info = parent_info(parent, path, name)
     roles = None
     if frame_path is not None:
-        roles = _guess(Table(_read_frame(frame_path), digest, name), info)
+        roles = _guess(Table(read_frame(frame_path), digest, name), info)
     notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
     return {"parent": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
 
@@ -102,7 +94,7 @@ def divide_table(frame_path: str, table: dict[str, Any], column: str, paths: dic
         A TableInfo for each part that has rows.
     """
     whole = decode(TableInfo, table)
-    frame = _read_frame(frame_path)
+    frame = read_frame(frame_path)
     rows = split_by_column(frame, column, file=whole.name)
     parts = {"training": rows.pop("train", None), **rows}
     tables = {}
@@ -139,12 +131,12 @@ def score_tables(
     parent = None
     if model is not None:
         progress(0.0, "Opening the model")
-        with _in_file(model["name"]):
+        with in_file(model["name"]):
             parent = load_parent(model["path"], name=model["name"])
     sets = {}
     for index, one in enumerate(tables):
         report = _part(progress, index, len(tables))
-        table = Table(_read_frame(one["frame_path"]), "", one["name"])
+        table = Table(read_frame(one["frame_path"]), "", one["name"])
         info = _score(table, parent, decode(Roles, roles), classes, one["folder"], report)
         sets[one["which"]] = asdict(info)
     return sets
@@ -206,7 +198,7 @@ def _score(
     progress: Progress,
 ) -> SetInfo:
     names = tuple(classes)
-    with _in_file(table.name), _in_rows_of(table.frame):
+    with in_file(table.name), in_rows_of(table.frame):
         check_roles(
             table,
             roles,
@@ -220,7 +212,7 @@ def _score(
         if parent is None:
             proba = output_matrix(table, roles, names)
         else:
-            proba = _predict(parent, feature_frame(table, roles), names, progress)
+            proba = predict(parent, feature_frame(table, roles), names, progress)
     path = Path(folder)
     path.mkdir(mode=0o700)
     np.save(path / "proba.npy", proba)
@@ -233,31 +225,6 @@ def _score(
         accuracy=float(np.mean(proba.argmax(axis=1) == y)),
         folder=path.name,
     )
-
-
-def _predict(
-    parent: Parent, frame: pd.DataFrame, classes: tuple[str, ...], progress: Progress
-) -> FloatArray:
-    """The parent's probabilities of all rows, block by block."""
-    n = len(frame)
-    proba = np.empty((n, len(classes)))
-    for start in range(0, n, _BLOCK_ROWS):
-        stop = min(start + _BLOCK_ROWS, n)
-        try:
-            block = parent.predict_proba(frame.iloc[start:stop])
-            proba[start:stop] = check_proba(block, n_classes=len(classes), columns=classes)
-        except InputError as error:
-            if error.row is None:
-                raise
-            raise InputError(
-                error.what,
-                fix=error.fix,
-                file=error.file,
-                column=error.column,
-                row=error.row + start,
-            ) from error
-        progress(stop / n, f"{stop:,} of {n:,} rows")
-    return proba
 
 
 def _guess(table: Table, parent: ParentInfo | None) -> Roles:
@@ -277,7 +244,7 @@ def _with_target(roles: Roles, target: str) -> Roles:
 
 
 def _read(path: str, name: str) -> Table:
-    with _in_file(name):
+    with in_file(name):
         return read_table(path, name=name)
 
 
@@ -297,33 +264,5 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
     )
 
 
-def _read_frame(path: str) -> pd.DataFrame:
-    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
-    return frame
-
-
-@contextmanager
-def _in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
-    """Errors inside name the row of the file, not that of its part."""
-    try:
-        yield
-    except InputError as error:
-        if error.row is None:
-            raise
-        row = int(frame.index[error.row - 1]) + 1
-        raise InputError(
-            error.what, fix=error.fix, file=error.file, column=error.column, row=row
-        ) from error
-
-
 def _part(progress: Progress, index: int, n: int) -> Progress:
     return lambda share, note: progress((index + share) / n, note)
-
-
-@contextmanager
-def _in_file(name: str) -> Iterator[None]:
-    """Errors inside name this file, where they name none."""
-    try:
-        yield
-    except InputError as error:
-        raise error.at(file=name) from error

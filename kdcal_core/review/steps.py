@@ -399,12 +399,11 @@ def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFr
     InputError
         Where its file is gone.
     """
-    from pyarrow import feather
+    from kdcal_core.review.reading import read_frame
 
     path = workspace.folder(review_id) / table.file
     with _kept(table.name):
-        frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
-    return frame.reset_index(drop=True)
+        return read_frame(str(path)).reset_index(drop=True)
 
 
 def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness:

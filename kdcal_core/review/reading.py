@@ -1,0 +1,73 @@
+"""Rows of a review read in a worker: the table, the parent's answers, and where a fault lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+from pyarrow import feather
+
+from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.errors import InputError
+from kdcal_core.parents import Parent
+
+Progress = Callable[[float, str], None]
+
+_BLOCK_ROWS = 50_000
+
+
+def read_frame(path: str) -> pd.DataFrame:
+    """A table as the review keeps it; the index of a divided one says where its rows stood."""
+    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
+    return frame
+
+
+def predict(
+    parent: Parent, frame: pd.DataFrame, classes: tuple[str, ...], progress: Progress
+) -> FloatArray:
+    """The parent's probabilities of all rows, block by block, (n, K).
+
+    Raises
+    ------
+    InputError
+        The rows do not fit the parent, or it gives what are no probabilities; with the row.
+    """
+    n = len(frame)
+    proba = np.empty((n, len(classes)))
+    for start in range(0, n, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, n)
+        try:
+            block = parent.predict_proba(frame.iloc[start:stop])
+            proba[start:stop] = check_proba(block, n_classes=len(classes), columns=classes)
+        except InputError as error:
+            if error.row is None:
+                raise
+            raise _at_row(error, error.row + start) from error
+        progress(stop / n, f"{stop:,} of {n:,} rows")
+    return proba
+
+
+@contextmanager
+def in_rows_of(frame: pd.DataFrame) -> Iterator[None]:
+    """Errors inside name the row of the file, not that of its part."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None:
+            raise
+        raise _at_row(error, int(frame.index[error.row - 1]) + 1) from error
+
+
+@contextmanager
+def in_file(name: str) -> Iterator[None]:
+    """Errors inside name this file, where they name none."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=name) from error
+
+
+def _at_row(error: InputError, row: int) -> InputError:
+    return InputError(error.what, fix=error.fix, file=error.file, column=error.column, row=row)
