@@ -16,6 +16,7 @@ def main() -> None:
 
     import streamlit as st
 
+    from app.widgets import jobs_badge
     from app.widgets.session import page
 
     assets = ROOT / "app" / "assets"
@@ -25,7 +26,10 @@ def main() -> None:
         "Review": [page("load")],
         "Diagnose": [page("reliability"), page("confidence")],
     }
-    st.navigation(pages, expanded=True).run()
+    try:
+        st.navigation(pages, expanded=True).run()
+    finally:  # whatever becomes of the page, the jobs it has begun are seen
+        jobs_badge.show()
 
 
 # child processes of the core import this file as "__mp_main__" and must not draw the app

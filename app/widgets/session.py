@@ -112,6 +112,12 @@ def open_review(review_id: str) -> None:
         st.query_params[_KEY] = review_id
 
 
+def open_review_id() -> str | None:
+    """The id of the review that is open in this session, as `current_review` found it."""
+    review_id: str | None = st.session_state.get(_KEY)
+    return review_id
+
+
 def close_review() -> None:
     """Leave the review; it stays in the workspace."""
     st.session_state.pop(_KEY, None)

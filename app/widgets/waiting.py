@@ -1,35 +1,83 @@
-"""A job on the page: what is being done, how far it is, and a way to stop it."""
+"""Jobs on the page: begin one, find it again, see how far it is, stop it, learn how it ended.
+
+A page that needs a long computation does this, at every run::
+
+    job = waiting.find(key) or waiting.run(target, kwargs, key=key, title=title, owner=review.id)
+    if job.state == "done":
+        draw(read(job.folder))
+    elif not job.finished:
+        waiting.follow(job.id)
+    elif waiting.start_again(job):
+        waiting.run(target, kwargs, key=key, title=title, owner=review.id)
+        st.rerun()
+
+`find` starts nothing, so what failed or was stopped does not begin anew by itself, and a page
+that first offers a button leaves `run` to the button.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
+from app.widgets import session
 from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, Progress, jobs
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 _LAST = "last_job"
+_OWNERS = "job_owners"
 
 
 def start(work: Work, *, title: str, owner: str) -> None:
     """Begin ``work`` for the review ``owner``; `show` follows it from the next run on."""
+    _remember(owner)
     st.session_state[_LAST] = jobs().start(work, title=title, owner=owner)
 
 
-def show(owner: str) -> JobSnapshot | None:
-    """Show what runs for this review. Returns the last job of this session, once it has ended.
+def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: str) -> JobSnapshot:
+    """Begin a function of the core as a job, or join the one of this key.
 
-    Running jobs are found by their owner, so that a reload or a second tab finds them too. The
+    Parameters
+    ----------
+    target, kwargs, key
+        As for `kdcal_core.jobs.JobManager.submit`; `kdcal_core.jobs.job_key` makes the key.
+    title : str
+        What is done, for people.
+    owner : str
+        The review's id, or another name under which to find the job again.
+
+    Returns
+    -------
+    JobSnapshot
+        Done at once where the result is stored.
+    """
+    _remember(owner)
+    job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner))
+    assert job is not None
+    return job
+
+
+def find(key: str) -> JobSnapshot | None:
+    """The job of this key as it is now, or its stored result; None where it was never begun."""
+    return jobs().find(key)
+
+
+def show(owner: str) -> JobSnapshot | None:
+    """Show the steps that run for this review. Returns the last one, once it has ended.
+
+    Running steps are found by their owner, so that a reload or a second tab finds them too. The
     last one is returned until the next begins: what went wrong stays on the page to be read.
+    Jobs with a key belong to the pages that show their results.
     """
     for job in jobs().active(owner):
-        st.session_state[_LAST] = job.id
-        follow(job.id)
-    last = jobs().get(st.session_state.get(_LAST, ""))
-    return last if last is not None and last.finished and last.owner == owner else None
+        if not job.key:
+            st.session_state[_LAST] = job.id
+            follow(job.id)
+    last = jobs().get(st.session_state.get(_LAST, "")) or _interrupted(owner)
+    return last if last is not None and last.finished and last.belongs_to(owner) else None
 
 
 def busy(owner: str) -> bool:
@@ -43,16 +91,46 @@ def follow(job_id: str) -> None:
     job = jobs().get(job_id)
     if job is None or job.finished:
         st.rerun()
+    progress(job, where="page")
+
+
+def progress(job: JobSnapshot, *, where: str) -> None:
+    """How far the job is, and its Stop button; ``where`` tells two of them on a page apart."""
     with st.container(border=True):
         st.progress(job.progress, text=_sentence(job))
         st.button(
             "Stop",
-            key=f"stop_{job.id}",
+            key=f"stop_{where}_{job.id}",
             icon=":material/stop_circle:",
             on_click=jobs().cancel,
             args=(job.id,),
             disabled=job.state == "cancelling",
         )
+
+
+def start_again(job: JobSnapshot) -> bool:
+    """Why there is no result, and a button; true once somebody asks to start the job again."""
+    if job.error is not None:
+        session.error_box(job.error)
+    else:
+        st.info("Stopped before it ended.", icon=":material/stop_circle:")
+    return st.button("Start again", key=f"again_{job.id}", icon=":material/refresh:")
+
+
+def owners() -> tuple[str, ...]:
+    """Whose jobs this session sees: those of the open review, and of what it began itself."""
+    mine: list[str] = st.session_state.get(_OWNERS, [])
+    review_id = session.open_review_id()
+    return (*mine, review_id) if review_id is not None and review_id not in mine else (*mine,)
+
+
+def _remember(owner: str) -> None:
+    st.session_state[_OWNERS] = sorted({*st.session_state.get(_OWNERS, ()), owner})
+
+
+def _interrupted(owner: str) -> JobSnapshot | None:
+    last = jobs().last_ended([owner])
+    return last if last is not None and last.state == "interrupted" and not last.key else None
 
 
 def _sentence(job: JobSnapshot) -> str:
