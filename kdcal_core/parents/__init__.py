@@ -6,7 +6,17 @@ here is called.
 
 from __future__ import annotations
 
-from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent, ParentInfo
+from kdcal_core.parents.base import (
+    Features,
+    HasCodes,
+    HasEmbedding,
+    HasHead,
+    HasLogits,
+    NamesActivations,
+    Parent,
+    ParentInfo,
+)
+from kdcal_core.parents.identity import fingerprint
 from kdcal_core.parents.registry import (
     MODEL_SUFFIXES,
     load_parent,
@@ -20,8 +30,12 @@ __all__ = [
     "Features",
     "HasCodes",
     "HasEmbedding",
+    "HasHead",
+    "HasLogits",
+    "NamesActivations",
     "Parent",
     "ParentInfo",
+    "fingerprint",
     "load_parent",
     "parent_info",
     "refuse_pickle",

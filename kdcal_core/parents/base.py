@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.partition import Codes
+from kdcal_core.partition import ActivationCodes, Codes
 
 Features = pd.DataFrame | NDArray[Any]
 
@@ -61,9 +61,75 @@ class HasEmbedding(Protocol):
         ...
 
 
+@runtime_checkable
+class HasLogits(Protocol):
+    """A network whose scores are a softmax, or a sigmoid, of something it lets us see.
+
+    An ensemble that averages its members' probabilities has no logits.
+    """
+
+    def logits(self, X: Features) -> FloatArray:
+        """What the softmax is taken of, (n, K) float64, unbounded.
+
+        A network of two classes with a single output z gives (-z/2, z/2), whose softmax is the
+        same.
+        """
+        ...
+
+
+@runtime_checkable
+class HasHead(Protocol):
+    """An encoder with a head of dense ReLU layers (paper 000 section 3.2).
+
+    The encoder is everything before the last unbroken run of dense layers with ReLUs:
+    convolutions, attention, recurrent layers, activations other than ReLU. The head cuts the
+    encoder's output into polytopes. A network of dense ReLU layers alone has no encoder and so
+    no head: its input itself is cut.
+    """
+
+    def head_codes(self, X: Features) -> ActivationCodes:
+        """Activation bits of the head's ReLU layers."""
+        ...
+
+    def head_input(self, X: Features) -> FloatArray:
+        """What the head's first dense layer takes, (n, d) float64."""
+        ...
+
+
+@runtime_checkable
+class NamesActivations(Protocol):
+    """A network that names its hidden activations other than ReLU.
+
+    Attributes
+    ----------
+    other_activations : tuple of str
+        For people, in the order of computation and counting every activation:
+        "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Paper 000 defines paths
+        for ReLU alone (section 2.4.2), so bits are taken of ReLU only: a LeakyReLU's sign would
+        cut the space too, but its unit goes on answering on both sides.
+    """
+
+    other_activations: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class ParentInfo:
-    """What the rest of the app may know of a parent without holding it in its own process."""
+    """What the rest of the app may know of a parent without holding it in its own process.
+
+    Attributes
+    ----------
+    kind, classes, named_classes, n_features, feature_names
+        As :class:`Parent` has them.
+    has_codes, has_embedding, has_logits, has_head : bool
+        Which of the optional protocols it follows.
+    other_activations : tuple of str
+        As :class:`NamesActivations` has them; empty for what is no network.
+    digest : str
+        SHA-256 of the file, hexadecimal.
+    name : str
+        Of the file. Untrusted text.
+    size_bytes : int
+    """
 
     kind: str
     classes: tuple[str, ...]
@@ -75,3 +141,6 @@ class ParentInfo:
     digest: str
     name: str
     size_bytes: int
+    has_logits: bool = False
+    has_head: bool = False
+    other_activations: tuple[str, ...] = ()

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from kdcal_core.errors import InputError
+from kdcal_core.parents.dense_head import find_head
+from kdcal_core.parents.onnx_steps import PASSING, read_step
 from kdcal_core.parents.outputs import OutputKind, string_list
-from kdcal_core.parents.relu_layers import Step, ancestors, relu_layers
+from kdcal_core.parents.relu_layers import ancestors, other_activations, relu_layers
 
-# What hands its first input on without changing the numbers.
-_PASSING = (
-    "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "ZipMap",
-)  # fmt: skip
 _POST_TRANSFORMS: dict[str, OutputKind] = {"LOGISTIC": "probability", "SOFTMAX": "probability"}
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 _FLOATS = (1, 10, 11)  # float, float16, double of onnx.TensorProto.DataType
 
 
@@ -52,10 +48,7 @@ class Graph:
                 if node.op_type == "Constant" and attribute.name == "value":
                     self.constants[node.output[0]] = attribute.t
         self._producer = {name: node for node in self.nodes for name in node.output if name}
-        self._steps = [
-            Step(tuple(_reads(node)), tuple(n for n in node.output if n), self._is_relu(node))
-            for node in self.nodes
-        ]
+        self._steps = [read_step(node, self.constant, self._rank) for node in self.nodes]
         self.metadata = {entry.key: entry.value for entry in model.metadata_props}
         self.inputs = [v for v in model.graph.input if v.name not in self.constants]
 
@@ -97,8 +90,24 @@ class Graph:
 
     def relus(self, name: str) -> tuple[list[str], list[str]]:
         """ReLU outputs that a tensor is computed from, and those of them that come last."""
-        layers, last = relu_layers(self._steps, name, [value.name for value in self.inputs])
-        return [self._steps[i].writes[0] for i in layers], [self._steps[i].writes[0] for i in last]
+        layers, last = relu_layers(self._steps, name, self._input_names())
+        return self._written(layers), self._written(last)
+
+    def other_activations(self, name: str) -> tuple[str, ...]:
+        """Hidden activations other than ReLU that a tensor is computed from, for people."""
+        return other_activations(self._steps, name, self._input_names())
+
+    def head(self, name: str) -> tuple[str, list[str]] | None:
+        """What the dense ReLU head behind an encoder takes, and the outputs of its ReLUs."""
+        found = find_head(self._steps, name, self._input_names())
+        return None if found is None else (found.source, self._written(found.layers))
+
+    def logits(self, name: str) -> str | None:
+        """The tensor that a softmax or a sigmoid turns into these scores."""
+        source = self._source(name)
+        if source is None or source.op_type not in ("Softmax", "LogSoftmax", "Sigmoid"):
+            return None
+        return str(source.input[0])
 
     def with_outputs(self, names: list[str]) -> Any:
         """A copy of the model that returns these tensors and computes nothing else."""
@@ -119,6 +128,30 @@ class Graph:
 
         return numpy_helper.to_array(self.constants[name]) if name in self.constants else None
 
+    def _rank(self, name: str) -> int | None:
+        return self._ranks.get(name)
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        """Number of dimensions of each tensor whose shape can be inferred."""
+        from onnx import shape_inference
+
+        try:
+            graph = shape_inference.infer_shapes(self.model).graph
+        except Exception:  # the C++ errors share no narrower base; without a rank, no head
+            return {}
+        return {
+            value.name: len(value.type.tensor_type.shape.dim)
+            for value in (*graph.input, *graph.value_info, *graph.output)
+            if value.type.tensor_type.HasField("shape")
+        }
+
+    def _input_names(self) -> list[str]:
+        return [value.name for value in self.inputs]
+
+    def _written(self, steps: Iterable[int]) -> list[str]:
+        return [self._steps[i].writes[0] for i in steps]
+
     def _op(self, name: str) -> str:
         node = self._producer.get(name)
         return "" if node is None else node.op_type
@@ -126,7 +159,7 @@ class Graph:
     def _source(self, name: str) -> Any:
         """The node whose numbers a tensor carries, behind reshapes and casts."""
         node = self._producer.get(name)
-        while node is not None and node.op_type in _PASSING:
+        while node is not None and node.op_type in PASSING:
             node = self._producer.get(node.input[0])
         return node
 
@@ -146,35 +179,6 @@ class Graph:
                 if table is not None and output.name != score:
                     return tuple(_text(value) for value in table.reshape(-1))
         return None
-
-    def _is_relu(self, node: Any) -> bool:
-        if node.op_type == "Relu":
-            return True
-        if node.op_type != "Clip":
-            return False
-        low, high = self._clip_bounds(node)
-        return low == 0 and high is not None and high >= _FLOAT32_MAX
-
-    def _clip_bounds(self, node: Any) -> tuple[float | None, float | None]:
-        """Bounds of a Clip, None where they are computed; attributes before opset 11."""
-        bounds: dict[str, float | None] = {"min": -np.inf, "max": np.inf}
-        for attribute in node.attribute:
-            bounds[attribute.name] = attribute.f
-        for side, name in zip(("min", "max"), list(node.input)[1:], strict=False):
-            if name:
-                value = self.constant(name)
-                bounds[side] = None if value is None or value.size != 1 else float(value.item())
-        return bounds["min"], bounds["max"]
-
-
-def _reads(node: Any) -> Iterator[str]:
-    """Tensors that a node reads, those read by its subgraphs included."""
-    yield from (name for name in node.input if name)
-    for attribute in node.attribute:
-        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
-            for inner in graph.node:
-                yield from _reads(inner)
-            yield from (output.name for output in graph.output)
 
 
 def _kind(source: Any) -> OutputKind | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from kdcal_core.parents.outputs import (
     class_names,
     guess_kind,
     network_in_words,
+    one_a_class,
     to_proba,
 )
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
@@ -54,7 +56,8 @@ def load(path: Path, *, name: str) -> Parent:
     -------
     Parent
         With ``codes`` (leaves) where the classifier's scores come from trees, with ``codes``
-        (activations) and ``embed`` where they come from ReLU layers.
+        (activations) and ``embed`` where they come from ReLU layers; with ``logits`` where the
+        graph has them, and a head behind an encoder.
 
     Raises
     ------
@@ -74,7 +77,12 @@ def load(path: Path, *, name: str) -> Parent:
 
 
 class OnnxClassifier:
-    """An ONNX classifier without a partition that kdcal can read."""
+    """An ONNX classifier without a partition that kdcal can read.
+
+    ``logits`` is there where the graph has them (:class:`~kdcal_core.parents.base.HasLogits`).
+    """
+
+    logits: Callable[[Features], FloatArray]
 
     def __init__(self, core: _Core, kind: str = "ONNX classifier") -> None:
         self._core = core
@@ -82,6 +90,9 @@ class OnnxClassifier:
         self.classes, self.named_classes = core.classes, core.named_classes
         self.n_features = core.inputs.n_features
         self.feature_names = core.inputs.feature_names
+        self.other_activations = core.other_activations
+        if core.logits is not None:
+            self.logits = partial(_logits, core, core.logits)
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Probabilities, (n, K) float64, rows summing to one."""
@@ -94,29 +105,31 @@ class OnnxClassifier:
 
 
 class OnnxNetwork(OnnxClassifier):
-    """An ONNX classifier with ReLU layers."""
+    """An ONNX classifier with ReLU layers.
+
+    ``head_codes`` and ``head_input`` are there where it is an encoder with a dense ReLU head
+    (:class:`~kdcal_core.parents.base.HasHead`).
+    """
+
+    head_codes: Callable[[Features], ActivationCodes]
+    head_input: Callable[[Features], FloatArray]
 
     def __init__(self, core: _Core, layers: list[str], last: list[str], widths: list[int]) -> None:
         super().__init__(core, network_in_words(widths, len(last), "ONNX"))
         self._layers, self._last = layers, last
         self._width = sum(widths)
+        if core.head is not None:
+            source, head_layers = core.head
+            self.head_codes = partial(_bits, core, head_layers, self._width)
+            self.head_input = partial(_values, core, [source], self._width)
 
     def codes(self, X: Features) -> ActivationCodes:
         """Activation bits of every ReLU layer, in the order of computation."""
-        packed = [
-            pack_bits([_flat(layer) > 0 for layer in layers])
-            for _, layers in self._core.run(X, self._layers, width=self._width)
-        ]
-        words = np.concatenate([block.words for block in packed])
-        return ActivationCodes(words, packed[0].layer_widths)
+        return _bits(self._core, self._layers, self._width, X)
 
     def embed(self, X: Features) -> FloatArray:
         """Last hidden layer, (n, d) float64; an ensemble's members side by side."""
-        parts = [
-            np.concatenate([_flat(layer).astype(np.float64) for layer in layers], axis=1)
-            for _, layers in self._core.run(X, self._last, width=self._width)
-        ]
-        return np.concatenate(parts)
+        return _values(self._core, self._last, self._width, X)
 
 
 class OnnxTrees(OnnxClassifier):
@@ -149,6 +162,9 @@ class _Core:
     output_kind: OutputKind
     classes: tuple[str, ...]
     named_classes: bool
+    logits: str | None
+    head: tuple[str, list[str]] | None
+    other_activations: tuple[str, ...]
 
     def run(
         self, X: Features, names: list[str], *, width: int = 1
@@ -174,7 +190,10 @@ def _load(model: Any) -> Parent:
     score = graph.score()
     tables = _checked_trees(graph, inputs, score.name)
     relus, last = ([], []) if tables else graph.relus(score.name)
-    exposed = list(dict.fromkeys([score.name, *(table.source for table in tables), *relus]))
+    before, head = (None, None) if tables else (graph.logits(score.name), graph.head(score.name))
+    wanted = [score.name, *(table.source for table in tables), *relus]
+    wanted += [name for name in (before, head and head[0]) if name]
+    exposed = list(dict.fromkeys(wanted))
     session = _session(graph.with_outputs(exposed))
     n_rows = inputs.batch or _TRIAL_ROWS
     values = dict(zip(exposed, _run(session, exposed, inputs.trial(n_rows)), strict=True))
@@ -186,14 +205,62 @@ def _load(model: Any) -> Parent:
         kind = "logit" if single else guess_kind(raw)
     n_classes = max(2, raw.size // n_rows)
     classes, named = class_names(score.classes, n_classes)
-    core = _Core(session, inputs, score.name, kind, classes, named)
-    if tables:
-        return OnnxTrees(core, tables)
     layers = [name for name in relus if values[name].shape[:1] == (n_rows,)]
     last = [name for name in last if name in layers]
+    core = _Core(
+        session,
+        inputs,
+        score.name,
+        kind,
+        classes,
+        named,
+        logits=_where_logits(score.name, before, kind, values),
+        head=head if head and _fits(head, layers, values[head[0]], n_rows) else None,
+        other_activations=() if tables else graph.other_activations(score.name),
+    )
+    if tables:
+        return OnnxTrees(core, tables)
     if last:
         return OnnxNetwork(core, layers, last, [values[name].size // n_rows for name in layers])
     return OnnxClassifier(core)
+
+
+def _where_logits(
+    score: str, before: str | None, kind: OutputKind, values: dict[str, NDArray[Any]]
+) -> str | None:
+    """The tensor with the logits: the scores themselves, or what their softmax takes."""
+    if kind == "logit":
+        return score
+    return before if before and values[before].size == values[score].size else None
+
+
+def _fits(
+    head: tuple[str, list[str]], layers: list[str], source: NDArray[Any], n_rows: int
+) -> bool:
+    """Whether a head, as found in the graph, takes one vector a row."""
+    return source.ndim == 2 and len(source) == n_rows and set(head[1]) <= set(layers)
+
+
+def _bits(core: _Core, layers: list[str], width: int, X: Features) -> ActivationCodes:
+    packed = [
+        pack_bits([_flat(layer) > 0 for layer in values])
+        for _, values in core.run(X, layers, width=width)
+    ]
+    words = np.concatenate([block.words for block in packed])
+    return ActivationCodes(words, packed[0].layer_widths)
+
+
+def _values(core: _Core, names: list[str], width: int, X: Features) -> FloatArray:
+    """Tensors of the graph side by side, (n, d) float64."""
+    parts = [
+        np.concatenate([_flat(value).astype(np.float64) for value in values], axis=1)
+        for _, values in core.run(X, names, width=width)
+    ]
+    return np.concatenate(parts)
+
+
+def _logits(core: _Core, name: str, X: Features) -> FloatArray:
+    return one_a_class(_values(core, [name], len(core.classes), X))
 
 
 def _checked_trees(graph: Graph, inputs: Inputs, score: str) -> list[TreeTable]:

@@ -97,6 +97,18 @@ def to_proba(raw: NDArray[Any], kind: OutputKind, *, first_row: int = 0) -> Floa
     return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
+def one_a_class(logits: FloatArray) -> FloatArray:
+    """Logits with one column a class: a single column z becomes (-z/2, z/2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one_a_class(np.array([[3.0]])).tolist()
+    [[-1.5, 1.5]]
+    """
+    return np.concatenate([-logits, logits], axis=1) / 2 if logits.shape[1] == 1 else logits
+
+
 def blocks(n_rows: int, block_rows: int) -> Iterator[slice]:
     """Consecutive row blocks; one empty block where there are no rows."""
     for start in range(0, max(n_rows, 1), block_rows):

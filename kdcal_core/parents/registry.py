@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import HasCodes, HasEmbedding, Parent, ParentInfo
+from kdcal_core.parents.base import (
+    HasCodes,
+    HasEmbedding,
+    HasHead,
+    HasLogits,
+    NamesActivations,
+    Parent,
+    ParentInfo,
+)
 
 _HEAD_BYTES = 512
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill", ".sav")
@@ -269,6 +277,11 @@ def parent_info(parent: Parent, path: str | Path, name: str) -> ParentInfo:
         digest=digest,
         name=name,
         size_bytes=Path(path).stat().st_size,
+        has_logits=isinstance(parent, HasLogits),
+        has_head=isinstance(parent, HasHead),
+        other_activations=(
+            parent.other_activations if isinstance(parent, NamesActivations) else ()
+        ),
     )
 
 

@@ -1,18 +1,34 @@
-"""Which ReLU layers of a computation a network's scores come from, and which come last."""
+"""Which activations of a computation a network's scores come from, and which ReLUs come last."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+#: What a step does to the rows: a ReLU; a dense layer on one vector a row; weights of another
+#: kind (convolution, recurrence, a dense layer on anything but vectors); something affine in
+#: what it reads; a product, which is affine where one factor alone depends on the rows; the rest.
+Role = Literal["relu", "dense", "weights", "affine", "product", "other"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation: the names of what it reads and writes, and whether it is a ReLU."""
+    """One operation of a computation.
+
+    Attributes
+    ----------
+    reads, writes : tuple of str
+        Names of the values.
+    role : Role
+    activation : str
+        Name for people, where it holds an activation other than ReLU.
+    """
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    is_relu: bool
+    role: Role = "other"
+    activation: str = ""
 
 
 def ancestors(steps: Sequence[Step], target: str) -> list[int]:
@@ -20,7 +36,7 @@ def ancestors(steps: Sequence[Step], target: str) -> list[int]:
 
     Examples
     --------
-    >>> steps = [Step(("x",), ("a",), True), Step(("x",), ("b",), False)]
+    >>> steps = [Step(("x",), ("a",)), Step(("x",), ("b",))]
     >>> ancestors(steps, "b")
     [1]
     """
@@ -58,24 +74,65 @@ def relu_layers(
     Examples
     --------
     >>> steps = [
-    ...     Step(("x",), ("h1",), True),
-    ...     Step(("h1",), ("h2",), True),
-    ...     Step(("h2",), ("out",), False),
+    ...     Step(("x",), ("h1",), "relu"),
+    ...     Step(("h1",), ("h2",), "relu"),
+    ...     Step(("h2",), ("out",), "dense"),
     ... ]
     >>> relu_layers(steps, "out", ["x"])
     ([0, 1], [1])
     """
-    path = ancestors(steps, target)
+    path = of_rows(steps, target, inputs)
+    layers = [i for i in path if steps[i].role == "relu"]
+    before_relu = _before(steps, path, layers)
+    return layers, [i for i in layers if not _meet(steps[i].writes, before_relu)]
+
+
+def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> tuple[str, ...]:
+    """Hidden activations other than ReLU, each with its place among all activations.
+
+    What comes after the last weights turns scores into probabilities and is not hidden.
+
+    Examples
+    --------
+    >>> steps = [
+    ...     Step(("x",), ("h1",), "relu"),
+    ...     Step(("h1",), ("h2",), activation="tanh"),
+    ...     Step(("h2",), ("z",), "dense"),
+    ...     Step(("z",), ("out",), activation="softmax"),
+    ... ]
+    >>> other_activations(steps, "out", ["x"])
+    ('layer 2: tanh',)
+    """
+    path = of_rows(steps, target, inputs)
+    weighted = [i for i in path if steps[i].role in ("dense", "weights")]
+    hidden = _before(steps, path, weighted)
+    names = [
+        steps[i].activation
+        for i in path
+        if steps[i].role == "relu"
+        or (steps[i].activation and (i in weighted or _meet(steps[i].writes, hidden)))
+    ]
+    return tuple(f"layer {place}: {name}" for place, name in enumerate(names, 1) if name)
+
+
+def of_rows(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> list[int]:
+    """Positions of the steps that a value is computed from and that depend on the inputs."""
     depends = set(inputs)
-    for i in path:
+    path = []
+    for i in ancestors(steps, target):
         if _meet(steps[i].reads, depends):
             depends.update(steps[i].writes)
-    layers = [i for i in path if steps[i].is_relu and _meet(steps[i].writes, depends)]
-    before_relu: set[str] = set()
+            path.append(i)
+    return path
+
+
+def _before(steps: Sequence[Step], path: Sequence[int], marks: Collection[int]) -> set[str]:
+    """Values on a path that one of the marked steps is computed from."""
+    names: set[str] = set()
     for i in reversed(path):
-        if i in layers or _meet(steps[i].writes, before_relu):
-            before_relu.update(steps[i].reads)
-    return layers, [i for i in layers if not _meet(steps[i].writes, before_relu)]
+        if i in marks or _meet(steps[i].writes, names):
+            names.update(steps[i].reads)
+    return names
 
 
 def _meet(names: Iterable[str], others: Collection[str]) -> bool:

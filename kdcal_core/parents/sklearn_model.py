@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from kdcal_core.data import check_proba
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features, Parent
 from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.parents.outputs import one_a_class
 from kdcal_core.partition import ActivationCodes, LeafCodes
 from kdcal_core.partition.codes import pack_bits
 
 _FOREST_NAMES = {
     "RandomForestClassifier": "Random forest",
     "ExtraTreesClassifier": "Extremely randomised trees",
+}
+_ACTIVATION_NAMES = {"logistic": "sigmoid"}
+_ACTIVATE: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda z: np.maximum(z, 0.0),
+    "tanh": np.tanh,
+    "logistic": expit,
+    "identity": lambda z: z,
 }
 
 
@@ -33,9 +42,9 @@ def wrap(
 ) -> Parent:
     """Take a fitted scikit-learn classifier, or a pipeline that ends in one, as a parent.
 
-    Decision trees, forests and boosted trees have codes (their leaves), MLPs with ReLU have
-    codes (activation bits) and an embedding (last hidden layer); other classifiers have
-    probabilities only.
+    Decision trees, forests and boosted trees have codes (their leaves), MLPs have logits and,
+    with ReLU, codes (activation bits) and an embedding (last hidden layer); other classifiers
+    have probabilities only.
 
     Raises
     ------
@@ -59,8 +68,8 @@ def wrap(
     kind: type[SklearnParent] = SklearnParent
     if _is_trees(final):
         kind = SklearnTreesParent
-    elif type(final).__name__ == "MLPClassifier" and final.activation == "relu":
-        kind = SklearnNetworkParent
+    elif type(final).__name__ == "MLPClassifier":
+        kind = SklearnNetworkParent if final.activation == "relu" else SklearnMlpParent
     return kind(model, classes, feature_names)
 
 
@@ -143,26 +152,48 @@ class SklearnTreesParent(SklearnParent):
         return LeafCodes(leaves.reshape(len(leaves), -1).astype(np.int32))
 
 
-class SklearnNetworkParent(SklearnParent):
+class SklearnMlpParent(SklearnParent):
+    """A multi-layer perceptron."""
+
+    def __init__(
+        self, model: Any, classes: Sequence[object] | None, feature_names: Sequence[str] | None
+    ) -> None:
+        super().__init__(model, classes, feature_names)
+        name = self._final.activation
+        hidden = range(1, len(self._final.coefs_))
+        self.other_activations: tuple[str, ...] = tuple(
+            f"layer {place}: {_ACTIVATION_NAMES.get(name, name)}"
+            for place in hidden
+            if name != "relu"
+        )
+
+    def logits(self, X: Features) -> FloatArray:
+        """What the softmax is taken of, (n, K) float64; (-z/2, z/2) for two classes."""
+        return one_a_class(self._layers(X)[-1])
+
+    def _layers(self, X: Features) -> list[FloatArray]:
+        """Output of each layer; of the last one before the softmax."""
+        activate = _ACTIVATE[self._final.activation]
+        signal = self._final_input(X)
+        layers = []
+        for weights, offsets in zip(self._final.coefs_, self._final.intercepts_, strict=True):
+            given = signal @ weights + offsets
+            signal = activate(given)
+            layers.append(np.asarray(signal, dtype=np.float64))
+        layers[-1] = np.asarray(given, dtype=np.float64)
+        return layers
+
+
+class SklearnNetworkParent(SklearnMlpParent):
     """A multi-layer perceptron with ReLU units."""
 
     def codes(self, X: Features) -> ActivationCodes:
         """Activation bits of each row, layer by layer."""
-        return pack_bits([layer > 0 for layer in self._hidden(X)])
+        return pack_bits([layer > 0 for layer in self._layers(X)[:-1]])
 
     def embed(self, X: Features) -> FloatArray:
         """Last hidden layer, (n, d) float64."""
-        return self._hidden(X)[-1]
-
-    def _hidden(self, X: Features) -> list[FloatArray]:
-        signal = self._final_input(X)
-        layers = []
-        for weights, offsets in zip(
-            self._final.coefs_[:-1], self._final.intercepts_[:-1], strict=True
-        ):
-            signal = np.maximum(signal @ weights + offsets, 0.0)
-            layers.append(np.asarray(signal, dtype=np.float64))
-        return layers
+        return self._layers(X)[-2]
 
 
 def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:

@@ -25,12 +25,13 @@ from kdcal_core.parents.outputs import (
     class_names,
     guess_kind,
     network_in_words,
+    one_a_class,
     string_list,
     to_proba,
 )
 from kdcal_core.parents.torch_archive import read_archive
 from kdcal_core.parents.torch_program import build_program
-from kdcal_core.parents.torch_record import Recording, record, run_with_relus
+from kdcal_core.parents.torch_record import Recording, Tap, record, run_with_taps
 from kdcal_core.partition import ActivationCodes, pack_bits
 
 # A prime, so that it is not mistaken for a layer's width.
@@ -58,7 +59,8 @@ def load(path: Path, *, name: str) -> Parent:
     Returns
     -------
     Parent
-        With ``codes`` and ``embed`` where the scores come from ReLU layers.
+        With ``codes`` and ``embed`` where the scores come from ReLU layers, with ``logits``
+        where the network has them, and with a head behind an encoder.
 
     Raises
     ------
@@ -109,7 +111,8 @@ def wrap_module(
     Returns
     -------
     Parent
-        With ``codes`` and ``embed`` where the scores come from ReLU layers.
+        With ``codes`` and ``embed`` where the scores come from ReLU layers, with ``logits``
+        where the network has them, and with a head behind an encoder.
 
     Raises
     ------
@@ -145,7 +148,12 @@ def wrap_module(
 
 
 class TorchClassifier:
-    """A PyTorch classifier without ReLU layers."""
+    """A PyTorch classifier without ReLU layers.
+
+    ``logits`` is there where the network has them (:class:`~kdcal_core.parents.base.HasLogits`).
+    """
+
+    logits: Callable[[Features], FloatArray]
 
     def __init__(
         self,
@@ -161,16 +169,39 @@ class TorchClassifier:
         self.n_features = prod(network.row_shape)
         self.feature_names = check_feature_names(feature_names, self.n_features)
         self.kind = "PyTorch classifier"
+        self.other_activations = recording.other_activations
         self._network, self._recording, self._output_kind = network, recording, output_kind
+        if output_kind == "logit":
+            self.logits = self._own_logits
+        elif recording.logits is not None:
+            self.logits = partial(self._logits_at, recording.logits)
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Probabilities, (n, K) float64, rows summing to one."""
         parts = []
         first_row = 0
-        for rows, n_block in self._blocks(X):
-            raw = _to_numpy(self._network.output(rows))[:n_block]
+        for raw in self._outputs(X):
             parts.append(to_proba(raw, self._output_kind, first_row=first_row))
-            first_row += n_block
+            first_row += len(raw)
+        return np.concatenate(parts)
+
+    def _own_logits(self, X: Features) -> FloatArray:
+        parts = [raw.reshape(len(raw), prod(raw.shape[1:])) for raw in self._outputs(X)]
+        return one_a_class(np.concatenate(parts))
+
+    def _logits_at(self, tap: Tap, X: Features) -> FloatArray:
+        return one_a_class(self._values((tap,), X))
+
+    def _outputs(self, X: Features) -> Iterator[NDArray[Any]]:
+        for rows, n_block in self._blocks(X):
+            yield _to_numpy(self._network.output(rows))[:n_block]
+
+    def _values(self, taps: tuple[Tap, ...], X: Features) -> FloatArray:
+        """Values on the way to the scores side by side, (n, d) float64."""
+        parts = []
+        for rows, n_block in self._blocks(X):
+            values = self._network.taps(rows, self._recording, taps, _as_float64)
+            parts.append(np.concatenate([value[:n_block] for value in values], axis=1))
         return np.concatenate(parts)
 
     def _blocks(self, X: Features) -> Iterator[tuple[Any, int]]:
@@ -183,28 +214,37 @@ class TorchClassifier:
 
 
 class TorchNetwork(TorchClassifier):
-    """A PyTorch classifier with ReLU layers."""
+    """A PyTorch classifier with ReLU layers.
+
+    ``head_codes`` and ``head_input`` are there where it is an encoder with a dense ReLU head
+    (:class:`~kdcal_core.parents.base.HasHead`).
+    """
+
+    head_codes: Callable[[Features], ActivationCodes]
+    head_input: Callable[[Features], FloatArray]
 
     def __init__(self, network: _Network, recording: Recording, **names: Any) -> None:
         super().__init__(network, recording, **names)
         self.kind = network_in_words(recording.widths, len(recording.last), "PyTorch")
+        if recording.head_source is not None:
+            self.head_codes = partial(self._bits, recording.head_layers)
+            self.head_input = partial(self._values, (recording.head_source,))
 
     def codes(self, X: Features) -> ActivationCodes:
         """Activation bits of every ReLU layer, in the order of computation."""
-        packed = []
-        for rows, n_block in self._blocks(X):
-            layers = self._network.relus(rows, self._recording.layers, _positive)
-            packed.append(pack_bits([layer[:n_block] for layer in layers]))
-        words = np.concatenate([block.words for block in packed])
-        return ActivationCodes(words, packed[0].layer_widths)
+        return self._bits(self._recording.layers, X)
 
     def embed(self, X: Features) -> FloatArray:
         """Last hidden layer, (n, d) float64; an ensemble's members side by side."""
-        parts = []
+        return self._values(self._recording.last, X)
+
+    def _bits(self, taps: tuple[Tap, ...], X: Features) -> ActivationCodes:
+        packed = []
         for rows, n_block in self._blocks(X):
-            layers = self._network.relus(rows, self._recording.last, _as_float64)
-            parts.append(np.concatenate([layer[:n_block] for layer in layers], axis=1))
-        return np.concatenate(parts)
+            layers = self._network.taps(rows, self._recording, taps, _positive)
+            packed.append(pack_bits([layer[:n_block] for layer in layers]))
+        words = np.concatenate([block.words for block in packed])
+        return ActivationCodes(words, packed[0].layer_widths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,11 +286,15 @@ class _Network:
         with _guarded():
             return record(self.run, self.trial())
 
-    def relus(
-        self, rows: Any, wanted: Collection[int], keep: Callable[[Any], NDArray[Any]]
+    def taps(
+        self,
+        rows: Any,
+        recording: Recording,
+        wanted: Collection[Tap],
+        keep: Callable[[Any], NDArray[Any]],
     ) -> list[NDArray[Any]]:
         with _guarded():
-            return run_with_relus(self.run, rows, wanted, keep)
+            return run_with_taps(self.run, rows, recording, wanted, keep)
 
 
 def _load(path: Path) -> Parent:
@@ -360,7 +404,7 @@ def _positive(layer: Any) -> NDArray[Any]:
 
 
 def _as_float64(layer: Any) -> NDArray[Any]:
-    return np.asarray(_to_numpy(layer.flatten(1)))
+    return np.asarray(_to_numpy(layer.reshape(len(layer), prod(layer.shape[1:]))))
 
 
 def _to_numpy(tensor: Any) -> NDArray[Any]:

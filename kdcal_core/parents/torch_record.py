@@ -1,46 +1,44 @@
-"""Watching a PyTorch computation: its steps, and the outputs of its ReLU layers."""
+"""Watching a PyTorch computation: its steps, and the values that stand at chosen places."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
+from kdcal_core.errors import InputError
+from kdcal_core.parents.dense_head import find_head
 from kdcal_core.parents.outputs import OutputKind
-from kdcal_core.parents.relu_layers import Step, relu_layers
-
-# What hands its first argument on without changing the numbers.
-_PASSING = frozenset(
-    [
-        "view",
-        "_unsafe_view",
-        "reshape",
-        "_reshape_alias",
-        "squeeze",
-        "unsqueeze",
-        "flatten",
-        "clone",
-        "detach",
-        "alias",
-        "contiguous",
-        "_to_copy",
-        "to",
-        "t",
-        "transpose",
-        "permute",
-    ]
+from kdcal_core.parents.relu_layers import Step, other_activations, relu_layers
+from kdcal_core.parents.torch_steps import (
+    KINDS,
+    PASSING,
+    activation_of,
+    dense_input,
+    end_input,
+    ends_linear,
+    is_relu,
+    op_name,
+    role_of,
 )
-_KINDS: dict[str, OutputKind] = {
-    "_softmax": "probability",
-    "softmax": "probability",
-    "sigmoid": "probability",
-    "sigmoid_": "probability",
-    "_log_softmax": "log-probability",
-    "log_softmax": "log-probability",
-}
-_LINEAR = frozenset(["linear", "addmm", "mm", "matmul"])
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A place in a computation, found again in every run whatever the number of rows.
+
+    Attributes
+    ----------
+    kind : {"relu", "dense", "end"}
+        The output of a ReLU, the input of a dense layer, or the input of a softmax or sigmoid.
+    place : int
+        Which one of its kind, in the order of computation.
+    """
+
+    kind: Literal["relu", "dense", "end"]
+    place: int
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,9 @@ class Recording:
     Attributes
     ----------
     output : torch.Tensor
-    layers, last : tuple of int
-        ReLU layers that the output comes from, by their place among all ReLU calls, and those
-        of them with no further ReLU before the output.
+    layers, last : tuple of Tap
+        ReLU layers that the output comes from, and those of them with no further ReLU before
+        the output.
     widths : tuple of int
         Units of each layer in ``layers``.
     numbers_per_row : int
@@ -61,15 +59,30 @@ class Recording:
         What the output holds, where the last operation says so.
     ends_linear : bool
         Whether the output comes straight from a linear layer.
+    logits : Tap or None
+        What the last softmax or sigmoid takes.
+    head_source : Tap or None
+        What the dense ReLU head behind an encoder takes.
+    head_layers : tuple of Tap
+        The head's ReLU layers.
+    other_activations : tuple of str
+        Hidden activations other than ReLU, for people.
+    n_taps : int
+        How many places of all kinds the run passed.
     """
 
     output: Any
-    layers: tuple[int, ...]
-    last: tuple[int, ...]
+    layers: tuple[Tap, ...]
+    last: tuple[Tap, ...]
     widths: tuple[int, ...]
     numbers_per_row: int
     kind: OutputKind | None
     ends_linear: bool
+    logits: Tap | None
+    head_source: Tap | None
+    head_layers: tuple[Tap, ...]
+    other_activations: tuple[str, ...]
+    n_taps: int
 
 
 def record(network: Callable[[Any], Any], rows: Any) -> Recording:
@@ -80,7 +93,9 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     """
     steps: list[Step] = []
     ops: list[str] = []
-    relus: dict[int, tuple[int, ...]] = {}
+    shapes: list[tuple[int, ...]] = []
+    taps: dict[int, Tap] = {}
+    seen: Counter[str] = Counter()
     names: dict[int, str] = {}
     alive: list[Any] = []  # an id is only a name while its tensor lives
 
@@ -92,46 +107,92 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
 
     def see(func: Any, args: Any, kwargs: Any, result: Any) -> None:
         reads = tuple(name_of(t, fresh=False) for t in _tensors((args, kwargs)))
-        writes = tuple(name_of(t, fresh=True) for t in _tensors(result))
-        if is_relu(func, args, kwargs):
-            relus[len(steps)] = tuple(result.shape)
-        steps.append(Step(reads, writes, len(steps) in relus))
-        ops.append(_op_name(func))
+        written = _tensors(result)
+        for tap, _ in _taps(func, args, kwargs, result, len(rows), seen):
+            taps[len(steps)] = tap
+        role = role_of(func, args, kwargs, len(rows))
+        activation = "" if role == "relu" else activation_of(func)
+        steps.append(Step(reads, tuple(name_of(t, fresh=True) for t in written), role, activation))
+        ops.append(op_name(func))
+        shapes.append(tuple(written[0].shape) if written else ())
 
     source = name_of(rows, fresh=True)
     output = _watched(network, rows, see)
     target = name_of(output, fresh=False)
     layers, last = relu_layers(steps, target, [source])
-    layers = [i for i in layers if len(relus[i]) > 1 and relus[i][0] == len(rows)]
-    place = {step: k for k, step in enumerate(relus)}
-    source_op = _source_op(steps, ops, target)
+    layers = [i for i in layers if len(shapes[i]) > 1 and shapes[i][0] == len(rows)]
+    end = _source_step(steps, ops, target)
+    end_op = "" if end is None else ops[end]
+    head = find_head(steps, target, [source])
+    fits = head is not None and head.start in taps and set(head.layers) <= set(layers)
     return Recording(
         output=output,
-        layers=tuple(place[i] for i in layers),
-        last=tuple(place[i] for i in last if i in layers),
-        widths=tuple(prod(relus[i][1:]) for i in layers),
+        layers=tuple(taps[i] for i in layers),
+        last=tuple(taps[i] for i in last if i in layers),
+        widths=tuple(prod(shapes[i][1:]) for i in layers),
         numbers_per_row=max(1, sum(tensor.numel() for tensor in alive) // len(rows)),
-        kind=_KINDS.get(source_op),
-        ends_linear=source_op in _LINEAR,
+        kind=KINDS.get(end_op),
+        ends_linear=ends_linear(end_op),
+        logits=taps.get(end) if end is not None and end_op in KINDS else None,
+        head_source=taps[head.start] if head is not None and fits else None,
+        head_layers=tuple(taps[i] for i in head.layers) if head is not None and fits else (),
+        other_activations=other_activations(steps, target, [source]),
+        n_taps=seen.total(),
     )
 
 
-def run_with_relus(
-    network: Callable[[Any], Any], rows: Any, wanted: Collection[int], keep: Callable[[Any], Any]
+def run_with_taps(
+    network: Callable[[Any], Any],
+    rows: Any,
+    recording: Recording,
+    wanted: Collection[Tap],
+    keep: Callable[[Any], Any],
 ) -> list[Any]:
-    """Run a network and return ``keep(output)`` of the wanted ReLU calls, in order.
+    """Run a network and return ``keep(value)`` at the wanted places, in order.
 
     ``keep`` is called at once: a later operation may write into the same memory.
+
+    Raises
+    ------
+    InputError
+        The run passes other places than the recorded one, so that none can be trusted.
     """
     kept: list[Any] = []
-    calls = count()
+    seen: Counter[str] = Counter()
 
     def see(func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        if is_relu(func, args, kwargs) and next(calls) in wanted:
-            kept.append(keep(result))
+        for tap, value in _taps(func, args, kwargs, result, len(rows), seen):
+            if tap in wanted:
+                kept.append(keep(value))
 
     _watched(network, rows, see)
+    if seen.total() != recording.n_taps:
+        raise InputError(
+            f"The model takes another course with {len(rows):,} rows than with others",
+            fix="Pass another number of rows; one more is enough.",
+        )
     return kept
+
+
+def _taps(
+    func: Any, args: Any, kwargs: Any, result: Any, n_rows: int, seen: Counter[str]
+) -> Iterator[tuple[Tap, Any]]:
+    """The place that an operation marks, if any, and the value there; counts it in ``seen``.
+
+    Only operations whose number does not hang on the number of rows are counted: PyTorch may
+    run a dense layer on anything but vectors in more than one way.
+    """
+    kind: Literal["relu", "dense", "end"]
+    if is_relu(func, args, kwargs):
+        kind, value = "relu", result
+    elif (value := dense_input(func, args, n_rows)) is not None:
+        kind = "dense"
+    elif (value := end_input(func, args, n_rows)) is not None:
+        kind = "end"
+    else:
+        return
+    yield Tap(kind, seen[kind]), value
+    seen[kind] += 1
 
 
 def _watched(
@@ -152,25 +213,6 @@ def _watched(
         return network(rows)
 
 
-def is_relu(func: Any, args: Any, kwargs: Any) -> bool:
-    """Whether an operation is a ReLU under one of its names."""
-    name = _op_name(func).removesuffix("_")
-    if name == "relu":
-        return True
-    if name in ("clamp", "clamp_min"):
-        given = dict(zip(("min", "max"), args[1:], strict=False)) | dict(kwargs or {})
-        return _is_zero(given.get("min")) and given.get("max") is None
-    return name == "threshold" and all(_is_zero(value) for value in args[1:3])
-
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, int | float) and value == 0
-
-
-def _op_name(func: Any) -> str:
-    return str(func.overloadpacket.__name__) if hasattr(func, "overloadpacket") else ""
-
-
 def _tensors(tree: Any) -> list[Any]:
     import torch
     from torch.utils._pytree import tree_leaves
@@ -178,10 +220,10 @@ def _tensors(tree: Any) -> list[Any]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
 
 
-def _source_op(steps: list[Step], ops: list[str], target: str) -> str:
-    """The operation whose numbers a value carries, behind reshapes and casts."""
+def _source_step(steps: list[Step], ops: list[str], target: str) -> int | None:
+    """The step whose numbers a value carries, behind reshapes and casts."""
     writer = {name: i for i, step in enumerate(steps) for name in step.writes}
     i = writer.get(target)
-    while i is not None and ops[i] in _PASSING and steps[i].reads:
+    while i is not None and ops[i] in PASSING and steps[i].reads:
         i = writer.get(steps[i].reads[0])
-    return "" if i is None else ops[i]
+    return i

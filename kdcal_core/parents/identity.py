@@ -1,0 +1,82 @@
+"""How a saved calibrator knows its parent again: by what the parent says of given rows."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent
+from kdcal_core.partition import LeafCodes
+
+_N_PROJECTIONS = 16
+# Steps of the rounding: about a thousand times what another runtime's arithmetic in float32
+# does to a projection of probabilities, and ten thousand times what it does to hidden units.
+_PROBA_STEP, _HIDDEN_STEP = 1e-3, 1e-2
+
+
+def fingerprint(parent: Parent, X: Features) -> str:
+    """Digest of what a parent makes of given rows: probabilities, leaves, last hidden layer.
+
+    The same for a model from a file and from memory, and on another machine whose sums end in
+    other last digits. Rounding each number would not do: of thousands, some lie on the edge
+    between two roundings, and a unit at zero may fall on either side. So probabilities and
+    hidden units enter as sixteen random projections of the whole table, rounded far above the
+    last digits: in float32 a false difference has about one chance in 500 where the runtimes
+    differ, and none where they do not. Leaves enter as they are.
+
+    Parameters
+    ----------
+    parent : Parent
+    X : (n, n_features)
+        At least one row; some hundreds tell parents apart best.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    InputError
+        No rows, or rows that the parent cannot take.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from kdcal_core.parents import wrap_parent
+    >>> X, y = load_iris(return_X_y=True)
+    >>> def grow(seed):
+    ...     return wrap_parent(RandomForestClassifier(5, random_state=seed).fit(X, y))
+    >>> fingerprint(grow(0), X) == fingerprint(grow(0), X)
+    True
+    >>> fingerprint(grow(0), X) == fingerprint(grow(1), X)
+    False
+    """
+    if len(X) == 0:
+        raise InputError("There are no rows to know the parent by", fix="Pass at least one row.")
+    digest = hashlib.sha256(f"{parent.n_features} features, {len(X)} rows".encode())
+    digest.update(_projections(parent.predict_proba(X), _PROBA_STEP))
+    if isinstance(parent, HasEmbedding):
+        digest.update(_projections(parent.embed(X), _HIDDEN_STEP))
+    elif isinstance(parent, HasCodes):
+        codes = parent.codes(X)
+        if isinstance(codes, LeafCodes):
+            digest.update(np.ascontiguousarray(codes.leaves, dtype="<i4").tobytes())
+    return digest.hexdigest()
+
+
+def _projections(values: FloatArray, step: float) -> bytes:
+    """Random projections of a table of unit length, rounded, with the number of its columns."""
+    n_rows, n_columns = values.shape
+    # RandomState's stream is frozen, so that a saved fingerprint outlives numpy's version.
+    random = np.random.RandomState(0)
+    rows = random.standard_normal((_N_PROJECTIONS, n_rows))
+    columns = random.standard_normal((_N_PROJECTIONS, n_columns))
+    length = np.linalg.norm(values) or 1.0
+    projected = np.einsum("pk,pk->p", rows @ values, columns) / length
+    whole: bytes = np.rint(projected / step).astype("<i8").tobytes()
+    return f"{n_columns} columns".encode() + whole
