@@ -1,21 +1,39 @@
+"""Rows and the centres of polytopes: blocks of the search for the nearest in Euclidean distance."""
+
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prepared:
-    x: object
-    centres: object
+    """Coordinates of m rows, (m, d), and of p centres, (p, d)."""
+
+    x: NDArray[np.float64]
+    centres: NDArray[np.float64]
 
 
-def prepare_nearest(x, centres):
+def prepare_nearest(x: NDArray[np.float64], centres: NDArray[np.float64]) -> Prepared:
     return Prepared(x, centres)
 
 
-def nearest_block(p, start, stop):
-    d = np.zeros((stop - start, len(p.centres)))
-    for j in range(p.x.shape[1]):
-        d += (p.x[start:stop, j, None] - p.centres[:, j]) ** 2
-    best = d.min(axis=1)
-    return d.argmin(axis=1), np.full(stop - start, np.nan), (d == best[:, None]).sum(axis=1) > 1
+def nearest_block(prepared: Prepared, start: int, stop: int) -> tuple[NDArray[Any], ...]:
+    """Index, kernel (NaN) and tie of the rows ``start`` to ``stop``."""
+    index, tied = nearest_centre_of(np.arange(start, stop), prepared.x, prepared.centres)
+    return index, np.full(stop - start, np.nan), tied
+
+
+def nearest_centre_of(
+    rows: NDArray[np.int64], x: NDArray[np.float64], centres: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The nearest of all centres for some rows, and whether another is as near."""
+    from kdcal_core.partition._centre_kernels import nearest_of_all
+
+    index = np.zeros(len(rows), dtype=np.int64)
+    tied = np.zeros(len(rows), dtype=bool)
+    nearest_of_all(rows, x, centres, index, tied, np.full(len(rows), np.inf))
+    return index, tied

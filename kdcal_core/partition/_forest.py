@@ -1,0 +1,265 @@
+"""Blocks of the forest's kernel: members of leaves as runs, matches as sums of differences.
+
+Polytopes stand in lexicographic order of their codes, so that neighbours share many leaves. A
+leaf's members are then few runs of consecutive polytopes, and a row's matches the running sum of
++1 where a run of one of its leaves begins and -1 where it ends; from a row to the next only the
+leaves that change are counted out and in. All of it is in whole numbers, hence exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.partition._centres import nearest_centre_of
+from kdcal_core.partition.codes import LeafCodes
+
+# Costs in units of counting one run in or out, measured: a polytope compared with a large leaf,
+# and a polytope passed over in a row's tally that nothing lets us skip.
+COMPARED, PASSED = 1 / 50, 1.0
+PLANE_TREES = 255
+WIDEST = 4  # ids spread over more than this many times the rows are sorted, not tabled
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Which polytopes fall into each leaf.
+
+    Attributes
+    ----------
+    ids, id_starts : ids of the leaves of every tree, ascending, one tree after the other
+    starts : (leaves + 1,) first run of each leaf
+    begins, ends : (runs,) polytopes of each run
+    large_of_leaf : (leaves,) uint8, a large leaf's number in its tree from 1, else 0
+    large : (trees, p) uint8, each polytope's large leaf, or (0, p) where no leaf is large
+    n_polytopes : int
+    """
+
+    ids: NDArray[np.int64]
+    id_starts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    begins: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    large_of_leaf: NDArray[np.uint8]
+    large: NDArray[np.uint8]
+    n_polytopes: int
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.id_starts) - 1
+
+    def scratch(self, n_rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Zeros: the differences of the matches, and the matches in large leaves."""
+        kind = np.int16 if self.n_trees < 2**15 else np.int32
+        change = np.zeros(-(-(self.n_polytopes + 1) // 4) * 4, dtype=kind)
+        planes = -(-len(self.large) // PLANE_TREES)
+        return change, np.zeros((n_rows, planes, self.n_polytopes), dtype=np.uint8)
+
+
+def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
+    """The members of every leaf, and the leaf of each polytope as (trees, p) numbers."""
+    from kdcal_core.partition._forest_kernels import write_runs
+
+    columns = np.ascontiguousarray(leaves.T)
+    numbers, ids, runs_of_leaf = _number_all(columns)
+    id_starts = np.concatenate([[0], np.cumsum([len(of_tree) for of_tree in ids])])
+    numbers += id_starts[:-1, None].astype(np.int32)
+    runs = np.concatenate(runs_of_leaf)
+    large_of_leaf, large = _find_large(numbers, id_starts, runs)
+    starts = np.concatenate([[0], np.cumsum(np.where(large_of_leaf, 0, runs))])
+    begins, ends = np.empty((2, starts[-1]), dtype=np.int32)
+    next_run = starts[:-1].copy()
+    for of_tree in numbers:
+        write_runs(of_tree, large_of_leaf, next_run, begins, ends)
+    members = Members(
+        ids=np.concatenate(ids),
+        id_starts=id_starts,
+        starts=starts,
+        begins=begins,
+        ends=ends,
+        large_of_leaf=large_of_leaf,
+        large=large,
+        n_polytopes=columns.shape[1],
+    )
+    return members, numbers
+
+
+def _number_all(
+    columns: NDArray[Any],
+) -> tuple[NDArray[np.int32], list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+    """Every tree's leaves numbered from 0, with their ids and their counts of runs."""
+    from kdcal_core.partition._forest_kernels import count_runs, number_leaves
+
+    numbers = np.empty(columns.shape, dtype=np.int32)
+    ids, runs_of_leaf = [], []
+    for tree, column in enumerate(columns):
+        smallest = int(column.min())
+        spread = int(column.max()) - smallest + 1
+        if spread > WIDEST * len(column) + 1024:
+            found, numbers[tree] = np.unique(column, return_inverse=True)
+        else:
+            table = np.zeros(spread, dtype=np.int32)
+            number_leaves(column, smallest, numbers[tree], table)
+            found = np.flatnonzero(table) + smallest
+        ids.append(found.astype(np.int64))
+        runs = np.zeros(len(found), dtype=np.int64)
+        count_runs(numbers[tree], runs)
+        runs_of_leaf.append(runs)
+    return numbers, ids, runs_of_leaf
+
+
+def _find_large(
+    numbers: NDArray[np.int32], id_starts: NDArray[np.int64], runs: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Leaves of so many runs that comparing every polytope costs less; see :class:`Members`."""
+    n_trees, n_polytopes = numbers.shape
+    none = np.zeros(len(runs), dtype=np.uint8), np.empty((0, n_polytopes), dtype=np.uint8)
+    # A leaf is counted in and out only where the rows change it, twice as often as they do.
+    counted = runs * min(1.0, 2 * runs.sum() / (n_trees * n_polytopes))
+    saved = np.maximum(counted - COMPARED * n_polytopes, 0)
+    if not saved.any():
+        return none
+    rows = np.zeros(len(runs))
+    for of_tree, (first, last) in zip(numbers, pairwise(id_starts), strict=True):
+        rows[first:last] = np.bincount(of_tree - first, minlength=last - first)
+    if (rows * saved).sum() < PASSED * n_polytopes**2:
+        return none
+    ahead = np.concatenate([[0], np.cumsum(saved > 0)])
+    of_its_tree = ahead[1:] - np.repeat(ahead[id_starts[:-1]], np.diff(id_starts))
+    large_of_leaf = np.where(saved > 0, of_its_tree, 0).astype(np.uint8)
+    return large_of_leaf, large_of_leaf[numbers]
+
+
+def find_leaves(members: Members, leaves: NDArray[Any]) -> NDArray[np.int32]:
+    """Numbers of the leaves that queries fall into, (trees, m); -1 where no polytope is."""
+    numbers = np.empty(leaves.shape[::-1], dtype=np.int32)
+    for tree in range(members.n_trees):
+        first, last = members.id_starts[tree : tree + 2]
+        ids = members.ids[first:last]
+        at = np.minimum(np.searchsorted(ids, leaves[:, tree]), len(ids) - 1)
+        numbers[tree] = np.where(ids[at] == leaves[:, tree], first + at, -1)
+    return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """What the class masses of a forest's polytopes need; see :func:`prepare_masses`.
+
+    ``label`` is the class of a polytope of a single row, else -1: then its classes and counts
+    are ``entry_class`` and ``entry_count`` from ``entry_starts`` on. ``table`` is (trees + 1, G).
+    """
+
+    members: Members
+    leaf: NDArray[np.int32]
+    label: NDArray[np.int64]
+    entry_starts: NDArray[np.int64]
+    entry_class: NDArray[np.int64]
+    entry_count: NDArray[np.int64]
+    table: NDArray[np.float64]
+    n_classes: int
+
+
+def prepare_masses(
+    codes: LeafCodes, counts: NDArray[np.int64], exponents: NDArray[np.float64]
+) -> Masses:
+    """Everything that is computed once for all blocks of :func:`masses_block`."""
+    members, leaf = find_members(codes.leaves)
+    label = np.where(counts.sum(axis=1) == 1, counts.argmax(axis=1), -1)
+    polytope, entry_class = np.nonzero(np.where(label[:, None] >= 0, 0, counts))
+    in_each = np.bincount(polytope, minlength=len(counts))
+    return Masses(
+        members,
+        leaf,
+        label=label,
+        entry_starts=np.concatenate([[0], np.cumsum(in_each)]),
+        entry_class=entry_class,
+        entry_count=counts[polytope, entry_class],
+        table=(np.arange(members.n_trees + 1)[:, None] / members.n_trees) ** exponents,
+        n_classes=counts.shape[1],
+    )
+
+
+def masses_block(prepared: Masses, start: int, stop: int) -> NDArray[np.float64]:
+    """Class masses of the polytopes ``start`` to ``stop``, (G, stop - start, K)."""
+    from kdcal_core.partition._forest_kernels import masses_rows
+
+    members = prepared.members
+    out = np.zeros((stop - start, prepared.n_classes, prepared.table.shape[1]))
+    masses_rows(
+        start,
+        stop,
+        prepared.leaf,
+        members.starts,
+        members.begins,
+        members.ends,
+        members.large_of_leaf,
+        members.large,
+        prepared.label,
+        prepared.entry_starts,
+        prepared.entry_class,
+        prepared.entry_count,
+        prepared.table,
+        *members.scratch(stop - start),
+        out,
+    )
+    return out.transpose(2, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """What the nearest polytopes of a forest's queries need."""
+
+    members: Members
+    leaf: NDArray[np.int32]
+    x: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+
+def prepare_nearest(
+    queries: LeafCodes, codes: LeafCodes, x: NDArray[np.float64], centres: NDArray[np.float64]
+) -> Nearest:
+    """Everything that is computed once for all blocks of :func:`nearest_block`."""
+    members, _ = find_members(codes.leaves)
+    return Nearest(members, find_leaves(members, queries.leaves), x, centres)
+
+
+def nearest_block(prepared: Nearest, start: int, stop: int) -> tuple[NDArray[Any], ...]:
+    """Index, kernel and tie of the queries ``start`` to ``stop``."""
+    from kdcal_core.partition._forest_kernels import nearest_rows
+
+    members = prepared.members
+    index, shared = np.zeros((2, stop - start), dtype=np.int64)
+    tied = np.zeros(stop - start, dtype=bool)
+    nearest_rows(
+        start,
+        stop,
+        prepared.leaf,
+        members.starts,
+        members.begins,
+        members.ends,
+        members.large_of_leaf,
+        members.large,
+        prepared.x,
+        prepared.centres,
+        *members.scratch(stop - start),
+        index,
+        shared,
+        tied,
+    )
+    alone = np.flatnonzero(shared == 0)
+    # A row that shares no leaf has kernel 0 with all polytopes: they are all tied.
+    index[alone], _ = nearest_centre_of(start + alone, prepared.x, prepared.centres)
+    tied[alone] = members.n_polytopes > 1
+    return index, shared / members.n_trees, tied
+
+
+def kernel_block(a: LeafCodes, b: LeafCodes) -> NDArray[np.float64]:
+    """Share of trees in which rows of ``a`` and ``b`` fall into one leaf, (n, m)."""
+    shared = np.zeros((len(a), len(b)))
+    for ours, theirs in zip(a.leaves.T, b.leaves.T, strict=True):
+        shared += ours[:, None] == theirs[None, :]
+    return shared / a.leaves.shape[1]

@@ -1,0 +1,278 @@
+"""Compiled loops of the forest's kernel. Imported only when they are needed: numba is heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from kdcal_core.partition._centre_kernels import nearest_of
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True)
+
+TILE = 2048
+
+
+@compiled
+def number_leaves(leaf: Array, smallest: int, numbers: Array, table: Array) -> int:
+    """Number the leaves of one tree 0, 1, ... by ascending id; ``table`` is zero at first.
+
+    Writes the number of each row's leaf, and to ``table`` one more than the number of each id.
+    """
+    for row in range(len(leaf)):
+        table[leaf[row] - smallest] = 1
+    n_leaves = 0
+    for at in range(len(table)):
+        if table[at]:
+            n_leaves += 1
+            table[at] = n_leaves
+    for row in range(len(leaf)):
+        numbers[row] = table[leaf[row] - smallest] - 1
+    return n_leaves
+
+
+@compiled
+def count_runs(numbers: Array, runs_of_leaf: Array) -> None:
+    """Add the runs of consecutive rows in one leaf to each leaf's count."""
+    before = -1
+    for row in range(len(numbers)):
+        now = numbers[row]
+        if now != before:
+            runs_of_leaf[now] += 1
+        before = now
+
+
+@compiled
+def write_runs(
+    numbers: Array, large_of_leaf: Array, next_run: Array, begins: Array, ends: Array
+) -> None:
+    """Write where the runs of each leaf begin and end, at the places ``next_run`` counts on.
+
+    Large leaves are left out: they are counted another way.
+    """
+    n_rows = len(numbers)
+    begin = 0
+    for row in range(1, n_rows + 1):
+        if row == n_rows or numbers[row] != numbers[begin]:
+            if not large_of_leaf[numbers[begin]]:
+                at = next_run[numbers[begin]]
+                begins[at] = begin
+                ends[at] = row
+                next_run[numbers[begin]] = at + 1
+            begin = row
+
+
+@compiled
+def add_leaf(change: Array, sign: int, first: int, last: int, begins: Array, ends: Array) -> None:
+    """Count one leaf's members in (sign 1) or out (sign -1) of the differences of the matches."""
+    for run in range(first, last):
+        change[begins[run]] += sign
+        change[ends[run]] -= sign
+
+
+@compiled
+def move_to(
+    leaf: Array, row: int, held: Array, change: Array, starts: Array, begins: Array, ends: Array
+) -> None:
+    """Turn the differences of the matches into those of ``row``, the cheaper of two ways.
+
+    ``held`` has the leaves that ``change`` stands for, -1 for none: next to each other in
+    lexicographic order, rows share most of their leaves, and only the others are touched.
+    """
+    n_trees = len(held)
+    anew, onward = len(change) // 16, 0
+    for tree in range(n_trees):
+        old, new = held[tree], leaf[tree, row]
+        runs = starts[new + 1] - starts[new] if new >= 0 else 0
+        anew += runs
+        if old != new:
+            onward += runs + (starts[old + 1] - starts[old] if old >= 0 else 0)
+    if anew < onward:
+        change[:] = 0
+        held[:] = -1
+    for tree in range(n_trees):
+        old, new = held[tree], leaf[tree, row]
+        if old == new:
+            continue
+        if old >= 0:
+            add_leaf(change, -1, starts[old], starts[old + 1], begins, ends)
+        if new >= 0:
+            add_leaf(change, 1, starts[new], starts[new + 1], begins, ends)
+        held[tree] = new
+
+
+@compiled
+def count_large(
+    leaf: Array, first: int, last: int, large_of_leaf: Array, large: Array, matches: Array
+) -> None:
+    """Matches in large leaves, for which comparing all polytopes costs less than their runs.
+
+    ``large`` has each polytope's large leaf in every tree, 0 for none; ``matches`` is
+    (rows, planes, polytopes) of bytes, zero at first, one plane for every 255 trees.
+    """
+    n_trees, n_polytopes = large.shape
+    for begin in range(0, n_polytopes, TILE):
+        end = min(begin + TILE, n_polytopes)
+        for row in range(first, last):
+            for tree in range(n_trees):
+                at = leaf[tree, row]
+                wanted = large_of_leaf[at] if at >= 0 else np.uint8(0)
+                if wanted:
+                    column = large[tree, begin:end]
+                    counted = matches[row - first, tree // 255, begin:end]
+                    for s in range(end - begin):
+                        counted[s] += np.uint8(column[s] == wanted)
+
+
+@compiled
+def tally(
+    change: Array,
+    blocks: Array,
+    matches: Array,
+    label: Array,
+    entry_starts: Array,
+    entry_class: Array,
+    entry_count: Array,
+    histogram: Array,
+) -> int:
+    """Rows of each class at each number of matches; returns the largest number of matches.
+
+    ``blocks`` is ``change`` seen as words of 64 bits. ``label`` is the class of a polytope of one
+    row, and -1 where its rows are in the entries.
+    """
+    n_planes, n_polytopes = matches.shape
+    running, largest, width = 0, 0, len(change) // len(blocks)
+    for block in range(len(blocks)):
+        if n_planes == 0 and running == 0 and blocks[block] == 0:
+            continue
+        for s in range(width * block, min(width * block + width, n_polytopes)):
+            running += change[s]
+            shared = running
+            for plane in range(n_planes):
+                shared += matches[plane, s]
+            if shared == 0:
+                continue
+            largest = max(largest, shared)
+            if label[s] >= 0:
+                histogram[shared, label[s]] += 1
+            else:
+                for entry in range(entry_starts[s], entry_starts[s + 1]):
+                    histogram[shared, entry_class[entry]] += entry_count[entry]
+    return largest
+
+
+@compiled
+def smooth(histogram: Array, largest: int, table: Array, out: Array) -> None:
+    """Turn a histogram of matches into class masses, and make it zero again.
+
+    ``table`` is (matches, exponents) of the kernel's powers and ``out`` (exponents, classes).
+    """
+    n_classes, n_exponents = histogram.shape[1], table.shape[1]
+    for shared in range(1, largest + 1):
+        for label in range(n_classes):
+            if histogram[shared, label]:
+                rows = np.float64(histogram[shared, label])
+                histogram[shared, label] = 0
+                for g in range(n_exponents):
+                    out[label, g] += table[shared, g] * rows
+
+
+@compiled
+def find_largest(change: Array, blocks: Array, matches: Array, ties: Array) -> tuple[int, int]:
+    """The largest number of matches and how many polytopes have it, listed in ``ties``."""
+    n_planes, n_polytopes = matches.shape
+    running, largest, n_ties, width = 0, 1, 0, len(change) // len(blocks)
+    for block in range(len(blocks)):
+        if n_planes == 0 and running == 0 and blocks[block] == 0:
+            continue
+        for s in range(width * block, min(width * block + width, n_polytopes)):
+            running += change[s]
+            shared = running
+            for plane in range(n_planes):
+                shared += matches[plane, s]
+            if shared < largest:
+                continue
+            if shared > largest:
+                largest, n_ties = shared, 0
+            ties[n_ties] = s
+            n_ties += 1
+    return largest, n_ties
+
+
+@compiled
+def masses_rows(
+    first: int,
+    last: int,
+    leaf: Array,
+    starts: Array,
+    begins: Array,
+    ends: Array,
+    large_of_leaf: Array,
+    large: Array,
+    label: Array,
+    entry_starts: Array,
+    entry_class: Array,
+    entry_count: Array,
+    table: Array,
+    change: Array,
+    matches: Array,
+    out: Array,
+) -> None:
+    """Class masses of the polytopes ``first`` to ``last``; ``out`` is (rows, classes, exponents)."""
+    n_trees, n_classes = leaf.shape[0], out.shape[1]
+    held = np.full(n_trees, -1, dtype=np.int32)
+    histogram = np.zeros((n_trees + 1, n_classes), dtype=np.int64)
+    blocks = change.view(np.uint64)
+    if matches.shape[1]:
+        count_large(leaf, first, last, large_of_leaf, large, matches)
+    for row in range(first, last):
+        move_to(leaf, row, held, change, starts, begins, ends)
+        largest = tally(
+            change,
+            blocks,
+            matches[row - first],
+            label,
+            entry_starts,
+            entry_class,
+            entry_count,
+            histogram,
+        )
+        smooth(histogram, largest, table, out[row - first])
+
+
+@compiled
+def nearest_rows(
+    first: int,
+    last: int,
+    leaf: Array,
+    starts: Array,
+    begins: Array,
+    ends: Array,
+    large_of_leaf: Array,
+    large: Array,
+    x: Array,
+    centres: Array,
+    change: Array,
+    matches: Array,
+    index: Array,
+    shared: Array,
+    tied: Array,
+) -> None:
+    """Nearest polytopes of the queries ``first`` to ``last`` that share a leaf with any."""
+    held = np.full(leaf.shape[0], -1, dtype=np.int32)
+    ties = np.empty(len(centres) + 1, dtype=np.int32)
+    blocks = change.view(np.uint64)
+    if matches.shape[1]:
+        count_large(leaf, first, last, large_of_leaf, large, matches)
+    for row in range(first, last):
+        move_to(leaf, row, held, change, starts, begins, ends)
+        largest, n_ties = find_largest(change, blocks, matches[row - first], ties)
+        at = row - first
+        if n_ties == 0:
+            continue
+        shared[at] = largest
+        tied[at] = n_ties > 1
+        index[at] = nearest_of(x[row], centres, ties[:n_ties])
