@@ -29,6 +29,9 @@ _HOME = {
     "TemperatureScaling": "calibration",
     "UncalibratedConfidence": "calibration",
     "IsotonicConfidence": "calibration",
+    "KernelDensityForest": "calibration",
+    "KernelDensityGraph": "calibration",
+    "KernelDensityNetwork": "calibration",
     "SigmoidConfidence": "calibration",
 }
 

@@ -1,4 +1,4 @@
-"""Calibrators of the confidence in the predicted class (paper 002)."""
+"""Calibrators of the confidence in the predicted class (paper 002), and kernel density graphs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from kdcal_core.calibration.crossfit import cross_fit_confidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.kernel_density import (
+    KernelDensityForest,
+    KernelDensityGraph,
+    KernelDensityNetwork,
+    Located,
+    Selection,
+)
 from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
 from kdcal_core.calibration.noise import clopper_pearson, histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
@@ -24,8 +31,13 @@ __all__ = [
     "CumulativeConfidence",
     "HistogramAnchor",
     "IsotonicConfidence",
+    "KernelDensityForest",
+    "KernelDensityGraph",
+    "KernelDensityNetwork",
+    "Located",
     "MethodComparison",
     "MethodLosses",
+    "Selection",
     "SigmoidConfidence",
     "TemperatureScaling",
     "TopLabelCalibrator",

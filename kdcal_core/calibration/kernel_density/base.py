@@ -1,0 +1,416 @@
+"""The estimators' common part: fit on a parent's polytopes, answer for new rows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Executor
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
+from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
+from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph, log_n
+from kdcal_core.calibration.kernel_density.located import Located
+from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
+from kdcal_core.calibration.kernel_density.rows import (
+    class_indices,
+    own_labels,
+    split_off,
+    take,
+    warn_of_overlap,
+)
+from kdcal_core.calibration.kernel_density.selection import Selection
+from kdcal_core.calibration.kernel_density.views import embedded, warn_of_other_activations
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import Features, Parent, wrap_parent
+from kdcal_core.partition import (
+    Codes,
+    class_masses,
+    default_exponents,
+    estimated_bytes,
+    find_polytopes,
+    nearest_centres,
+    nearest_polytopes,
+)
+
+Progress = Callable[[float, str], None]
+
+_FALLBACK_LOG_FLOOR = -1e7
+_PROBES = 64
+
+
+class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """What :class:`KernelDensityForest` and :class:`KernelDensityNetwork` share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "parent": [object],
+        "distance": [StrOptions({"geodesic", "euclidean"})],
+        "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "variance_floor": [Interval(Real, 0, None, closed="neither")],
+        "log_floor": [StrOptions({"quantile"}), Interval(Real, None, None, closed="left")],
+        "floor_quantile": [Interval(Real, 0, 1, closed="neither")],
+        "prior": [None, "array-like"],
+        "scale": ["boolean"],
+        "holdout_share": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        parent: Any,
+        *,
+        distance: Literal["geodesic", "euclidean"] = "geodesic",
+        gamma: Any = "auto",
+        variance_floor: float = 1e-6,
+        log_floor: Any = "quantile",
+        floor_quantile: float = 0.01,
+        prior: Any = None,
+        scale: bool = True,
+        holdout_share: float = 0.3,
+        random_state: int = 0,
+    ) -> None:
+        self.parent = parent
+        self.distance = distance
+        self.gamma = gamma
+        self.variance_floor = variance_floor
+        self.log_floor = log_floor
+        self.floor_quantile = floor_quantile
+        self.prior = prior
+        self.scale = scale
+        self.holdout_share = holdout_share
+        self.random_state = random_state
+
+    def __sklearn_clone__(self) -> Self:
+        # The parent is fitted and stays as it is: a clone of it would forget its fit.
+        return type(self)(**self.get_params(deep=False))
+
+    @abstractmethod
+    def _codes(self, parent: Parent, X: Features) -> Codes:
+        """Codes of rows, of the kind that this estimator counts."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        X_holdout: Any = None,
+        y_holdout: Any = None,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Fit densities on the parent's polytopes; choose gamma and floor on held-out rows.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame or (n, n_features) array
+            What the parent takes. Rows that it was trained on, or fresh ones.
+        y : (n,) array
+            Labels: the parent's classes by name or number.
+        X_holdout, y_holdout : optional
+            Rows that neither the parent nor this fit has seen. Without them, ``holdout_share`` of
+            the rows is split off, class by class, seeded by ``random_state``.
+        progress : callable (share from 0 to 1, note), optional
+            What it raises ends the fit.
+        executor : concurrent.futures.Executor, optional
+            Runs the blocks of the kernel, for example in processes.
+
+        Raises
+        ------
+        InputError
+            The parent has no partition of this kind, rows or labels do not fit it, the prior is
+            no distribution, or the memory would not suffice.
+        """
+        self._validate_params()
+        parent = wrap_parent(self.parent)
+        index = class_indices(y, parent.classes, len(X))
+        own = own_labels(y, index, parent.classes)
+        if X_holdout is None:
+            held = split_off(index, self.holdout_share, self.random_state)
+            fitted, X_held, y_held = take(X, ~held), take(X, held), index[held]
+            index = index[~held]
+        else:
+            if y_holdout is None:
+                raise InputError("The held-out rows have no labels", fix="Give y_holdout as well.")
+            fitted, X_held = X, X_holdout
+            y_held = class_indices(y_holdout, parent.classes, len(X_held))
+            warn_of_overlap(fitted, X_held)
+        warn_of_other_activations(parent)
+        self._parent = parent
+        graph = self._graph(fitted, index, _part(progress, 0.0, 0.8), executor)
+        if len(y_held):
+            held_rows = self._locate(X_held, graph, _part(progress, 0.8, 1.0), executor)
+        else:
+            held_rows = Located(graph.centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
+        self.graph_ = self._settled(graph, held_rows, y_held)
+        self.classes_ = own
+        self.n_features_in_ = parent.n_features
+        spread = np.linspace(0, len(index) - 1, min(len(index), _PROBES)).astype(np.int64)
+        self._probe = take(fitted, spread)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Posterior of each class, (n, K) in the order of ``classes_`` (paper 000 Eqs. 8, 9)."""
+        return self._fitted_graph().posterior(self.locate(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the largest posterior, (n,), written as the labels of the fit (Eq. 10)."""
+        graph = self._fitted_graph()
+        labels: NDArray[Any] = self.classes_[graph.predict(self.locate(X))]
+        return labels
+
+    def log_density(self, X: Any) -> FloatArray:
+        """Log class-conditional densities before the floor, (n, K) (Eq. 19)."""
+        return self._fitted_graph().log_density(self.locate(X))
+
+    def is_unknown(self, X: Any) -> NDArray[np.bool_]:
+        """Whether each row's density lies below the floor, (n,).
+
+        With the floor that follows the data, a fresh row like the held-out ones is flagged with
+        probability at most ``floor_quantile``, or 1 / (h + 1) where h rows are too few for it.
+        """
+        return self._fitted_graph().unknown(self.locate(X))
+
+    def nearest_polytope(self, X: Any) -> IntArray:
+        """The polytope that represents each row, (n,), an index into ``centres_`` (Eq. 6)."""
+        return self.locate(X).index
+
+    def locate(
+        self, X: Any, *, progress: Progress | None = None, executor: Executor | None = None
+    ) -> Located:
+        """Place rows in the partition: the slow part of an answer, and the same at any setting.
+
+        Raises
+        ------
+        InputError
+            The rows do not fit the parent.
+        """
+        return self._locate(X, self._fitted_graph(), progress, executor)
+
+    @property
+    def gamma_(self) -> float:
+        """Gamma of Eq. 18 that was chosen or given."""
+        return self._fitted_graph().gamma
+
+    @property
+    def log_floor_(self) -> float:
+        """log b of Eq. 8 that follows from the data or was given."""
+        return self._fitted_graph().log_floor
+
+    @property
+    def centres_(self) -> FloatArray:
+        """Centres of the polytopes in scaled coordinates, (p, d)."""
+        return self._fitted_graph().centres
+
+    @property
+    def variances_(self) -> FloatArray:
+        """Variances of the polytopes without the floor, (p, d)."""
+        return self._fitted_graph().variances
+
+    @property
+    def class_masses_(self) -> FloatArray:
+        """Smoothed class counts n~_ry at the chosen gamma, (p, K) (Eq. 16)."""
+        return self._fitted_graph().chosen_masses
+
+    @property
+    def prior_(self) -> FloatArray:
+        """Prior of the classes, (K,)."""
+        return self._fitted_graph().prior
+
+    @property
+    def n_polytopes_(self) -> int:
+        """Polytopes that rows of the fit fall into."""
+        return self._fitted_graph().n_polytopes
+
+    @property
+    def n_ties_(self) -> int:
+        """Held-out rows that the kernel alone could not place (decision D7)."""
+        held = self._fitted_graph().holdout
+        return 0 if held is None else int(held.tied.sum())
+
+    @property
+    def selection_(self) -> Selection:
+        """Held-out log loss over the grid of exponents."""
+        return self._fitted_graph().selection()
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
+
+        The parent is not in it: :meth:`load` knows it again by its fingerprint on up to 64 rows
+        of the fit. So the file holds rows of the data.
+        """
+        from kdcal_core.calibration.kernel_density.estimator_file import save_estimator
+
+        check_is_fitted(self, "graph_")
+        save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, parent: Any) -> Self:
+        """Read what :meth:`save` wrote, and put the parent to it.
+
+        Raises
+        ------
+        InputError
+            The file is of another kind, broken, contradicts itself, or belongs to another parent.
+        """
+        from kdcal_core.calibration.kernel_density.estimator_file import load_estimator
+
+        return load_estimator(cls, path, parent)
+
+    def _fitted_graph(self) -> KernelDensityGraph:
+        check_is_fitted(self, "graph_")
+        return self.graph_
+
+    def _graph(
+        self, X: Any, y: IntArray, progress: Progress, executor: Executor | None
+    ) -> KernelDensityGraph:
+        """The graph before gamma and floor are chosen."""
+        progress(0.0, "Reading the parent's partition")
+        parent = self._parent
+        n, n_classes = len(y), len(parent.classes)
+        polytopes = find_polytopes(self._codes(parent, X))
+        self._polytope_codes = polytopes.codes
+        self._coordinates = self._fit_coordinates(X)
+        exponents = self._exponents(n)
+        self._refuse_too_much(n, polytopes.codes, len(exponents))
+        x = self._points(X)
+        p = len(polytopes.codes)
+        centres, variances = fit_gaussians(x, polytopes.index, p)
+        cells = np.bincount(polytopes.index * n_classes + y, minlength=p * n_classes)
+        counts = cells.reshape(p, n_classes).astype(np.int64)
+        masses = class_masses(
+            polytopes.codes,
+            counts,
+            exponents,
+            progress=_part(progress, 0.1, 1.0),
+            executor=executor,
+        )
+        return KernelDensityGraph(
+            classes=parent.classes,
+            n=n,
+            centres=centres,
+            variances=variances,
+            counts=counts,
+            exponents=exponents,
+            class_masses=masses,
+            prior=self._checked_prior(counts.sum(axis=0) / n),
+            gamma=float(exponents[-1] / log_n(n)),
+            variance_floor=float(self.variance_floor),
+            log_floor=_FALLBACK_LOG_FLOOR,
+            floor_quantile=None,
+            holdout=None,
+            holdout_y=None,
+        )
+
+    def _settled(
+        self, graph: KernelDensityGraph, held: Located, y_held: IntArray
+    ) -> KernelDensityGraph:
+        """The graph with its hold-out, floor and gamma."""
+        graph = graph.with_holdout(held, y_held)
+        if self.log_floor != "quantile":
+            graph = graph.with_settings(log_floor=float(self.log_floor))
+        elif len(y_held):
+            graph = graph.with_settings(floor_quantile=self.floor_quantile)
+        else:
+            warnings.warn(
+                "There are too few rows to hold any out: the floor is the paper's constant "
+                "exp(-1e7), and gamma is the largest of the grid.",
+                InputWarning,
+                stacklevel=3,
+            )
+        return graph.with_settings(gamma=graph.selection().best_gamma)
+
+    def _locate(
+        self,
+        X: Any,
+        graph: KernelDensityGraph,
+        progress: Progress | None,
+        executor: Executor | None,
+    ) -> Located:
+        x = self._points(X)
+        if self.distance == "euclidean":
+            found = nearest_centres(x, graph.centres, progress=progress)
+        else:
+            found = nearest_polytopes(
+                self._codes(self._parent, X),
+                self._polytope_codes,
+                x,
+                graph.centres,
+                progress=progress,
+                executor=executor,
+            )
+        return Located(x, found.index, found.tied)
+
+    def _fit_coordinates(self, X: Any) -> Coordinates:
+        points = embedded(self._parent, X)
+        if points is not None:
+            return fit_coordinates(
+                points, n_features=points.shape[1], feature_names=None, scale=self.scale
+            )
+        return fit_coordinates(
+            X,
+            n_features=self._parent.n_features,
+            feature_names=self._parent.feature_names,
+            scale=self.scale,
+        )
+
+    def _points(self, X: Any) -> FloatArray:
+        points = embedded(self._parent, X)
+        return self._coordinates.transform(X if points is None else points)
+
+    def _exponents(self, n: int) -> FloatArray:
+        """The grid of gamma * log n, ascending."""
+        if isinstance(self.gamma, str):
+            return default_exponents()
+        gammas = np.unique(np.atleast_1d(np.asarray(self.gamma, dtype=np.float64)))
+        if gammas.ndim != 1 or not len(gammas) or not (np.isfinite(gammas) & (gammas > 0)).all():
+            raise InputError(
+                "A gamma is not a finite number above zero",
+                fix='Give one, a list of them, or "auto".',
+            )
+        return np.asarray(gammas * log_n(n))
+
+    def _checked_prior(self, empirical: FloatArray) -> FloatArray:
+        if self.prior is None:
+            return empirical
+        prior = np.asarray(self.prior, dtype=np.float64)
+        if prior.shape != empirical.shape:
+            raise InputError(
+                f"The prior has shape {prior.shape}, the parent has {len(empirical):,} classes",
+                fix="Give one probability for each class, in the parent's order.",
+            )
+        if not ((prior >= 0).all() and abs(prior.sum() - 1.0) <= 1e-6):
+            raise InputError(
+                "The prior is no distribution: its values must not be negative and must sum to 1",
+                fix="Divide the values by their sum.",
+            )
+        return np.asarray(prior / prior.sum())
+
+    def _refuse_too_much(self, n: int, codes: Codes, n_exponents: int) -> None:
+        d, n_classes = self._coordinates.n_dimensions, len(self._parent.classes)
+        needed = estimated_bytes(codes, n_classes, n_exponents)
+        needed += 8 * d * (2 * n + 2 * len(codes))  # coordinates twice, centres and variances
+        refuse_beyond_memory(
+            needed,
+            f"The fit on {n:,} rows in {len(codes):,} polytopes",
+            "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
+        )
+
+
+def _part(progress: Progress | None, start: float, stop: float) -> Progress:
+    """Progress of a part of the work, as a share of the whole."""
+
+    def report(share: float, note: str) -> None:
+        if progress is not None:
+            progress(start + (stop - start) * share, note)
+
+    return report

@@ -1,0 +1,212 @@
+"""Coordinates for the Gaussians: numbers as they are, categories one-hot, then one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.parents import Features
+from kdcal_core.parents.categories import category_text
+from kdcal_core.parents.features import numeric_input, select_columns
+
+_MOST_CATEGORIES = 256
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty")
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """From feature columns to the coordinates in which the Gaussians live.
+
+    Attributes
+    ----------
+    feature_names : tuple of str or None
+        Columns taken from a data frame, in order; all of them where None.
+    n_features : int
+    numeric : (q,) int64
+        Positions of the columns that are numbers.
+    fill : (q,) float64
+        What stands for a missing number: the median of the fit rows. Where none was missing
+        there, a number beyond the largest by the radius of the data, since such a row is unlike
+        any of them.
+    indicators : (i,) int64
+        Places in ``numeric`` of the columns with missing values among the fit rows: each gets a
+        further coordinate, 1 where missing.
+    categories : mapping of int to tuple of str or None
+        Categories of the other columns, by position, the most frequent 256 first; None is the
+        missing value. Any other value has zeros everywhere.
+    scale : float
+        Coordinates are divided by it.
+    """
+
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    numeric: IntArray
+    fill: FloatArray
+    indicators: IntArray
+    categories: Mapping[int, tuple[str | None, ...]]
+    scale: float
+
+    @property
+    def n_dimensions(self) -> int:
+        encoded = sum(len(known) for known in self.categories.values())
+        return len(self.numeric) + len(self.indicators) + encoded
+
+    def transform(self, X: Features) -> FloatArray:
+        """Coordinates of rows, (n, d), finite.
+
+        Raises
+        ------
+        InputError
+            A column is missing, or holds text or infinity where numbers stood before.
+        """
+        numbers, others = self._columns(X)
+        missing = np.isnan(numbers)
+        parts = [np.where(missing, self.fill, numbers), missing[:, self.indicators]]
+        parts += [_one_hot(others[at], known) for at, known in self.categories.items()]
+        coordinates: FloatArray = np.concatenate(parts, axis=1, dtype=np.float64)
+        coordinates /= self.scale
+        return coordinates
+
+    def _columns(self, X: Features) -> tuple[FloatArray, dict[int, pd.Series[Any]]]:
+        if not self.categories:
+            numbers = numeric_input(
+                X,
+                n_features=self.n_features,
+                feature_names=self.feature_names,
+                allow_missing=True,
+            )
+            return numbers, {}
+        frame = _frame(X, self.n_features, self.feature_names)
+        numbers = numeric_input(
+            frame.iloc[:, self.numeric], n_features=len(self.numeric), allow_missing=True
+        )
+        return numbers, {at: frame.iloc[:, at] for at in self.categories}
+
+
+def fit_coordinates(
+    X: Features, *, n_features: int, feature_names: tuple[str, ...] | None, scale: bool
+) -> Coordinates:
+    """Learn the encoding from the rows of the fit.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame or (n, n_features) array
+    n_features : int
+    feature_names : tuple of str or None
+        The parent's names of its columns.
+    scale : bool
+        Divide by the largest Euclidean norm of a row (the papers' protocol), because the
+        variance floor is absolute.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"size": [3.0, None], "colour": ["red", "blue"]})
+    >>> fitted = fit_coordinates(X, n_features=2, feature_names=None, scale=False)
+    >>> fitted.transform(X).tolist()
+    [[3.0, 0.0, 0.0, 1.0], [3.0, 1.0, 1.0, 0.0]]
+    """
+    categories: dict[int, tuple[str | None, ...]] = {}
+    if isinstance(X, pd.DataFrame) or np.asarray(X).dtype.kind not in "biuf":
+        frame = _frame(X, n_features, feature_names)
+        categories = {
+            at: _known(frame.iloc[:, at])
+            for at in range(n_features)
+            if not _is_numeric(frame.iloc[:, at])
+        }
+    names = feature_names if isinstance(X, pd.DataFrame) else None
+    numeric = np.array([at for at in range(n_features) if at not in categories], dtype=np.int64)
+    raw = Coordinates(
+        names,
+        n_features,
+        numeric,
+        np.full(len(numeric), np.nan),
+        np.zeros(0, dtype=np.int64),
+        categories,
+        1.0,
+    )
+    values = raw.transform(X)
+    numbers = values[:, : len(numeric)]
+    absent = np.isnan(numbers)
+    with_missing = np.asarray(absent.any(axis=0))
+    median = _medians(numbers, with_missing)
+    filled = np.where(absent, median, numbers)
+    radius = _largest_norm(np.concatenate([filled, absent, values[:, len(numeric) :]], axis=1))
+    highest = filled.max(axis=0, initial=-np.inf) if len(filled) else median
+    return Coordinates(
+        names,
+        n_features,
+        numeric,
+        np.where(with_missing, median, highest + radius),
+        np.flatnonzero(with_missing).astype(np.int64),
+        categories,
+        radius if scale else 1.0,
+    )
+
+
+def _frame(X: Features, n_features: int, feature_names: tuple[str, ...] | None) -> pd.DataFrame:
+    is_frame = isinstance(X, pd.DataFrame)
+    return select_columns(
+        X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)),
+        n_features=n_features,
+        feature_names=feature_names if is_frame else None,
+    )
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    if column.dtype == object:
+        return pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
+    # Dates and the like count as numbers here, so that reading them says what is wrong.
+    return not pd.api.types.is_string_dtype(column.dtype)
+
+
+def _texts(column: pd.Series[Any]) -> tuple[NDArray[Any], list[str | None]]:
+    """Code of each value and the distinct values as text, None for the missing value."""
+    codes, uniques = pd.factorize(column, use_na_sentinel=False)
+    return codes, [None if pd.isna(value) else category_text(value) for value in uniques]
+
+
+def _known(column: pd.Series[Any]) -> tuple[str | None, ...]:
+    codes, texts = _texts(column)
+    count: dict[str | None, int] = {}
+    for text, n in zip(texts, np.bincount(codes, minlength=len(texts)), strict=True):
+        count[text] = count.get(text, 0) + int(n)
+    ranked = sorted(count, key=lambda text: (-count[text], text is None, text or ""))
+    kept = ranked[:_MOST_CATEGORIES]
+    return tuple(sorted(kept, key=lambda text: (text is None, text or "")))
+
+
+def _one_hot(column: pd.Series[Any], known: tuple[str | None, ...]) -> FloatArray:
+    codes, texts = _texts(column)
+    position = {text: at for at, text in enumerate(known)}
+    at = np.array([position.get(text, -1) for text in texts], dtype=np.int64)[codes]
+    encoded = np.zeros((len(column), len(known)))
+    rows = np.flatnonzero(at >= 0)
+    encoded[rows, at[rows]] = 1.0
+    return encoded
+
+
+def _medians(numbers: FloatArray, with_missing: NDArray[np.bool_]) -> FloatArray:
+    """Median of each column that misses values; zero for the others and for empty ones."""
+    median = np.zeros(numbers.shape[1])
+    for j in np.flatnonzero(with_missing):
+        present = numbers[~np.isnan(numbers[:, j]), j]
+        median[j] = np.median(present) if len(present) else 0.0
+    return median
+
+
+def _largest_norm(values: FloatArray) -> float:
+    """Largest Euclidean norm of a row, without overflow; 1 where all are zero."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    squares = np.einsum("ij,ij->i", values / largest, values / largest)
+    return largest * float(np.sqrt(squares.max()))

@@ -1,0 +1,79 @@
+"""Kernel density forest."""
+
+from __future__ import annotations
+
+from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
+from kdcal_core.calibration.kernel_density.views import leaf_codes
+from kdcal_core.parents import Features, Parent
+from kdcal_core.partition import LeafCodes
+
+
+class KernelDensityForest(KernelDensityEstimator):
+    """Kernel density graph on the leaves of a forest (papers 000 and 001: KDF).
+
+    Inside the data the posterior is the parent's partition with class counts smoothed over
+    similar polytopes; outside it falls back to the prior.
+
+    Parameters
+    ----------
+    parent : Parent, or a fitted tree, forest or boosted model
+        Anything that :func:`kdcal_core.parents.wrap_parent` takes. It is never fitted or cloned.
+    distance : {"geodesic", "euclidean"}, default="geodesic"
+        What the polytope that represents a row is nearest in: the share of trees that agree
+        (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
+    gamma : "auto", float or array of floats, default="auto"
+        Exponent gamma * log n of the kernel (Eq. 18). "auto" and an array are chosen from by
+        held-out log loss, of equal ones the largest (decision D10).
+    variance_floor : float, default=1e-6
+        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates.
+    log_floor : "quantile" or float, default="quantile"
+        Log of the constant b of Eq. 8 (decision D1), -1e7 in the papers, minus infinity for none.
+        "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.
+    floor_quantile : float in (0, 1), default=0.01
+        Share of ordinary rows that may be treated as unknown.
+    prior : (K,) array, optional
+        Prior of the classes in the parent's order; their shares among the rows of the fit where
+        left out.
+    scale : bool, default=True
+        Divide coordinates by the largest norm of a row of the fit (the papers' protocol), because
+        the variance floor is absolute.
+    holdout_share : float in (0, 1), default=0.3
+        Share of the rows held out where ``fit`` gets no hold-out (decision D28).
+    random_state : int, default=0
+        Seed of that split.
+
+    Attributes
+    ----------
+    graph_ : KernelDensityGraph
+        All that was fitted; takes other settings without a fit.
+    classes_ : (K,) array
+        The classes as the labels of the fit are written, in the parent's order.
+    n_features_in_ : int
+    gamma_, log_floor_ : float
+    centres_, variances_ : (p, d) arrays
+    class_masses_ : (p, K) array
+    prior_ : (K,) array
+    n_polytopes_, n_ties_ : int
+    selection_ : Selection
+
+    Notes
+    -----
+    Gaussians live in the input columns: numbers as they are, categories one-hot, missing numbers
+    at the median with a coordinate that says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
+    >>> calibrated = KernelDensityForest(forest).fit(X[1::2], y[1::2])
+    >>> calibrated.predict_proba(1000 + X[:1]).round(2).tolist()
+    [[0.33, 0.33, 0.33]]
+    >>> bool(calibrated.is_unknown(1000 + X[:1])[0])
+    True
+    """
+
+    def _codes(self, parent: Parent, X: Features) -> LeafCodes:
+        return leaf_codes(parent, X)

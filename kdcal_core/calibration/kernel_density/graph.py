@@ -1,0 +1,369 @@
+"""The fitted kernel density graph: densities, posterior and floor as pure functions of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from kdcal_core.calibration.base import CLIP
+from kdcal_core.calibration.kernel_density.gaussians import log_gaussian, log_normaliser
+from kdcal_core.calibration.kernel_density.located import Located
+from kdcal_core.calibration.kernel_density.selection import Selection, data_floor
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+
+_SAME_GAMMA = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDensityGraph:
+    """Class-conditional densities on a parent's polytopes (paper 000 Eqs. 6 to 19).
+
+    It holds arrays only, no parent, so settings change without a fit. A density is that of the
+    one polytope that represents a row, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)``
+    (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
+    (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
+    ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
+    of a constant class ratio and the prior, in which the Gaussian decides how much of each
+    (decision D13). All is computed in logarithms.
+
+    Attributes
+    ----------
+    classes : tuple of K str
+        Untrusted text.
+    n : int
+        Rows of the fit.
+    centres, variances : (p, d) arrays
+        Eqs. 14 and 15, the variances without the floor lambda (decision D8).
+    counts : (p, K) int64
+        Rows of the fit by polytope and class.
+    exponents : (G,) array
+        Grid of gamma * log n, ascending.
+    class_masses : (G, p, K) array
+        n~_ry for each exponent of the grid.
+    prior : (K,) array
+    gamma : float
+        One of ``gammas``.
+    variance_floor : float
+        Lambda, in squared coordinates.
+    log_floor : float
+        log b of Eq. 8 (decision D1); minus infinity for none.
+    floor_quantile : float or None
+        Where given, the floor is this quantile of the held-out rows' log densities, and
+        ``log_floor`` follows from it.
+    holdout : Located or None
+    holdout_y : (h,) int64 or None
+        Held-out rows and their classes.
+
+    Notes
+    -----
+    Logarithms are natural; log n counts as log 3 for fewer rows, so that log log n stays
+    positive (decision D2).
+    """
+
+    classes: tuple[str, ...]
+    n: int
+    centres: FloatArray
+    variances: FloatArray
+    counts: IntArray
+    exponents: FloatArray
+    class_masses: FloatArray
+    prior: FloatArray
+    gamma: float
+    variance_floor: float
+    log_floor: float
+    floor_quantile: float | None
+    holdout: Located | None
+    holdout_y: IntArray | None
+
+    @property
+    def gammas(self) -> FloatArray:
+        """The values of gamma that the graph was fitted for, (G,) ascending."""
+        return self.exponents / log_n(self.n)
+
+    @property
+    def n_polytopes(self) -> int:
+        return len(self.centres)
+
+    @property
+    def n_holdout(self) -> int:
+        """Held-out rows."""
+        return 0 if self.holdout is None else len(self.holdout)
+
+    @property
+    def effective_log_floor(self) -> float:
+        """Logarithm of the constant b / log n that Eq. 8 adds to each density."""
+        return self.log_floor - float(np.log(log_n(self.n)))
+
+    @property
+    def chosen_masses(self) -> FloatArray:
+        """n~_ry at the gamma in force, (p, K) (Eq. 16)."""
+        masses: FloatArray = self.class_masses[self._position]
+        return masses
+
+    def log_density(self, located: Located) -> FloatArray:
+        """Log class-conditional densities log f~_y(x) before the floor (Eq. 19), (m, K).
+
+        Minus infinity for a class without rows.
+        """
+        density: FloatArray = _log(self._shares)[located.index]
+        density += self._log_gaussian(located)[:, None]
+        return density
+
+    def log_marginal(self, located: Located) -> FloatArray:
+        """Log density log sum_y P(y) f~_y(x) of each row, (m,)."""
+        return self._log_gaussian(located) + self._log_weight[located.index]
+
+    def posterior(self, located: Located) -> FloatArray:
+        """Posterior with the floor (Eqs. 8 and 9), (m, K), rows summing to one.
+
+        Far from all data, and where every density is zero, it is the prior (Prop. 2).
+        """
+        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
+        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
+        inside = _inside(self.log_marginal(located), self.effective_log_floor)[:, None]
+        mixed: FloatArray = inside * self._local[located.index]
+        mixed += (1.0 - inside) * self.prior
+        return mixed
+
+    def predict(self, located: Located) -> IntArray:
+        """Class of the largest posterior (Eq. 10), (m,) indices.
+
+        Far away the posterior equals the prior to the last bit while the exact one does not:
+        among classes that are equal so, the density times prior decides.
+        """
+        posterior = self.posterior(located)
+        equal = posterior == posterior.max(axis=1, keepdims=True)
+        decided: IntArray = np.where(equal, self._local[located.index], -1.0).argmax(axis=1)
+        return decided
+
+    def unknown(self, located: Located) -> NDArray[np.bool_]:
+        """Whether each row's log density lies below the floor, (m,)."""
+        below: NDArray[np.bool_] = self.log_marginal(located) < self.effective_log_floor
+        return below
+
+    def with_settings(
+        self,
+        *,
+        gamma: float | None = None,
+        variance_floor: float | None = None,
+        log_floor: float | None = None,
+        floor_quantile: float | None = None,
+    ) -> KernelDensityGraph:
+        """The same graph under other settings, without a fit; what is left out stays.
+
+        Parameters
+        ----------
+        gamma : float
+            One of ``gammas``.
+        variance_floor : float
+            Above zero.
+        log_floor : float
+            log b; ends the floor that follows the data. Minus infinity for none.
+        floor_quantile : float in (0, 1)
+            The floor follows the data: see :func:`data_floor`. It is recomputed at the other
+            settings, here and whenever they change.
+
+        Raises
+        ------
+        InputError
+            A value is out of range, both floors are given, or no rows are held out for the
+            quantile.
+        """
+        if log_floor is not None and floor_quantile is not None:
+            raise InputError(
+                "A fixed floor and a quantile were both given", fix="Give one of the two."
+            )
+        quantile = self.floor_quantile
+        if log_floor is not None:
+            quantile = None
+        elif floor_quantile is not None:
+            quantile = _checked_quantile(floor_quantile)
+        other = replace(
+            self,
+            gamma=self.gamma if gamma is None else self._known_gamma(gamma),
+            variance_floor=_checked_variance(variance_floor, self.variance_floor),
+            log_floor=self.log_floor if log_floor is None else _checked_log_floor(log_floor),
+            floor_quantile=quantile,
+        )
+        if other.variance_floor == self.variance_floor:
+            self._lend(other, "_log_gaussian_held", "_log_normaliser")
+        return other if quantile is None else other._with_floor_at(quantile)
+
+    def with_holdout(self, located: Located, y: IntArray) -> KernelDensityGraph:
+        """The same graph with other held-out rows; a floor that follows the data moves along."""
+        other = replace(self, holdout=located, holdout_y=y)
+        quantile = self.floor_quantile
+        return other if quantile is None else other._with_floor_at(quantile)
+
+    def selection(self) -> Selection:
+        """Held-out log loss of each exponent, at the settings in force.
+
+        A floor that follows the data is taken for each exponent as it would be there.
+        Probabilities below 1e-12 count as 1e-12 (decision D48).
+        """
+        n_exponents = len(self.exponents)
+        loss = error = np.full(n_exponents, np.nan)
+        if self.holdout is not None and self.holdout_y is not None and self.n_holdout:
+            held = self.holdout.index
+            right = np.empty((n_exponents, len(held)))
+            weight = np.empty_like(right)
+            for g in range(n_exponents):
+                local = self._shares_at(g) * self.prior
+                total = local.sum(axis=1)
+                right[g] = _ratio(local[held, self.holdout_y], total[held])
+                weight[g] = _log(total)[held]
+            marginal = weight + self._log_gaussian_held
+            floor = np.full(n_exponents, self.effective_log_floor)
+            if self.floor_quantile is not None:
+                floor = data_floor(marginal, self.floor_quantile)
+            inside = _inside(marginal, floor[:, None])
+            proba = inside * right + (1.0 - inside) * self.prior[self.holdout_y]
+            each = -np.log(np.clip(proba, CLIP, 1.0))
+            loss = each.mean(axis=1)
+            if self.n_holdout > 1:
+                error = each.std(axis=1, ddof=1) / np.sqrt(self.n_holdout)
+        return Selection(self.exponents, self.gammas, loss, error, self.n_holdout, self._position)
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph to one versioned file of arrays and JSON, without pickle."""
+        from kdcal_core.calibration.kernel_density.graph_file import save_graph
+
+        save_graph(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> KernelDensityGraph:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InputError
+            The file is of another kind, broken, or contradicts itself.
+        """
+        from kdcal_core.calibration.kernel_density.graph_file import load_graph
+
+        return load_graph(path)
+
+    def _shares_at(self, position: int) -> FloatArray:
+        """n~_ry / n~_y at one exponent of the grid (Eq. 16), (p, K); zero for absent classes."""
+        masses = self.class_masses[position]
+        return _ratio(masses, masses.sum(axis=0))
+
+    def _log_gaussian(self, located: Located) -> FloatArray:
+        return log_gaussian(
+            located, self.centres, self.variances, self.variance_floor, self._log_normaliser
+        )
+
+    @property
+    def _position(self) -> int:
+        """Where gamma stands in the grid."""
+        return int(np.argmin(np.abs(self.gammas - self.gamma)))
+
+    @cached_property
+    def _log_normaliser(self) -> FloatArray:
+        return log_normaliser(self.variances, self.variance_floor)
+
+    @cached_property
+    def _log_gaussian_held(self) -> FloatArray:
+        return np.zeros(0) if self.holdout is None else self._log_gaussian(self.holdout)
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        return self._shares_at(self._position)
+
+    @cached_property
+    def _local(self) -> FloatArray:
+        """Class ratio of each polytope, (p, K): the posterior without a floor (decision D13)."""
+        joint = self._shares * self.prior
+        return _ratio(joint, joint.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _log_weight(self) -> FloatArray:
+        """log sum_y P_y n~_ry / n~_y of each polytope, (p,)."""
+        return _log(self._shares @ self.prior)
+
+    def _known_gamma(self, gamma: float) -> float:
+        gammas = self.gammas
+        nearest = float(gammas[np.argmin(np.abs(gammas - gamma))])
+        if not abs(nearest - gamma) <= _SAME_GAMMA * nearest:
+            raise InputError(
+                f"The graph was not fitted for gamma {gamma:g}",
+                fix=f"Take one of its gammas, the nearest is {nearest:.6g}, or fit with this one.",
+            )
+        return nearest
+
+    def _with_floor_at(self, quantile: float) -> KernelDensityGraph:
+        if self.holdout is None or not self.n_holdout:
+            raise InputError(
+                "A floor that follows the data needs held-out rows, and there are none",
+                fix="Fit with a hold-out, or give log_floor as a number.",
+            )
+        marginal = self._log_gaussian_held + self._log_weight[self.holdout.index]
+        floor = float(data_floor(marginal, quantile))
+        log_log_n = float(np.log(log_n(self.n)))
+        log_floor = floor + log_log_n
+        while log_floor - log_log_n > floor:  # rounding must not flag the row that set the floor
+            log_floor = float(np.nextafter(log_floor, -np.inf))
+        other = replace(self, log_floor=log_floor)
+        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        return other
+
+    def _lend(self, other: KernelDensityGraph, *names: str) -> None:
+        """Spare ``other`` the work on what its settings leave as it is."""
+        other.__dict__.update({name: getattr(self, name) for name in names})
+
+
+def log_n(n: int) -> float:
+    """Natural log n, that of 3 for fewer rows (decision D2)."""
+    return float(np.log(max(n, 3)))
+
+
+def _inside(log_marginal: FloatArray, log_floor: Any) -> FloatArray:
+    """M / (M + c), how much the polytope counts against the prior."""
+    with np.errstate(invalid="ignore"):
+        share = expit(log_marginal - log_floor)
+    # No density and no floor: nothing is known, so the prior answers.
+    result: FloatArray = np.where(np.isneginf(log_marginal), 0.0, share)
+    return result
+
+
+def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Quotient, zero where the whole is zero."""
+    quotient: FloatArray = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return quotient
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logarithm: FloatArray = np.log(values)
+    return logarithm
+
+
+def _checked_variance(given: float | None, present: float) -> float:
+    if given is None:
+        return present
+    if not 0 < given < np.inf:
+        raise InputError(
+            f"The variance floor is {given:g}", fix="Give a number above zero, such as 1e-6."
+        )
+    return float(given)
+
+
+def _checked_quantile(quantile: float) -> float:
+    if not 0 < quantile < 1:
+        raise InputError(
+            f"The floor's quantile is {quantile:g}", fix="Give a share between 0 and 1."
+        )
+    return float(quantile)
+
+
+def _checked_log_floor(log_floor: float) -> float:
+    if np.isnan(log_floor):
+        raise InputError("The floor is not a number", fix="Give log b, or minus infinity.")
+    return float(log_floor)

@@ -1,0 +1,36 @@
+"""Rows placed in the partition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """All that a kernel density graph needs of rows: where they are, and in which polytope.
+
+    Attributes
+    ----------
+    x : (m, d) float64
+        Coordinates after encoding and scaling.
+    index : (m,) int64
+        The polytope that represents the row.
+    tied : (m,) bool
+        The kernel was as large with another polytope, so the nearer centre decided (decision D7).
+    """
+
+    x: FloatArray
+    index: IntArray
+    tied: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Located:
+        """Some of the rows, by position or by mask."""
+        return Located(self.x[rows], self.index[rows], self.tied[rows])

@@ -1,0 +1,137 @@
+"""Rows of a fit: their labels, rows split off as a hold-out, rows that are in both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from kdcal_core.data import IntArray, encode_labels
+from kdcal_core.data.checks import check_labels
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import Features
+
+
+def take(X: Features, rows: NDArray[Any]) -> Any:
+    """Rows of a table by position."""
+    return _safe_indexing(X, rows)
+
+
+def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
+    """Labels as indices into the parent's classes, (n,).
+
+    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; where no
+    class is named by a number, whole numbers are taken for the indices themselves.
+
+    Raises
+    ------
+    InputError
+        A label is missing or unknown, or there are more or fewer labels than rows.
+
+    Examples
+    --------
+    >>> class_indices([1.0, 0.0], ("0", "1"), 2), class_indices([1, 0], ("no", "yes"), 2)
+    (array([1, 0]), array([1, 0]))
+    """
+    values = np.asarray(y) if not isinstance(y, pd.Series) else y
+    if values.ndim != 1:
+        raise InputError(
+            f"The labels have shape {values.shape}, not one column",
+            fix="Give one label for each row.",
+        )
+    if len(values) != n_rows:
+        raise InputError(
+            f"There are {len(values):,} labels for {n_rows:,} rows",
+            fix="Give one label for each row.",
+        )
+    if _are_indices(values) and not any(_is_number(name) for name in classes):
+        return check_labels(values, len(classes))
+    return encode_labels(values, classes)
+
+
+def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
+    """The classes as the caller writes them, (K,), so that predictions compare with labels.
+
+    A class that no row has is written as the others are, where its name can be; else all classes
+    are written by name.
+    """
+    values = np.asarray(y)
+    kind = values.dtype.type
+    own: list[Any] = []
+    for at, name in enumerate(classes):
+        rows = np.flatnonzero(index == at)
+        if len(rows):
+            own.append(values[rows[0]])
+        elif _are_indices(values):
+            own.append(kind(int(float(name)) if _is_number(name) else at))
+        elif values.dtype.kind == "f" and _is_number(name):
+            own.append(kind(float(name)))
+        elif all(isinstance(value, str) for value in values):
+            own.append(name)
+        else:
+            return np.array(classes)
+    return np.array(own, dtype=None if values.dtype.kind in "US" else values.dtype)
+
+
+def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
+    """Mask of the rows to hold out, each class by its share, at least one of each kept, (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> int(split_off(np.repeat([0, 1], [10, 20]), 0.3, seed=0).sum())
+    9
+    """
+    n = len(y)
+    order = np.lexsort((np.random.default_rng(seed).random(n), y))
+    sizes = np.bincount(y)
+    held = np.minimum(np.rint(sizes * share).astype(np.int64), np.maximum(sizes - 1, 0))
+    starts = np.cumsum(sizes) - sizes
+    rank = np.arange(n) - starts[y[order]]
+    mask = np.zeros(n, dtype=bool)
+    mask[order] = rank < held[y[order]]
+    return mask
+
+
+def warn_of_overlap(X: Features, X_holdout: Features) -> None:
+    """Say how many held-out rows are exact copies of rows of the fit."""
+    n = int(np.isin(_hashes(X_holdout), _hashes(X)).sum())
+    if n:
+        warnings.warn(
+            f"{n:,} of {len(X_holdout):,} held-out rows are also rows of the fit: the gamma and "
+            "the floor chosen on them are too favourable to the model. Hold out rows of their own.",
+            InputWarning,
+            stacklevel=4,
+        )
+
+
+def _hashes(X: Features) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row's values; numbers alike whatever their type."""
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    alike = {
+        at: pd.Series(
+            column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0
+            if pd.api.types.is_numeric_dtype(column.dtype)
+            else column.astype(str).to_numpy(dtype=object)
+        )
+        for at, (_, column) in enumerate(frame.items())
+    }
+    hashed = pd.util.hash_pandas_object(pd.DataFrame(alike), index=False)
+    return np.asarray(hashed, dtype=np.uint64)
+
+
+def _are_indices(values: Any) -> bool:
+    return isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,113 @@
+"""What a kernel density graph asks of its parent: a partition, and the points in it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal
+
+from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import (
+    Features,
+    HasCodes,
+    HasHead,
+    HasLogits,
+    NamesActivations,
+    Parent,
+)
+from kdcal_core.partition import ActivationCodes, LeafCodes
+
+OutputLayer = Literal["probability", "logit", "exclude"]
+
+_STILL_POSSIBLE = (
+    "Its probabilities can still be calibrated, by temperature scaling, class by class or by "
+    "isotonic regression; only confidence that falls back to the prior outside needs a partition: "
+    "a decision tree, a forest, boosted trees, or a network with ReLU layers."
+)
+
+
+def partitioned(parent: Parent) -> HasCodes:
+    """The parent, if it makes a partition.
+
+    Raises
+    ------
+    InputError
+        It makes none; the message says why and what can still be done.
+    """
+    if isinstance(parent, HasCodes):
+        return parent
+    others = other_activations(parent)
+    why = f": its activations are not ReLU ({', '.join(others)})" if others else ""
+    raise InputError(
+        f"This parent ({parent.kind}) does not divide its inputs into polytopes{why}",
+        fix=_STILL_POSSIBLE,
+    )
+
+
+def other_activations(parent: Parent) -> tuple[str, ...]:
+    """The activations of a network that are not ReLU, layer by layer; untrusted text."""
+    return parent.other_activations if isinstance(parent, NamesActivations) else ()
+
+
+def leaf_codes(parent: Parent, X: Features) -> LeafCodes:
+    """Leaves of the rows in each tree.
+
+    Raises
+    ------
+    InputError
+        The parent has no partition, or a network's.
+    """
+    codes = partitioned(parent).codes(X)
+    if not isinstance(codes, LeafCodes):
+        raise InputError(
+            f"This parent ({parent.kind}) has no trees", fix="Use KernelDensityNetwork for it."
+        )
+    return codes
+
+
+def activation_codes(parent: Parent, X: Features, output_layer: OutputLayer) -> ActivationCodes:
+    """Activation bits of the rows in each layer, the output's layer included as asked.
+
+    Of an encoder with a dense head the head's layers only (paper 000 section 3.2). The output
+    layer's bit of a class is 1 where its probability is above 1/K ("probability") or its logit
+    above zero ("logit", decision D4).
+
+    Raises
+    ------
+    InputError
+        The parent has no partition or a forest's, or no logits where they are asked for.
+    """
+    owner = partitioned(parent)
+    codes = parent.head_codes(X) if isinstance(parent, HasHead) else owner.codes(X)
+    if not isinstance(codes, ActivationCodes):
+        raise InputError(
+            f"This parent ({parent.kind}) has no activations",
+            fix="Use KernelDensityForest for it.",
+        )
+    if output_layer == "exclude":
+        return codes
+    if output_layer == "probability":
+        return codes.with_layer(parent.predict_proba(X) > 1.0 / len(parent.classes))
+    if not isinstance(parent, HasLogits):
+        raise InputError(
+            f"This parent ({parent.kind}) gives no logits",
+            fix='Set output_layer to "probability" or "exclude".',
+        )
+    return codes.with_layer(parent.logits(X) > 0.0)
+
+
+def embedded(parent: Parent, X: Features) -> FloatArray | None:
+    """What goes into the dense head, (n, d), where the parent is an encoder with such a head."""
+    return parent.head_input(X) if isinstance(parent, HasHead) else None
+
+
+def warn_of_other_activations(parent: Parent) -> None:
+    """Say so where a network's codes do not tell its whole partition."""
+    others = other_activations(parent)
+    if others and not isinstance(parent, HasHead):
+        warnings.warn(
+            f"Some activations of the network are not ReLU ({', '.join(others)}): the kernel "
+            "counts its ReLU layers only.",
+            InputWarning,
+            stacklevel=4,
+        )
