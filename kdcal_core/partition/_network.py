@@ -38,7 +38,8 @@ class PreparedMasses:
     tile_count : (t, LANES) float64, rows of each entry; 0 pads a class's last tile
     table : (sum of widths + 1, v, WIDE) float64, share of equal bits to each exponent
     table_starts : (L,) int64, row of ``table`` where each layer starts, with 0 unequal bits
-    n_classes, n_exponents : int
+    exponents : (G,) float64
+    n_classes : int
     """
 
     rows: NDArray[np.uint64]
@@ -49,8 +50,8 @@ class PreparedMasses:
     tile_count: NDArray[np.float64]
     table: NDArray[np.float64]
     table_starts: NDArray[np.int64]
+    exponents: NDArray[np.float64]
     n_classes: int
-    n_exponents: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +92,8 @@ def prepare_masses(
         tile_count=tile_count,
         table=table,
         table_starts=table_starts,
+        exponents=exponents,
         n_classes=counts.shape[1],
-        n_exponents=len(exponents),
     )
 
 
@@ -113,7 +114,7 @@ def masses_block(prepared: PreparedMasses, start: int, stop: int) -> NDArray[np.
         out,
     )
     by_exponent = out.reshape(stop - start, prepared.n_classes, n_vectors * WIDE)
-    return np.moveaxis(by_exponent[..., : prepared.n_exponents], -1, 0)
+    return np.moveaxis(by_exponent[..., : len(prepared.exponents)], -1, 0)
 
 
 def prepare_nearest(
@@ -142,22 +143,16 @@ def nearest_block(
     """Nearest polytope, its kernel, and whether others have that kernel, for a block of rows."""
     from kdcal_core.partition import _network_kernels
 
-    widths = prepared.widths
-    n_paths = math.prod(widths.tolist())
-    # Counts of equal paths compare exactly while they fit; shares of a deeper network need the
-    # slack of their roundings, within which the kernel counts in whole numbers.
-    exact = n_paths <= EXACT
-    unit = np.ones(len(widths)) if exact else 1.0 / widths
-    largest = widths.astype(np.float64) if exact else np.ones(len(widths))
+    unit, total, slack = share_units(prepared.widths)
+    largest = prepared.widths * unit
     rest = np.append(np.cumprod(largest[::-1])[::-1], 1.0)
-    slack = 0.0 if exact else 8 * len(widths) * float(np.finfo(np.float64).eps)
     index = np.zeros(stop - start, dtype=np.int64)
     share = np.zeros(stop - start)
     tied = np.zeros(stop - start, dtype=np.bool_)
     _network_kernels.find_nearest(
         prepared.rows[start:stop],
         prepared.layer_starts,
-        widths,
+        prepared.widths,
         unit,
         rest,
         slack,
@@ -169,7 +164,19 @@ def nearest_block(
         share,
         tied,
     )
-    return index, np.minimum(share / n_paths if exact else share, 1.0), tied
+    return index, np.minimum(share / total, 1.0), tied
+
+
+def share_units(widths: NDArray[np.int64]) -> tuple[NDArray[np.float64], float, float]:
+    """What an equal bit of each layer counts, all the paths, and the roundings of a product.
+
+    Numbers of equal paths compare exactly while they fit; a deeper network multiplies shares,
+    and two products within the relative slack have to be compared in whole numbers.
+    """
+    n_paths = math.prod(widths.tolist())
+    if n_paths <= EXACT:
+        return np.ones(len(widths)), float(n_paths), 0.0
+    return 1.0 / widths, 1.0, 8 * len(widths) * float(np.finfo(np.float64).eps)
 
 
 def kernel_block(a: ActivationCodes, b: ActivationCodes) -> NDArray[np.float64]:
