@@ -104,6 +104,8 @@ def run_on(
         if not future.done():
             raise too_slow(what, seconds)
         message = parse(future.result().encode())
+        if "progress" in message:
+            raise Malformed("an answer that is not the last")
     except (Cancelled, InputError):
         raise
     except Malformed as fault:
@@ -125,8 +127,10 @@ def _follow(
 ) -> None:
     """Pass progress on until the job is done or out of time. Raises `Cancelled` when asked to."""
     last = b""
-    while not future.done() and time.monotonic() < deadline:
-        if cancelled():
+    done = False
+    while not done and time.monotonic() < deadline:
+        done = future.done()  # asked before the last look at the news
+        if not done and cancelled():
             _stop(future, mailbox)
             raise Cancelled
         news = _read(mailbox / _PROGRESS)
@@ -134,7 +138,8 @@ def _follow(
             last = news
             message = parse(news)
             progress(message["progress"], message["note"])
-        time.sleep(EVERY / 2)
+        if not done:
+            time.sleep(EVERY / 2)
 
 
 def _read(path: Path) -> bytes:

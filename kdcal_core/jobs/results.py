@@ -75,21 +75,25 @@ class Results:
         write_json(draft / _RESULT, {"result": result})
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._changing:
+            place = self._place(key)
+            if self.read(key) is None:
+                shutil.rmtree(place, ignore_errors=True)  # it is damaged, if it is there
             try:
-                draft.rename(self._place(key))
+                draft.rename(place)
             except OSError:
                 if self.read(key) is None:
                     raise
                 # another server kept the same meanwhile, and ours is its equal
-            self._make_room(self._place(key))
+            self._make_room(place)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """``{"result": ...}`` of what is stored under this key, which is now in use; or None."""
         path = self._place(key) / _RESULT
         found = read_json(path)
-        if found is not None:
-            with contextlib.suppress(OSError):
-                os.utime(path)
+        if found is None or "result" not in found:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
         return found
 
     def folder(self, key: str) -> Path:
@@ -141,5 +145,5 @@ def _size(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):  # another server deletes too
-            total += path.stat().st_size
+            total += path.stat().st_size if path.is_file() else 0
     return total
