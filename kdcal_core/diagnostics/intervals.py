@@ -70,3 +70,27 @@ def mean_interval(
     variance = float(np.square(weight * (values - mean)).sum() / total**2 * n / (n - 1))
     half = normal_quantile(level) * variance**0.5
     return mean, mean - half, mean + half
+
+
+def bounded_mean_interval(
+    values: FloatArray, weight: FloatArray, least: float, most: float, level: float
+) -> tuple[float, float, float]:
+    """Weighted mean of values in [least, most], with an interval that holds at those bounds.
+
+    Normal, with four rows added, two at each end of the range: for zeros and ones the interval
+    of Agresti and Coull (1998). Rows that are all alike keep a width, as they should.
+
+    Examples
+    --------
+    >>> mean, low, high = bounded_mean_interval(np.zeros(96), np.ones(96), 0.0, 1.0, 0.95)
+    >>> mean, low, round(high, 3)
+    (0.0, 0.0, 0.048)
+    """
+    mean = float(weight @ values / weight.sum())
+    ends = np.array([least, least, most, most])
+    # each as heavy as one of the effective rows
+    each = np.full(4, weight.sum() / kish(weight))
+    _, low, high = mean_interval(
+        np.concatenate([values, ends]), np.concatenate([weight, each]), level
+    )
+    return mean, max(min(low, mean), least), min(max(high, mean), most)

@@ -6,15 +6,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.intervals import (
+    bounded_mean_interval,
     clopper_pearson,
     kish,
     mean_interval,
     normal_quantile,
 )
+from kdcal_core.diagnostics.ranking import roc_area
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
+from kdcal_core.errors import InputError
 
 CLIP = 1e-12  # decision D48: a probability of 0 that comes true costs 27.6, not infinity
 _CLIPPED = "probabilities clipped at 1e-12"
@@ -133,7 +136,7 @@ def confidence_brier(
 
 def mean_max_confidence(
     proba: Any,
-    y: Any,
+    y: Any = None,
     *,
     of: Literal["all", "errors"] = "all",
     level: float = 0.95,
@@ -141,23 +144,40 @@ def mean_max_confidence(
 ) -> Estimate:
     """Mean probability of the top label: MMC; over the wrong rows alone, MMC* (``of="errors"``).
 
-    NaN where there are no wrong rows.
+    NaN where there are no wrong rows. The true classes ``y`` are needed for MMC* alone. Rows of
+    one and the same confidence would give an interval without width; there two rows at each end
+    of the range, 1/K and 1, enter it.
+
+    Raises
+    ------
+    InputError
+        As in :func:`kdcal_core.diagnostics.reliability`, and for MMC* without true classes.
 
     Examples
     --------
-    >>> mean_max_confidence([[0.9, 0.1], [0.5, 0.5]], [0, 0]).value
+    >>> mean_max_confidence([[0.9, 0.1], [0.5, 0.5]]).value
     0.7
     """
+    if y is None:
+        if of == "errors":
+            raise InputError(
+                "The confidence on errors needs the true classes", fix="Give y, one class a row."
+            )
+        y = np.zeros(len(check_proba(proba)), dtype=np.int64)
     (target,) = targets(proba, y, sample_weight, "confidence")
-    if of == "all":
-        name = "Mean max confidence (MMC)"
-        return _mean(
-            target.score, target.weight, level, name, "Mean confidence", 0.0, 1.0, True, None
-        )
-    wrong = target.hit == 0.0
-    name = "Mean max confidence on errors (MMC*)"
-    score, weight = target.score[wrong], target.weight[wrong]
-    return _mean(score, weight, level, name, "Confidence on errors", 0.0, 1.0, True)
+    some = target.hit == 0.0 if of == "errors" else np.ones(len(target.hit), dtype=bool)
+    score, weight = target.score[some], target.weight[some]
+    bounds, interval = None, "normal"
+    if len(score) > 1 and np.ptp(score) < 1e-12:
+        least = 1.0 / np.shape(proba)[1]
+        bounds = bounded_mean_interval(score, weight, least, 1.0, level)[1:]
+        interval = "normal, four rows at the ends of the range added"
+    name = "Mean max confidence on errors (MMC*)" if of == "errors" else "Mean max confidence (MMC)"
+    label = "Confidence on errors" if of == "errors" else "Mean confidence"
+    better = True if of == "errors" else None
+    return _mean(
+        score, weight, level, name, label, 0.0, 1.0, True, better, bounds=bounds, interval=interval
+    )
 
 
 def confidence_gap(
@@ -202,7 +222,7 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     areas, pairs = [], np.inf
     for k in usable:
         positive = y == k
-        area, part = _area(proba[:, k], positive, weight)
+        area, part = roc_area(proba[:, k], positive, weight)
         pairs = min(pairs, kish(weight[positive]), kish(weight[~positive]))
         areas.append(area)
         influence += part / len(usable)
@@ -328,27 +348,3 @@ def _mean(
         percent=percent,
         lower_is_better=lower_is_better,
     )
-
-
-def _area(score: FloatArray, positive: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
-    """Weighted area under one ROC curve, and each row's part of its sampling error (n,).
-
-    A positive's part is the share of negatives below it (ties count half) less the area, times
-    its share of the positives; a negative's likewise (DeLong's structural components).
-    """
-    order = np.argsort(score)
-    ordered = score[order]
-    start = np.flatnonzero(np.diff(ordered, prepend=-1.0) != 0.0)
-    size = np.diff(np.append(start, len(ordered)))
-    share = np.where(positive, weight, 0.0)[order], np.where(positive, 0.0, weight)[order]
-    below = []
-    for side in share:
-        tied = np.add.reduceat(side, start)
-        below.append(np.repeat(np.cumsum(tied) - 0.5 * tied, size) / tied.sum())
-    hit = positive[order]
-    placed = np.where(hit, below[1], 1.0 - below[0])
-    weighted = np.where(hit, share[0] / share[0].sum(), share[1] / share[1].sum())
-    area = float(weighted @ np.where(hit, placed, 0.0))
-    part = np.empty(len(score))
-    part[order] = weighted * (placed - area)
-    return min(max(area, 0.0), 1.0), part

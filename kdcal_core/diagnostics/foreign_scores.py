@@ -1,0 +1,244 @@
+"""Measures of foreign rows: OCE, and how well a score tells them from ordinary ones."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import betainc, expit, gammaln, logit, xlog1py, xlogy
+
+from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.diagnostics.intervals import (
+    bounded_mean_interval,
+    clopper_pearson,
+    normal_quantile,
+)
+from kdcal_core.diagnostics.ranking import roc_area
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.scores import mean_max_confidence
+from kdcal_core.diagnostics.targets import check_choice, check_level
+from kdcal_core.errors import InputError
+
+TPR = 0.95
+
+
+def ood_calibration_error(
+    proba: Any,
+    prior: Any,
+    *,
+    prior_kind: Literal["given", "empirical"] = "given",
+    level: float = 0.95,
+) -> Estimate:
+    """OCE: mean distance of a foreign row's confidence from the prior's, paper 000 Eq. 20.
+
+    Parameters
+    ----------
+    proba : (n, K) array-like
+        Probabilities of foreign rows.
+    prior : (K,) array-like
+        Class probabilities far from all data.
+    prior_kind : {"given", "empirical"}
+        Whether the prior is the true one (paper 000) or counted in the data (paper 001); the
+        estimate's label says which (decision D24).
+    level : float
+        Of the interval, which has four rows at the ends of the range added.
+
+    Raises
+    ------
+    InputError
+        For probabilities that are none (the row is named), or a prior of another length.
+
+    Examples
+    --------
+    >>> ood_calibration_error([[0.9, 0.1], [0.5, 0.5]], [0.5, 0.5]).value
+    0.2
+    """
+    check_level(level)
+    check_choice("prior_kind", prior_kind, ("given", "empirical"))
+    proba = check_proba(proba)
+    expected = _prior(prior, proba.shape[1]).max()
+    distance = np.abs(proba.max(axis=1) - expected)
+    most = max(1.0 - expected, expected - 1.0 / proba.shape[1])
+    value, low, high = bounded_mean_interval(distance, np.ones(len(proba)), 0.0, most, level)
+    return Estimate(
+        name=f"Out-of-distribution calibration error (OCE, paper 000 Eq. 20), {prior_kind} prior",
+        label=f"OCE, {prior_kind} prior",
+        value=value,
+        low=low,
+        high=high,
+        n=len(proba),
+        level=level,
+        interval="normal, four rows at the ends of the range added",
+    )
+
+
+def mmc_star(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
+    """MMC*: mean max confidence on the wrongly classified rows (paper 000 Table 1).
+
+    Examples
+    --------
+    >>> mmc_star([[0.9, 0.1], [0.4, 0.6]], [0, 0]).value
+    0.6
+    """
+    return mean_max_confidence(proba, y, of="errors", level=level)
+
+
+def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate:
+    """Chance that an ordinary row scores above a foreign one, ties counting half.
+
+    Ordinary rows are the positives, and a higher score is more ordinary (decision D25): a log
+    density, or the largest probability.
+
+    Parameters
+    ----------
+    score_in, score_out : (n,), (m,) array-like
+        Scores of ordinary and of foreign rows; infinities rank like any number.
+    level : float
+        Of the interval: DeLong's error on the logit scale. Where the rows are wholly parted, or
+        one side is a single row, that is Clopper-Pearson's for as many independent pairs as
+        there are.
+
+    Raises
+    ------
+    InputError
+        For a missing score (the row is named), or a side without rows.
+
+    Examples
+    --------
+    >>> ood_auroc([0.9, 0.8, 0.6], [0.7, 0.5]).value.__round__(4)
+    0.8333
+    """
+    check_level(level)
+    ordinary, foreign = _scores(score_in, "ordinary"), _scores(score_out, "foreign")
+    n, m = len(ordinary), len(foreign)
+    # ranks: an infinity minus an infinity would hide that they tie
+    _, rank = np.unique(np.concatenate([ordinary, foreign]), return_inverse=True)
+    positive = np.arange(n + m) < n
+    area, part = roc_area(rank.astype(np.float64), positive, np.ones(n + m))
+    if min(area, 1.0 - area) < 1e-12:
+        area = round(area)  # wholly parted, up to a rounding error
+    low, high, how = _area_interval(area, part[:n], part[n:], level)
+    return Estimate(
+        name="AUROC of ordinary against foreign rows",
+        label="AUROC, foreign rows",
+        value=float(area),
+        low=min(low, area),
+        high=max(high, area),
+        n=n + m,
+        level=level,
+        interval=how,
+        lower_is_better=False,
+    )
+
+
+def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate:
+    """Share of foreign rows taken for ordinary where 95% of the ordinary rows are (FPR@95).
+
+    The threshold is the largest score that at least 95% of the ordinary rows reach (decision
+    D25). Arguments and errors as for :func:`ood_auroc`.
+
+    The interval counts both samples: the true threshold lies above K of the ordinary rows with
+    K binomial(n, 0.05), and beyond each threshold the share has its Clopper-Pearson bounds.
+    The bounds are the quantiles of that mixture of beta distributions.
+
+    Examples
+    --------
+    >>> fpr_at_95_tpr([0.9, 0.8, 0.7, 0.6], [0.65, 0.5, 0.1, 0.0]).value
+    0.25
+    """
+    check_level(level)
+    ordinary = np.sort(_scores(score_in, "ordinary"))
+    foreign = np.sort(_scores(score_out, "foreign"))
+    n, m = len(ordinary), len(foreign)
+    below = int(np.floor((1.0 - TPR) * n + 1e-9))
+    value = float(m - np.searchsorted(foreign, ordinary[below])) / m
+    low, high = _fpr_interval(ordinary, foreign, level)
+    return Estimate(
+        name="False positive rate at 95% true positive rate, ordinary rows positive",
+        label="FPR@95",
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        n=n + m,
+        level=level,
+        interval="Clopper-Pearson, threshold binomial",
+        percent=True,
+    )
+
+
+def _area_interval(
+    area: float, part_in: FloatArray, part_out: FloatArray, level: float
+) -> tuple[float, float, str]:
+    smaller = min(len(part_in), len(part_out))
+    variance = 0.0
+    if smaller > 1:
+        for part in (part_in, part_out):
+            variance += float(part @ part) * len(part) / (len(part) - 1)
+    if variance < 1e-18 or not 0.0 < area < 1.0:
+        low, high = (float(v) for v in clopper_pearson(area, smaller, level))
+        return low, high, "Clopper-Pearson of pairs"
+    half = normal_quantile(level) * variance**0.5 / (area * (1.0 - area))
+    low, high = (float(expit(logit(area) + side * half)) for side in (-1.0, 1.0))
+    return low, high, "DeLong, logit scale"
+
+
+def _fpr_interval(ordinary: FloatArray, foreign: FloatArray, level: float) -> tuple[float, float]:
+    n, m = len(ordinary), len(foreign)
+    k = np.arange(n + 1)
+    log_mass = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    mass = np.exp(log_mass + xlogy(k, 1.0 - TPR) + xlog1py(n - k, -(1.0 - TPR)))
+    # a threshold above k ordinary rows lies above the k-th and at most at the next
+    most = m - np.concatenate([[0], np.searchsorted(foreign, ordinary, side="right")])
+    least = m - np.concatenate([np.searchsorted(foreign, ordinary, side="left"), [m]])
+    likely = mass > 1e-12
+    mass, most, least = mass[likely] / mass[likely].sum(), most[likely], least[likely]
+    tail = (1.0 - level) / 2.0
+    return (
+        _mixture_quantile(mass, least, m - least + 1, tail),
+        _mixture_quantile(mass, most + 1, m - most, 1.0 - tail),
+    )
+
+
+def _mixture_quantile(mass: FloatArray, a: Any, b: Any, p: float) -> float:
+    """The p-quantile of a mixture of beta(a, b); a = 0 is all at 0, b = 0 all at 1."""
+    inner = (a > 0) & (b > 0)
+    at_zero, at_one = float(mass[a == 0].sum()), float(mass[b == 0].sum())
+    if at_zero >= p or 1.0 - at_one < p:
+        return 0.0 if at_zero >= p else 1.0
+    mass, a, b = mass[inner], a[inner], b[inner]
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        reached = at_zero + float(mass @ betainc(a, b, middle)) >= p
+        low, high = (low, middle) if reached else (middle, high)
+    return 0.5 * (low + high)
+
+
+def _scores(scores: Any, noun: str) -> FloatArray:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise InputError(
+            f"The scores of the {noun} rows have shape {values.shape}",
+            fix="Give one score for each row, and at least one row.",
+        )
+    missing = np.isnan(values)
+    if missing.any():
+        raise InputError(
+            f"A score of the {noun} rows is missing",
+            fix="Remove the row or score it again.",
+            row=int(np.argmax(missing)) + 1,
+        )
+    return values
+
+
+def _prior(prior: Any, n_classes: int) -> FloatArray:
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape != (n_classes,):
+        raise InputError(
+            f"The prior has shape {values.shape}, but there are {n_classes} classes",
+            fix="Give one probability for each class.",
+        )
+    try:
+        return np.asarray(check_proba(values[None, :])[0])
+    except InputError as error:
+        raise InputError(f"In the prior: {error.what}", fix=error.fix) from error
