@@ -1,0 +1,229 @@
+"""Jobs on the page and in the sidebar: seen everywhere, stopped from anywhere, ended in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.data import escape_markdown
+from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
+from kdcal_core.jobs.disk import write_json
+from kdcal_core.jobs.records import new_id
+from kdcal_core.review import Workspace, create_review
+
+PROBES = "kdcal_core.jobs._probes:"
+PAGES = ["../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py"]
+
+
+@pytest.fixture
+def review(app: AppTest) -> Iterator[str]:
+    """The id of an empty review that is open in the app; its jobs end with the test."""
+    review_id = create_review(Workspace()).id
+    app.query_params["review"] = review_id
+    app.run()
+    yield review_id
+    for job in jobs().active():
+        jobs().cancel(job.id)
+        jobs().wait(job.id, 10)
+
+
+def count(owner: str, title: str = "Counting", **more: Any) -> str:
+    return jobs().submit(
+        PROBES + "count", {"n": 600, "pause": 0.1}, title=title, owner=owner, **more
+    )
+
+
+def sidebar(app: AppTest) -> list[str]:
+    texts = [element.proto.text for element in app.sidebar.get("progress")]
+    return texts + [caption.value for caption in app.sidebar.caption]
+
+
+def stop_buttons(app: AppTest) -> list[Any]:
+    return [button for button in app.sidebar.button if button.label == "Stop"]
+
+
+def running(job_id: str) -> JobSnapshot:
+    end = time.monotonic() + 20
+    while not (job := jobs().get(job_id)) or not job.note:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return job
+
+
+def test_no_jobs_no_badge(app: AppTest, review: str) -> None:
+    assert sidebar(app) == []
+    assert stop_buttons(app) == []
+
+
+def test_every_page_shows_the_jobs_of_its_review_and_stops_them(app: AppTest, review: str) -> None:
+    first, second = count(review, "One"), count(review, "Two *bold*")
+    queued, foreign = count(review, "Three"), count("another review", "Not mine")
+    running(first)
+    running(second)
+    for path in PAGES:
+        app.switch_page(path).run()
+        one, two, three = sidebar(app)
+        assert one.startswith("One (step ")
+        assert two.startswith(f"{escape_markdown('Two *bold*')} (step ")
+        assert three == "Three: number 1 in the queue"
+        assert not app.exception
+    stop_buttons(app)[2].click().run()
+    assert jobs().wait(queued, 5).state == "cancelled"
+    stop_buttons(app)[0].click().run()
+    assert jobs().wait(first, 5).state == "cancelled"
+    assert len(sidebar(app.run())) == 1
+    jobs().cancel(foreign)
+    jobs().cancel(second)
+    jobs().wait(second, 5)
+    assert sidebar(app.run()) == [
+        f":material/stop_circle: {escape_markdown('Two *bold*')}: stopped"
+    ]
+    assert stop_buttons(app) == []
+
+
+def test_a_second_tab_sees_and_stops_the_job(app: AppTest, review: str) -> None:
+    job = count(review)
+    running(job)
+    other = AppTest.from_file(app._script_path, default_timeout=90)
+    other.query_params["review"] = review
+    other.run()
+    assert len(sidebar(other)) == 1
+    stop_buttons(other)[0].click().run()
+    assert jobs().wait(job, 5).state == "cancelled"
+    assert sidebar(app.run()) == [":material/stop_circle: Counting: stopped"]
+
+
+def test_it_polls_only_while_a_job_is_active(
+    app: AppTest, review: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polled = []
+    fragment = st.fragment
+
+    def spy(function: Any, *, run_every: Any) -> Any:
+        polled.append(run_every)
+        return fragment(function, run_every=run_every)
+
+    monkeypatch.setattr(st, "fragment", spy)
+    app.run()
+    assert polled == []
+    job = count(review)
+    app.run()
+    assert len(polled) == 1
+    assert polled[0] <= 1
+    jobs().cancel(job)
+    jobs().wait(job, 5)
+    app.run()
+    assert len(polled) == 1
+
+
+def test_how_the_last_job_ended_is_said_in_words(app: AppTest, review: str) -> None:
+    done = jobs().submit(PROBES + "add", {"a": 1, "b": 2}, title="Adding", owner=review)
+    jobs().wait(done, 20)
+    assert sidebar(app.run()) == [":material/check_circle: Adding: done"]
+    what = "The cell is [empty](http://a.b)"
+    fields = {"what": what, "fix": "Fill it in.", "row": 3}
+    failed = jobs().submit(PROBES + "refuse", {"fields": fields}, title="Reading", owner=review)
+    jobs().wait(failed, 20)
+    (text,) = sidebar(app.run())
+    assert text.startswith(f":material/error: {escape_markdown(what)}")
+    assert "Fill it in" in text
+
+
+@pytest.mark.parametrize("key", ["", "a-result"])
+def test_after_a_restart_the_page_says_interrupted(app: AppTest, review: str, key: str) -> None:
+    folder = default_root() / "jobs" / "interrupted"
+    folder.mkdir(parents=True)
+    job_id = new_id()
+    record = {"id": job_id, "title": "Scoring the rows", "owners": [review], "key": key}
+    times = {"submitted": time.time(), "started": time.time()}
+    write_json(folder / f"{job_id}.json", {**record, **times})
+    app.run()
+    said = "Scoring the rows was interrupted, because the server stopped before it ended"
+    assert said in sidebar(app)[0]
+    assert "Start it again" in sidebar(app)[0]
+    # a step of the Load page is reported there too; a result by the page that shows it
+    assert [said in box.value for box in app.error] == ([True] if not key else [])
+    job = jobs().submit(PROBES + "add", {"a": 1, "b": 2}, title="Adding", owner=review)
+    jobs().wait(job, 20)
+    assert sidebar(app.run()) == [":material/check_circle: Adding: done"]
+    assert not app.error
+
+
+def _page(target, kwargs, key):  # type: ignore[no-untyped-def]
+    """A page that needs a result, as the docstring of `waiting` has it."""
+    import streamlit as st
+
+    from app.widgets import jobs_badge, waiting
+
+    st.session_state.runs = st.session_state.get("runs", 0) + 1
+    wanted = {"key": key, "title": "Fitting", "owner": "lab"}
+    job = waiting.find(key) or waiting.run(target, kwargs, **wanted)
+    if job.state == "done":
+        st.write(f"The result is {job.result}")
+    elif not job.finished:
+        waiting.follow(job.id)
+    elif waiting.start_again(job):
+        waiting.run(target, kwargs, **wanted)
+        st.rerun()
+    jobs_badge.show()
+
+
+def page(name: str, **kwargs: Any) -> AppTest:
+    key = job_key(PROBES + name, kwargs)
+    args = (PROBES + name, kwargs, key)
+    return AppTest.from_function(_page, args=args, default_timeout=30)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_page_waits_for_its_result_and_finds_it_ever_after(home: Path) -> None:
+    first = page("leave", text="a", pause=0.5).run()
+    assert [button.label for button in first.main.button] == ["Stop"]
+    (job,) = jobs().active("lab")
+    second = page("leave", text="a", pause=0.5).run()
+    assert jobs().active("lab") == (jobs().get(job.id),)  # joined, not begun again
+    jobs().wait(job.id, 20)
+    for tab in (first, second, page("leave", text="a", pause=0.5)):
+        tab.run()
+        assert tab.main.markdown[0].value == "The result is A"
+        assert not tab.main.button
+    assert first.session_state.runs == 2
+
+
+def test_what_failed_or_was_stopped_waits_to_be_started_again(home: Path) -> None:
+    fields = {"what": "Too few rows", "fix": "Add rows."}
+    key = job_key(PROBES + "refuse", {"fields": fields})
+    tab = page("refuse", fields=fields).run()
+    first = jobs().find(key)
+    assert first is not None
+    jobs().wait(first.id, 20)
+    for _ in range(2):
+        tab.run()
+        assert "Too few rows" in tab.error[0].value
+        assert jobs().find(key) == jobs().get(first.id)
+    tab.main.button[0].click().run()
+    second = jobs().find(key)
+    assert second is not None
+    assert second.id != first.id
+    assert jobs().wait(second.id, 20).state == "failed"
+
+
+def test_a_home_that_cannot_be_written_leaves_the_app_up(home: Path) -> None:
+    (home / "jobs").write_text("in the way")
+    tab = page("leave", text="a", pause=0.0).run()
+    for job in jobs().active("lab"):
+        jobs().wait(job.id, 20)
+    tab.run()
+    assert not tab.exception
+    assert "could not keep its files" in tab.error[0].value
+    assert escape_markdown("KDCAL_HOME") in tab.error[0].value
