@@ -1,10 +1,10 @@
 """The geodesic kernel of a ReLU network in blocks of rows: class masses and nearest polytopes.
 
 K is the product over the layers of the share of equal bits (paper 000 Eq. 12, decision D5).
-Whatever the grid of exponents, a layer's share to every exponent stands in a table by the
-number of unequal bits, and a pair's weights are the product of one row of it for each layer:
-three vectors for 21 exponents. Tables of logarithms and an exponential a pair, or squaring the
-weights of a few exponents, cost as much or more (measured), and lose digits besides.
+A layer's share to every exponent stands in a table by the number of unequal bits, and a pair's
+weights are the product of one row of it for each layer. A grid whose exponents quadruple again
+and again, as the usual one does, needs one vector of them, raised to the fourth power by two
+squarings for the next; any other needs all its exponents in the table.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from kdcal_core.partition.codes import WORD_BITS, ActivationCodes
 
 LANES = 32  # polytopes in a tile
 WIDE = 8  # exponents in a vector
+LEVELS = 4  # vectors that a chained grid fills, each the fourth power of the one before
+SQUARINGS = 2
 CACHE_LINE = 64
 EXACT = 2**53  # whole numbers up to here are exact in float64
 
@@ -36,9 +38,12 @@ class PreparedMasses:
     tiles : (t, W, LANES) uint64, the entries' words; a tile holds one class
     tile_class : (t,) int64
     tile_count : (t, LANES) float64, rows of each entry; 0 pads a class's last tile
-    table : (sum of widths + 1, v, WIDE) float64, share of equal bits to each exponent
+    table : (sum of widths + 1, v, WIDE) float64, share of equal bits to each exponent of the
+        grid, or to the first few of a chained grid
     table_starts : (L,) int64, row of ``table`` where each layer starts, with 0 unequal bits
     exponents : (G,) float64
+    places : (G,) int64, where each exponent's sum stands among all vectors' lanes
+    n_places : int, the number of these lanes
     n_classes : int
     """
 
@@ -51,6 +56,8 @@ class PreparedMasses:
     table: NDArray[np.float64]
     table_starts: NDArray[np.int64]
     exponents: NDArray[np.float64]
+    places: NDArray[np.int64]
+    n_places: int
     n_classes: int
 
 
@@ -82,7 +89,8 @@ def prepare_masses(
     """Lay out the polytopes of ``codes`` with their ``counts`` (p, K) for :func:`masses_block`."""
     starts, widths = _layers(codes)
     members, tile_class, tile_count = _tiles_by_class(counts)
-    table, table_starts = _share_table(widths, exponents)
+    tabled, places, n_places = _vectors(exponents)
+    table, table_starts = _share_table(widths, tabled)
     return PreparedMasses(
         rows=_aligned(codes.words),
         layer_starts=starts,
@@ -93,6 +101,8 @@ def prepare_masses(
         table=table,
         table_starts=table_starts,
         exponents=exponents,
+        places=places,
+        n_places=n_places,
         n_classes=counts.shape[1],
     )
 
@@ -101,8 +111,8 @@ def masses_block(prepared: PreparedMasses, start: int, stop: int) -> NDArray[np.
     """Class masses (G, stop - start, K) of the polytopes from ``start`` to ``stop``."""
     from kdcal_core.partition import _network_kernels
 
-    n_vectors = prepared.table.shape[1]
-    out = np.zeros((stop - start, prepared.n_classes, n_vectors, WIDE))
+    shape = (stop - start, prepared.n_classes, prepared.n_places)
+    out = np.zeros((*shape[:2], prepared.n_places // WIDE, WIDE))
     _network_kernels.sum_masses(
         prepared.rows[start:stop],
         prepared.layer_starts,
@@ -111,10 +121,10 @@ def masses_block(prepared: PreparedMasses, start: int, stop: int) -> NDArray[np.
         prepared.tile_count,
         prepared.table,
         prepared.table_starts,
+        prepared.table.shape[1] < out.shape[2],
         out,
     )
-    by_exponent = out.reshape(stop - start, prepared.n_classes, n_vectors * WIDE)
-    return np.moveaxis(by_exponent[..., : len(prepared.exponents)], -1, 0)
+    return np.moveaxis(out.reshape(shape)[..., prepared.places], -1, 0)
 
 
 def prepare_nearest(
@@ -224,14 +234,42 @@ def _transposed(words: NDArray[np.uint64], members: NDArray[np.int64]) -> NDArra
     return tiles
 
 
+def _vectors(
+    exponents: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    """Exponents to tabulate, whole vectors of them; each exponent's place; number of places."""
+    order = np.argsort(exponents, kind="stable")
+    places = np.empty(len(exponents), dtype=np.int64)
+    n_tabled = _chain(exponents[order])
+    if n_tabled:
+        level, lane = np.divmod(np.arange(len(exponents)), n_tabled)
+        places[order] = level * WIDE + lane
+        n_places = LEVELS * WIDE
+    else:
+        n_tabled = len(exponents)
+        places[order] = np.arange(n_tabled)
+        n_places = -(-n_tabled // WIDE) * WIDE
+    tabled = np.ones(-(-n_tabled // WIDE) * WIDE)
+    tabled[:n_tabled] = exponents[order][:n_tabled]
+    return tabled, places, n_places
+
+
+def _chain(ascending: NDArray[np.float64]) -> int:
+    """How many exponents give all others by quadrupling, where that saves vectors; else 0."""
+    if len(ascending) <= WIDE:
+        return 0
+    for n_first in range(WIDE, -(-len(ascending) // LEVELS) - 1, -1):
+        quadrupled = 2**SQUARINGS * ascending[:-n_first]
+        if np.allclose(ascending[n_first:], quadrupled, rtol=1e-15, atol=0):
+            return n_first
+    return 0
+
+
 def _share_table(
     widths: NDArray[np.int64], exponents: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    n_vectors = -(-len(exponents) // WIDE)
-    padded = np.ones(n_vectors * WIDE)
-    padded[: len(exponents)] = exponents
     share = np.concatenate([np.arange(width, -1, -1) / width for width in widths])
-    table = _aligned((share[:, None] ** padded).reshape(len(share), n_vectors, WIDE))
+    table = _aligned((share[:, None] ** exponents).reshape(len(share), -1, WIDE))
     return table, np.cumsum(widths + 1) - (widths + 1)
 
 

@@ -8,6 +8,7 @@ with vector types, which LLVM lowers to whatever the processor has.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import extending, njit, types
 from numba.core import cgutils as _cgutils
 
-from kdcal_core.partition._network import LANES, WIDE
+from kdcal_core.partition._network import LANES, LEVELS, SQUARINGS, WIDE
 
 ROWS = 64  # rows that pass over a tile while it stays in the first cache (16 KB at 4 x 1000)
 BYTES = 8
+VECTOR = WIDE * BYTES
 
 compiled: Any = njit(nogil=True, cache=True)
 intrinsic: Any = extending.intrinsic
@@ -83,48 +85,69 @@ def _count_unequal(context: Any, row: Any, tile: Any, n_words: Any, start: Any, 
     return types.void(types.intp, types.intp, types.intp, types.int64, types.intp), generate
 
 
-@intrinsic
-def _add_weights(
-    context: Any, entry: Any, n_layers: Any, table: Any, stride: Any, count: Any, out: Any
-) -> Any:
-    """out += sum over the tile of count * product over layers of table[entry * stride].
+def _weight_adder(levels: int) -> Any:
+    """Make the intrinsic that adds up a tile's weights at ``levels`` scales of exponents.
 
-    ``entry`` (n_layers, LANES) names each polytope's row of ``table``, whose vectors of WIDE
-    exponents stand ``stride`` apart.
+    It does ``out[level] += sum of count * weight**(4**level)`` over the tile, where a weight is
+    the product over the layers of ``table[entry * stride]``, a vector of WIDE exponents, and
+    ``entry`` (n_layers, LANES) names each polytope's row. The levels stand in the code one
+    after the other, since their sums have to stay in registers.
     """
 
-    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        entry, n_layers, table, stride, count, out = args
-        entry = _pointer(builder, entry, _INT)
-        count = _pointer(builder, count, ir.DoubleType())
-        table, out = (_pointer(builder, address, _REALS) for address in (table, out))
-        weights = _variables(builder, WIDE, ir.Constant(_REALS, ir.Undefined))
-        (total,) = _variables(builder, 1, ir.Constant(_REALS, [0.0] * WIDE))
+    def add(
+        context: Any, entry: Any, n_layers: Any, table: Any, stride: Any, count: Any, out: Any
+    ) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            entry, n_layers, table, stride, count, out = args
+            entry = _pointer(builder, entry, _INT)
+            count = _pointer(builder, count, ir.DoubleType())
+            table, out = (_pointer(builder, address, _REALS) for address in (table, out))
+            weights = _variables(builder, WIDE, ir.Constant(_REALS, ir.Undefined))
+            totals = _variables(builder, levels, ir.Constant(_REALS, [0.0] * WIDE))
 
-        def factor(layer: Any, lane: Any) -> Any:
-            place = builder.add(builder.mul(layer, _INT(LANES)), lane)
-            return _load(builder, table, builder.mul(_load(builder, entry, place), stride))
+            def factor(layer: Any, lane: Any) -> Any:
+                place = builder.add(builder.mul(layer, _INT(LANES)), lane)
+                return _load(builder, table, builder.mul(_load(builder, entry, place), stride))
 
-        with cgutils.for_range(builder, _INT(LANES // WIDE)) as chunks:
-            start = builder.mul(chunks.index, _INT(WIDE))
-            lanes = [builder.add(start, _INT(lane)) for lane in range(WIDE)]
-            for lane, weight in zip(lanes, weights, strict=True):
-                times = _splat(builder, _load(builder, count, lane))
-                builder.store(builder.fmul(times, factor(_INT(0), lane)), weight)
-            with cgutils.for_range_slice(builder, _INT(1), n_layers, _INT(1)) as (layer, _):
+            with cgutils.for_range(builder, _INT(LANES // WIDE)) as chunks:
+                start = builder.mul(chunks.index, _INT(WIDE))
+                lanes = [builder.add(start, _INT(lane)) for lane in range(WIDE)]
                 for lane, weight in zip(lanes, weights, strict=True):
-                    builder.store(builder.fmul(builder.load(weight), factor(layer, lane)), weight)
-            terms = [builder.load(weight) for weight in weights]
-            while len(terms) > 1:
-                pairs = zip(terms[::2], terms[1::2], strict=True)
-                terms = [builder.fadd(one, other) for one, other in pairs]
-            builder.store(builder.fadd(builder.load(total), terms[0]), total)
-        updated = builder.fadd(builder.load(out, align=BYTES), builder.load(total))
-        builder.store(updated, out, align=BYTES)
-        return _context.get_dummy_value()
+                    builder.store(factor(_INT(0), lane), weight)
+                with cgutils.for_range_slice(builder, _INT(1), n_layers, _INT(1)) as (layer, _):
+                    for lane, weight in zip(lanes, weights, strict=True):
+                        product = builder.fmul(builder.load(weight), factor(layer, lane))
+                        builder.store(product, weight)
+                powers = [builder.load(weight) for weight in weights]
+                counts = [_splat(builder, _load(builder, count, lane)) for lane in lanes]
+                for level, total in enumerate(totals):
+                    if level:
+                        for _ in range(SQUARINGS):
+                            powers = [builder.fmul(power, power) for power in powers]
+                    terms = map(builder.fmul, powers, counts)
+                    builder.store(builder.fadd(builder.load(total), _sum(builder, terms)), total)
+            for level, total in enumerate(totals):
+                target = builder.gep(out, [_INT(level)])
+                updated = builder.fadd(builder.load(target, align=BYTES), builder.load(total))
+                builder.store(updated, target, align=BYTES)
+            return _context.get_dummy_value()
 
-    signature = types.void(types.intp, types.intp, types.intp, types.intp, types.intp, types.intp)
-    return signature, generate
+        return types.void(*[types.intp] * 6), generate
+
+    return intrinsic(add)
+
+
+def _sum(builder: Any, terms: Iterable[Any]) -> Any:
+    """Sum of WIDE vectors in pairs, so that the order is fixed and the roundings are few."""
+    terms = list(terms)
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=True)
+        terms = [builder.fadd(one, other) for one, other in pairs]
+    return terms[0]
+
+
+_add_weights = _weight_adder(1)
+_add_chained_weights = _weight_adder(LEVELS)
 
 
 @intrinsic
@@ -162,20 +185,22 @@ def sum_masses(
     tile_count: Any,
     table: Any,
     table_starts: Any,
+    chained: bool,
     out: Any,
 ) -> None:
     """out[r, y] += the tiles' masses, tile after tile, whatever block row r stands in.
 
     rows (n, W) uint64; tiles (t, W, LANES) uint64; tile_class (t,); tile_count (t, LANES)
-    float64; table (bits, v, WIDE); out (n, K, v, WIDE).
+    float64; table (bits, v, WIDE); out (n, K, v, WIDE), or (n, K, LEVELS, WIDE) where one
+    vector of ``chained`` exponents gives all.
     """
     n, n_words = rows.shape
     n_layers = len(layer_starts) - 1
-    n_vectors = table.shape[1]
-    n_classes = out.shape[1]
+    stride = table.shape[1]
     entry = np.empty((n_layers, LANES), dtype=np.int64)
     for start in range(0, n, ROWS):
         for t in range(len(tiles)):
+            count = tile_count.ctypes.data + t * LANES * BYTES
             for r in range(start, min(start + ROWS, n)):
                 for layer in range(n_layers):
                     first = layer_starts[layer]
@@ -186,16 +211,22 @@ def sum_masses(
                         table_starts[layer],
                         entry.ctypes.data + layer * LANES * BYTES,
                     )
-                target = (r * n_classes + tile_class[t]) * n_vectors
-                for v in range(n_vectors):
-                    _add_weights(
-                        entry.ctypes.data,
-                        n_layers,
-                        table.ctypes.data + v * WIDE * BYTES,
-                        n_vectors,
-                        tile_count.ctypes.data + t * LANES * BYTES,
-                        out.ctypes.data + (target + v) * WIDE * BYTES,
+                place = (r * out.shape[1] + tile_class[t]) * out.shape[2]
+                target = out.ctypes.data + place * VECTOR
+                if chained:
+                    _add_chained_weights(
+                        entry.ctypes.data, n_layers, table.ctypes.data, stride, count, target
                     )
+                else:
+                    for v in range(stride):
+                        _add_weights(
+                            entry.ctypes.data,
+                            n_layers,
+                            table.ctypes.data + v * VECTOR,
+                            stride,
+                            count,
+                            target + v * VECTOR,
+                        )
 
 
 @compiled

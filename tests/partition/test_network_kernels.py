@@ -74,14 +74,38 @@ def test_masses_match_scipys_hamming_distances(widths):
     assert masses(pack_bits(layers), counts, exponents) == pytest.approx(expected, rel=1e-12)
 
 
-def test_an_exponent_weighs_the_same_in_any_grid():
+@pytest.mark.parametrize("widths", [(300, 64), (40,) * 60])
+def test_an_exponent_weighs_the_same_in_any_grid(widths):
     rng = np.random.default_rng(0)
-    codes = pack_bits(random_bits(rng, 100, (300, 64)))
+    codes = pack_bits(random_bits(rng, 100, widths))
     counts = rng.integers(0, 3, (100, 2))
-    whole = masses(codes, counts, default_exponents())
-    for places in ([0], [20, 3], [5, 5], list(range(17)), [*range(20, -1, -1), *range(21)]):
-        part = masses(codes, counts, default_exponents()[places])
-        assert part.tobytes() == whole[places].tobytes()
+    grid = default_exponents()
+    whole = masses(codes, counts, grid)
+    for places in ([0], [20, 3], [5, 5], list(range(17)), [*range(20, -1, -1)], [0, *range(21)]):
+        part = masses(codes, counts, grid[places])
+        assert part == pytest.approx(whole[places], rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("grid", "n_vectors"),
+    [
+        (default_exponents(), 1),
+        (default_exponents()[::-1], 1),
+        (0.5 * 2.0 ** (np.arange(32) / 4), 1),
+        (0.5 * 2.0 ** (np.arange(33) / 4), 5),
+        (default_exponents()[:8], 1),
+        (np.linspace(0.5, 50, 20), 3),
+        (np.append(default_exponents(), 1.1), 3),
+    ],
+)
+def test_a_grid_that_quadruples_takes_one_vector(grid, n_vectors):
+    rng = np.random.default_rng(9)
+    layers = random_bits(rng, 40, (50, 7))
+    counts = rng.integers(0, 3, (40, 2))
+    kernel = np.prod([1 - cdist(bits, bits, "hamming") for bits in layers], axis=0)
+    assert network.prepare_masses(pack_bits(layers), counts, grid).table.shape[1] == n_vectors
+    expected = np.array([(kernel**e) @ counts for e in grid])
+    assert masses(pack_bits(layers), counts, grid) == pytest.approx(expected, rel=1e-12)
 
 
 def test_duplicates_weigh_one_and_a_layer_without_an_equal_bit_weighs_nothing():
@@ -102,11 +126,11 @@ def test_a_hundred_thousand_terms_keep_twelve_digits():
     rng = np.random.default_rng(5)
     words = rng.integers(0, 2**63, (100_000, 2), dtype=np.uint64)
     codes = ActivationCodes(words, (64, 64))
-    exponents = np.array([0.5, 2.3, 50.8])
-    prepared = network.prepare_masses(codes, np.ones((100_000, 1), dtype=np.int64), exponents)
+    ones = np.ones((100_000, 1), dtype=np.int64)
+    prepared = network.prepare_masses(codes, ones, default_exponents())
     got = network.masses_block(prepared, 7, 8)[:, 0, 0]
     equal = 64 - np.bitwise_count(words ^ words[7]).astype(float)
-    for value, exponent in zip(got, exponents, strict=True):
+    for value, exponent in zip(got, default_exponents(), strict=True):
         terms = (equal / 64).prod(axis=1) ** exponent
         assert value == pytest.approx(math.fsum(terms), rel=1e-12)
 
