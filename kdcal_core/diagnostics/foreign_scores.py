@@ -138,8 +138,8 @@ def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Esti
     D25). Arguments and errors as for :func:`ood_auroc`.
 
     The interval counts both samples: the true threshold lies above K of the ordinary rows with
-    K binomial(n, 0.05), and beyond each threshold the share has its Clopper-Pearson bounds.
-    The bounds are the quantiles of that mixture of beta distributions.
+    K binomial(n, 0.05), and beyond a given threshold the share follows Jeffreys' beta
+    distribution. Its bounds are the quantiles of that mixture.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Esti
         high=max(high, value),
         n=n + m,
         level=level,
-        interval="Clopper-Pearson, threshold binomial",
+        interval="Jeffreys, threshold binomial",
         percent=True,
     )
 
@@ -191,25 +191,21 @@ def _fpr_interval(ordinary: FloatArray, foreign: FloatArray, level: float) -> tu
     most = m - np.concatenate([[0], np.searchsorted(foreign, ordinary, side="right")])
     least = m - np.concatenate([np.searchsorted(foreign, ordinary, side="left"), [m]])
     likely = mass > 1e-12
-    mass, most, least = mass[likely] / mass[likely].sum(), most[likely], least[likely]
+    taken = 0.5 * (most + least)[likely]
+    mass = mass[likely] / mass[likely].sum()
     tail = (1.0 - level) / 2.0
-    return (
-        _mixture_quantile(mass, least, m - least + 1, tail),
-        _mixture_quantile(mass, most + 1, m - most, 1.0 - tail),
+    low, high = (
+        _mixture_quantile(mass, taken + 0.5, m - taken + 0.5, p) for p in (tail, 1.0 - tail)
     )
+    return low, high
 
 
-def _mixture_quantile(mass: FloatArray, a: Any, b: Any, p: float) -> float:
-    """The p-quantile of a mixture of beta(a, b); a = 0 is all at 0, b = 0 all at 1."""
-    inner = (a > 0) & (b > 0)
-    at_zero, at_one = float(mass[a == 0].sum()), float(mass[b == 0].sum())
-    if at_zero >= p or 1.0 - at_one < p:
-        return 0.0 if at_zero >= p else 1.0
-    mass, a, b = mass[inner], a[inner], b[inner]
+def _mixture_quantile(mass: FloatArray, a: FloatArray, b: FloatArray, p: float) -> float:
+    """The p-quantile of a mixture of beta(a, b), by bisection."""
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = 0.5 * (low + high)
-        reached = at_zero + float(mass @ betainc(a, b, middle)) >= p
+        reached = float(mass @ betainc(a, b, middle)) >= p
         low, high = (low, middle) if reached else (middle, high)
     return 0.5 * (low + high)
 

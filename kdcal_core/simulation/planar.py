@@ -66,7 +66,7 @@ def spiral(n: int, *, seed: int, noise: float = SPIRAL_NOISE) -> Simulated:
     ----------
     noise : float
         Standard deviation of the angle in radians, above 0 and up to 1. At the printed 0.3 the
-        arms do not overlap: hardly a point in ten million is in doubt. At 0.8 they do.
+        arms hardly overlap: one point in some six million lies nearer the other arm.
 
     Examples
     --------

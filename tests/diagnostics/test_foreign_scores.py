@@ -139,7 +139,7 @@ def test_fprs_interval_covers_the_doubt_of_both_samples(shift, n, m):
         covered += e.low <= truth <= e.high
         half = 1.96 * np.sqrt(max(e.value * (1 - e.value), 1 / m) / m)
         alone += abs(e.value - truth) <= half
-    assert covered / 400 > 0.93
+    assert 0.93 < covered / 400 < 0.998
     assert alone <= covered  # an interval of the foreign sample alone covers no more often
 
 
@@ -151,7 +151,8 @@ def test_fpr_keeps_a_width_at_its_bounds():
     assert (e.value, e.high) == (1.0, 1.0)
     assert e.low < 0.99
     one = fpr_at_95_tpr([1.0], [0.0])
-    assert (one.value, one.low, one.high) == (0.0, 0.0, 1.0)
+    assert (one.value, one.low) == (0.0, 0.0)
+    assert one.high > 0.9
 
 
 @pytest.mark.parametrize("measure", [ood_auroc, fpr_at_95_tpr])
