@@ -27,6 +27,7 @@ from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, Progress, jobs
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
+EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it
 _LAST = "last_job"
 _OWNERS = "job_owners"
 
@@ -47,7 +48,7 @@ def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: 
     title : str
         What is done, for people.
     owner : str
-        The review's id, or another name under which to find the job again.
+        The review's id, or `EVERYBODY`.
 
     Returns
     -------
@@ -118,10 +119,10 @@ def start_again(job: JobSnapshot) -> bool:
 
 
 def owners() -> tuple[str, ...]:
-    """Whose jobs this session sees: those of the open review, and of what it began itself."""
-    mine: list[str] = st.session_state.get(_OWNERS, [])
+    """Whose jobs this session sees: the open review's, everybody's, and what it began itself."""
     review_id = session.open_review_id()
-    return (*mine, review_id) if review_id is not None and review_id not in mine else (*mine,)
+    review = () if review_id is None else (review_id,)
+    return (EVERYBODY, *review, *st.session_state.get(_OWNERS, ()))
 
 
 def _remember(owner: str) -> None:

@@ -1,0 +1,50 @@
+"""Two pages and one job, for `test_jobs_in_the_browser`."""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from app.widgets import jobs_badge, waiting
+
+JOB = {
+    "target": "kdcal_core.jobs._probes:count",
+    "kwargs": {"n": 60, "pause": 0.1},
+    "key": "count",
+    "title": "Counting",
+    "owner": waiting.EVERYBODY,
+}
+
+
+def wait() -> None:
+    """The page that shows the result."""
+    st.session_state.runs = st.session_state.get("runs", 0) + 1
+    job = waiting.find(JOB["key"])
+    if job is None:
+        if st.button("Begin"):
+            waiting.run(**JOB)
+            st.rerun()
+    elif job.state == "done":
+        st.write(f"Counted to {job.result}")
+    elif not job.finished:
+        waiting.follow(job.id)
+    elif waiting.start_again(job):
+        waiting.run(**JOB)
+        st.rerun()
+    st.write(f"Run {st.session_state.runs}")
+
+
+def other() -> None:
+    """A page that has nothing to do with it."""
+    st.write("Elsewhere")
+    st.slider("Still usable", 0, 10, key="slider")
+
+
+# the doctest run imports every file here
+if __name__ == "__main__":
+    try:
+        st.navigation([st.Page(wait, title="Wait"), st.Page(other, title="Other")]).run()
+    finally:
+        jobs_badge.show()

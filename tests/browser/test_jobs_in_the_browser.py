@@ -1,0 +1,152 @@
+"""A job in a real browser: it outlives its page, its tab and its server, and stops when told."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+HERE = Path(__file__).parent
+SIDEBAR = '[data-testid="stSidebar"]'
+
+
+class Server:
+    """The small app of this test, which can be killed and started again at the same place."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "streamlit", "run", str(HERE / "jobs_app.py")]
+        self.process = subprocess.Popen(
+            [*command, f"--server.port={self.port}", "--server.address=127.0.0.1",
+             "--server.headless=true", "--server.fileWatcherType=none",
+             "--browser.gatherUsageStats=false"],
+            env={**os.environ, "KDCAL_HOME": str(self.home)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        until(self.answers, 60)
+
+    def answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    running = Server(tmp_path)
+    running.start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def context(chromium, server: Server):
+    opened = chromium.new_context(viewport={"width": 1200, "height": 800})
+    opened.set_default_timeout(30_000)
+    yield opened
+    opened.close()
+
+
+def tab(context, server: Server, path: str = ""):
+    page = context.new_page()
+    page.goto(f"{server.address}/{path}")
+    return page
+
+
+def badge(page):
+    """The badge's text while the job runs."""
+    return page.locator(SIDEBAR).get_by_text(re.compile(r"Counting \(step \d+\)"))
+
+
+def step(page) -> int:
+    found = re.search(r"step (\d+)", badge(page).inner_text())
+    assert found
+    return int(found.group(1))
+
+
+def visit(page, title: str) -> None:
+    page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
+
+
+def test_a_job_outlives_its_page_and_its_tab_and_its_end_is_seen_once(context, server):
+    page = tab(context, server)
+    page.get_by_role("button", name="Begin").click()
+    badge(page).wait_for()
+    visit(page, "Other")
+    page.get_by_text("Elsewhere").wait_for()
+    seen = step(page)
+    page.reload()
+    badge(page).wait_for()
+    assert step(page) >= seen
+    second = tab(context, server)  # shows where the result will be
+    badge(second).wait_for()
+    page.close()
+    second.get_by_text("Counted to 60").wait_for()
+    second.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
+    # the page ran to begin with and once more when the job had ended
+    second.get_by_text("Run 2", exact=True).wait_for()
+    second.wait_for_timeout(1500)
+    second.get_by_text("Run 2", exact=True).wait_for()
+    again = tab(context, server)
+    again.get_by_text("Counted to 60").wait_for()
+    again.get_by_text("Run 1", exact=True).wait_for()
+
+
+def test_a_second_tab_stops_the_job_from_another_page(context, server):
+    first = tab(context, server)
+    first.get_by_role("button", name="Begin").click()
+    badge(first).wait_for()
+    second = tab(context, server, "other")
+    badge(second).wait_for()
+    second.locator(SIDEBAR).get_by_role("button", name="Stop").click()
+    for page in (first, second):
+        page.locator(SIDEBAR).get_by_text("Counting: stopped").wait_for(timeout=5_000)
+    first.get_by_text("Stopped before it ended.").wait_for()
+    first.get_by_role("button", name="Start again").click()
+    badge(first).wait_for()
+
+
+def test_after_the_server_was_killed_the_job_is_called_interrupted(context, server):
+    page = tab(context, server)
+    page.get_by_role("button", name="Begin").click()
+    badge(page).wait_for()
+    server.kill()
+    server.start()
+    page.goto(server.address)
+    page.get_by_text("Counting was interrupted").first.wait_for()
+    page.get_by_role("button", name="Start again").click()
+    badge(page).wait_for()
+    page.get_by_text("Counted to 60").wait_for()
+    page.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
+    assert page.get_by_text("interrupted").count() == 0
