@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -23,6 +24,7 @@ from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.rows import (
     class_indices,
+    own_columns,
     own_labels,
     split_off,
     take,
@@ -131,17 +133,21 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             no distribution, or the memory would not suffice.
         """
         self._validate_params()
+        if (X_holdout is None) != (y_holdout is None):
+            raise InputError(
+                "Held-out rows need labels and labels need rows",
+                fix="Give X_holdout and y_holdout, or neither.",
+            )
         parent = wrap_parent(self.parent)
-        index = class_indices(y, parent.classes, len(X))
+        fitted = own_columns(X, parent)
+        index = class_indices(y, parent.classes, len(fitted))
         own = own_labels(y, index, parent.classes)
         if X_holdout is None:
             held = split_off(index, self.holdout_share, self.random_state)
-            fitted, X_held, y_held = take(X, ~held), take(X, held), index[held]
-            index = index[~held]
+            X_held, y_held = take(fitted, held), index[held]
+            fitted, index = take(fitted, ~held), index[~held]
         else:
-            if y_holdout is None:
-                raise InputError("The held-out rows have no labels", fix="Give y_holdout as well.")
-            fitted, X_held = X, X_holdout
+            X_held = own_columns(X_holdout, parent)
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
             warn_of_overlap(fitted, X_held)
         warn_of_other_activations(parent)
@@ -371,8 +377,8 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """The grid of gamma * log n, ascending."""
         if isinstance(self.gamma, str):
             return default_exponents()
-        gammas = np.unique(np.atleast_1d(np.asarray(self.gamma, dtype=np.float64)))
-        if gammas.ndim != 1 or not len(gammas) or not (np.isfinite(gammas) & (gammas > 0)).all():
+        gammas = np.unique(_numbers(self.gamma))
+        if not len(gammas) or not (np.isfinite(gammas) & (gammas > 0)).all():
             raise InputError(
                 "A gamma is not a finite number above zero",
                 fix='Give one, a list of them, or "auto".',
@@ -382,7 +388,7 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _checked_prior(self, empirical: FloatArray) -> FloatArray:
         if self.prior is None:
             return empirical
-        prior = np.asarray(self.prior, dtype=np.float64)
+        prior = _numbers(self.prior)
         if prior.shape != empirical.shape:
             raise InputError(
                 f"The prior has shape {prior.shape}, the parent has {len(empirical):,} classes",
@@ -404,6 +410,11 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             f"The fit on {n:,} rows in {len(codes):,} polytopes",
             "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
         )
+
+
+def _numbers(values: Any) -> FloatArray:
+    """A number or a list of numbers, as an array; NaN for what is no number."""
+    return np.atleast_1d(pd.to_numeric(pd.Series(np.ravel(values)), errors="coerce")).astype(float)
 
 
 def _part(progress: Progress | None, start: float, stop: float) -> Progress:

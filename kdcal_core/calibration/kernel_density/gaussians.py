@@ -9,7 +9,7 @@ from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.data import FloatArray, IntArray
 
 _LOG_2PI = float(np.log(2 * np.pi))
-_BLOCK_CELLS = 1 << 20
+_BLOCK_CELLS = 1 << 16
 
 
 def fit_gaussians(

@@ -14,7 +14,19 @@ from sklearn.utils import _safe_indexing
 from kdcal_core.data import IntArray, encode_labels
 from kdcal_core.data.checks import check_labels
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Features
+from kdcal_core.parents import Features, Parent
+from kdcal_core.parents.features import select_columns
+
+
+def own_columns(X: Any, parent: Parent) -> Any:
+    """The parent's columns of a data frame; anything else as an array.
+
+    What else a frame holds, such as the label or a key, must neither tell copies of rows apart
+    nor end up in a saved file.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return np.asarray(X)
+    return select_columns(X, n_features=parent.n_features, feature_names=parent.feature_names)
 
 
 def take(X: Features, rows: NDArray[Any]) -> Any:
@@ -61,20 +73,18 @@ def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
     are written by name.
     """
     values = np.asarray(y)
-    kind = values.dtype.type
-    own: list[Any] = []
+    present, first = np.unique(index, return_index=True)
+    written = dict(zip(present.tolist(), values[first], strict=True))
     for at, name in enumerate(classes):
-        rows = np.flatnonzero(index == at)
-        if len(rows):
-            own.append(values[rows[0]])
-        elif _are_indices(values):
-            own.append(kind(int(float(name)) if _is_number(name) else at))
-        elif values.dtype.kind == "f" and _is_number(name):
-            own.append(kind(float(name)))
-        elif all(isinstance(value, str) for value in values):
-            own.append(name)
-        else:
-            return np.array(classes)
+        if at not in written and _are_indices(values):
+            written[at] = int(float(name)) if _is_number(name) else at
+        elif at not in written and values.dtype.kind == "f" and _is_number(name):
+            written[at] = float(name)
+        elif at not in written and all(isinstance(label, str) for label in written.values()):
+            written[at] = name
+    if len(written) < len(classes):
+        return np.array(classes)
+    own = [written[at] for at in range(len(classes))]
     return np.array(own, dtype=None if values.dtype.kind in "US" else values.dtype)
 
 

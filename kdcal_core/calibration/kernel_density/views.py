@@ -104,7 +104,7 @@ def embedded(parent: Parent, X: Features) -> FloatArray | None:
 def warn_of_other_activations(parent: Parent) -> None:
     """Say so where a network's codes do not tell its whole partition."""
     others = other_activations(parent)
-    if others and not isinstance(parent, HasHead):
+    if others and isinstance(parent, HasCodes) and not isinstance(parent, HasHead):
         warnings.warn(
             f"Some activations of the network are not ReLU ({', '.join(others)}): the kernel "
             "counts its ReLU layers only.",

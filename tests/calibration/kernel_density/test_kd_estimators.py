@@ -1,0 +1,441 @@
+"""Forests and networks: the papers' guarantees, scikit-learn's manners, awkward input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.neural_network import MLPClassifier
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils._param_validation import InvalidParameterError
+
+from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
+from kdcal_core.calibration.kernel_density import base, memory
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import wrap_parent
+from kdcal_core.partition import geodesic_kernel
+
+
+def xor(n, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    corner = rng.integers(0, 2, (n, 2))
+    X = corner - 0.5 + noise * rng.standard_normal((n, 2))
+    return X, corner[:, 0] ^ corner[:, 1]
+
+
+def network(seed=0, widths=(16, 16), n_features=2, n_classes=2):
+    torch.manual_seed(seed)
+    layers, before = [], n_features
+    for width in widths:
+        layers += [torch.nn.Linear(before, width), torch.nn.ReLU()]
+        before = width
+    return torch.nn.Sequential(*layers, torch.nn.Linear(before, n_classes))
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return RandomForestClassifier(30, random_state=0).fit(*xor(300))
+
+
+@pytest.fixture(scope="module")
+def net():
+    return MLPClassifier((16, 16), random_state=0, max_iter=400).fit(*xor(300))
+
+
+@pytest.fixture(scope="module")
+def fitted(forest, net):
+    rows = *xor(300, seed=1), *xor(200, seed=2)
+    return {
+        "forest": KernelDensityForest(forest).fit(*rows),
+        "network": KernelDensityNetwork(net).fit(*rows),
+        "euclidean": KernelDensityForest(forest, distance="euclidean").fit(*rows),
+    }
+
+
+KINDS = ["forest", "network", "euclidean"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.floats(0, 2 * np.pi), st.floats(1e3, 1e12))
+def test_far_away_the_posterior_is_the_prior_in_every_direction(fitted, kind, angle, radius):
+    far = radius * np.array([[np.cos(angle), np.sin(angle)]])
+    model = fitted[kind]
+    np.testing.assert_allclose(model.predict_proba(far)[0], model.prior_, atol=1e-12)
+    assert model.is_unknown(far)[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_keeps_the_parents_accuracy_inside(fitted, forest, net, kind):
+    X, y = xor(1000, seed=3)
+    parent = net if kind == "network" else forest
+    model = fitted[kind]
+    assert model.score(X, y) >= parent.score(X, y) - 0.04
+    assert model.is_unknown(X).mean() < 0.06
+    assert model.selection_.n == 200
+
+
+@pytest.mark.parametrize("kind", ["forest", "network"])
+def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, net, kind):
+    # Decision D13: with b -> 0 and gamma -> infinity the posterior is n_ry / n_r.
+    X, y = xor(400, seed=4)
+    coarse = np.round(X)  # rows that share polytopes
+    if kind == "forest":
+        model = KernelDensityForest(forest, gamma=1e5, log_floor=-np.inf)
+    else:
+        model = KernelDensityNetwork(net, gamma=1e5, log_floor=-np.inf, output_layer="exclude")
+    model.fit(coarse, y, X[:50], y[:50])
+    codes = wrap_parent(model.parent).codes(coarse)
+    same = (geodesic_kernel(codes) == 1.0).astype(float)
+    assert same.sum(axis=1).max() > 10
+    expected = np.stack([same @ (y == k) for k in (0, 1)], axis=1) / same.sum(axis=1)[:, None]
+    np.testing.assert_allclose(model.predict_proba(coarse), expected, atol=1e-9)
+
+
+def test_without_a_floor_it_is_constant_within_a_polytope(forest):
+    X, y = xor(300, seed=5)
+    model = KernelDensityForest(forest, log_floor=-np.inf).fit(X, y)
+    leaves = forest.apply(X)
+    near = X + 1e-9
+    same = (forest.apply(near) == leaves).all(axis=1)
+    assert same.sum() > 250
+    np.testing.assert_array_equal(model.predict_proba(near)[same], model.predict_proba(X)[same])
+
+
+@pytest.mark.parametrize("kind", ["forest", "network"])
+def test_the_order_of_rows_does_not_matter(forest, net, kind):
+    X, y = xor(200, seed=6)
+    held = xor(100, seed=7)
+    order = np.random.default_rng(0).permutation(200)
+    make = KernelDensityForest if kind == "forest" else KernelDensityNetwork
+    parent = forest if kind == "forest" else net
+    one = make(parent).fit(X, y, *held)
+    other = make(parent).fit(X[order], y[order], held[0][::-1], held[1][::-1])
+    new = xor(200, seed=8)[0]
+    np.testing.assert_allclose(one.predict_proba(new), other.predict_proba(new), rtol=1e-8)
+    assert one.log_floor_ == pytest.approx(other.log_floor_)
+
+
+def test_the_order_of_classes_does_not_matter(forest):
+    class Turned:
+        kind, named_classes, feature_names, n_features = "Forest", True, None, 2
+        classes = ("1", "0")
+
+        def predict_proba(self, X):
+            return forest.predict_proba(X)[:, ::-1]
+
+        def codes(self, X):
+            return wrap_parent(forest).codes(X)
+
+    rows = *xor(200, seed=6), *xor(100, seed=7)
+    one, other = (KernelDensityForest(parent).fit(*rows) for parent in (forest, Turned()))
+    new = xor(200, seed=8)[0]
+    assert other.classes_.tolist() == [1, 0]
+    np.testing.assert_allclose(
+        one.predict_proba(new), other.predict_proba(new)[:, ::-1], rtol=1e-10
+    )
+    np.testing.assert_array_equal(one.predict(new), other.predict(new))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.1])
+def test_at_most_alpha_of_ordinary_rows_are_flagged(alpha):
+    # Decision D1 and the rank of an exchangeable row; gamma is chosen on the same hold-out.
+    tree = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(*xor(200, seed=99))
+    seeds, fresh = 120, 50
+    flagged = sum(
+        KernelDensityForest(tree, floor_quantile=alpha)
+        .fit(*xor(80, seed=3 * seed), *xor(60, seed=3 * seed + 1))
+        .is_unknown(xor(fresh, seed=3 * seed + 2)[0])
+        .sum()
+        for seed in range(seeds)
+    )
+    bound = max(alpha, 1 / 61)
+    # Rows of one seed share a floor: the variance of its level, about bound / 60, is added.
+    slack = 3.3 * np.sqrt(bound / 60 / seeds + bound / (seeds * fresh))
+    assert binom.pmf(0, seeds * fresh, bound) < 1e-9
+    assert flagged / (seeds * fresh) <= bound + slack
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_one_two_or_three_rows_suffice_where_a_hold_out_is_given(forest, rows):
+    X, y = xor(20, seed=1)
+    model = KernelDensityForest(forest).fit(X[:rows], y[:rows], X[10:], y[10:])
+    proba = model.predict_proba(np.array([[0.5, 0.5], [1e6, -1e6]]))
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(proba[1], model.prior_)
+
+
+def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
+    with pytest.warns(InputWarning, match="too few rows"):
+        model = KernelDensityForest(forest).fit(*[part[:1] for part in xor(20)])
+    assert model.log_floor_ == -1e7
+    assert np.isfinite(model.predict_proba([[0.0, 0.0], [1e6, 0.0]])).all()
+
+
+def test_a_class_without_rows_has_prior_zero_unless_it_is_given(forest):
+    X, y = xor(100, seed=1)
+    model = KernelDensityForest(forest).fit(X[y == 1], y[y == 1])
+    assert model.classes_.tolist() == [0, 1]
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 0], 0.0)
+    assert (model.log_density(X)[:, 0] == -np.inf).all()
+    given_prior = KernelDensityForest(forest, prior=[0.5, 0.5]).fit(X[y == 1], y[y == 1])
+    np.testing.assert_allclose(given_prior.predict_proba([[1e6, 1e6]]), [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.6], [1.5, -0.5], [1.0], ["a", "b"], [np.nan, 1.0]])
+def test_a_prior_that_is_no_distribution_is_refused(forest, prior):
+    with pytest.raises(InputError, match="prior"):
+        KernelDensityForest(forest, prior=prior).fit(*xor(50))
+
+
+@pytest.mark.parametrize(
+    "parent",
+    [
+        DecisionTreeClassifier(random_state=0),
+        RandomForestClassifier(1, random_state=0),
+        GradientBoostingClassifier(n_estimators=5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5, random_state=0),
+    ],
+)
+def test_trees_of_any_kind(parent):
+    X, y = xor(200)
+    model = KernelDensityForest(parent.fit(X, y)).fit(*xor(200, seed=1))
+    assert model.score(X, y) > 0.7
+    np.testing.assert_allclose(model.predict_proba([[1e6, 1e6]])[0], model.prior_)
+
+
+@pytest.mark.parametrize("widths", [(1,), (1, 1), (65,)])
+@pytest.mark.parametrize("output_layer", ["probability", "logit", "exclude"])
+def test_networks_of_one_unit_and_more(widths, output_layer):
+    X, y = xor(150)
+    model = KernelDensityNetwork(network(widths=widths), output_layer=output_layer).fit(X, y)
+    proba = model.predict_proba(np.concatenate([X, [[1e6, -1e6]]]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(proba[-1], model.prior_)
+    layers = model._polytope_codes.layer_widths
+    assert layers == (widths if output_layer == "exclude" else (*widths, 2))
+
+
+class Convolutional(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.convolution = torch.nn.Conv1d(1, 3, 3)
+        self.first, self.second = torch.nn.Linear(18, 12), torch.nn.Linear(12, 3)
+
+    def forward(self, x):
+        hidden = torch.relu(self.convolution(x.unsqueeze(1))).flatten(1)
+        return self.second(torch.relu(self.first(hidden)))
+
+
+def test_an_encoder_with_a_dense_head_is_fitted_on_its_embedding():
+    from kdcal_core.parents.torch_model import wrap_module
+
+    parent = wrap_module(Convolutional(), n_features=8)
+    X = np.random.default_rng(0).standard_normal((80, 8))
+    y = np.arange(80) % 3
+    model = KernelDensityNetwork(parent, output_layer="exclude", scale=False).fit(X, y)
+    assert model.centres_.shape[1] == 18
+    assert model._polytope_codes.layer_widths == (12,)
+    kept = model.locate(X)
+    np.testing.assert_allclose(kept.x, parent.head_input(X))
+
+
+def test_many_dimensions_and_duplicated_and_constant_features():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 1000))
+    X[:, 5] = 7.0
+    X = np.concatenate([X, X[:20]])
+    y = (X[:, 0] > 0).astype(int)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    model = KernelDensityForest(forest).fit(X, y, *_fresh(rng))
+    assert np.isfinite(model.log_density(X)[:, 0]).all()
+    proba = model.predict_proba(np.concatenate([X, 1e6 * X]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_allclose(proba[80:], np.tile(model.prior_, (80, 1)))
+
+
+def _fresh(rng):
+    X = rng.standard_normal((40, 1000))
+    X[:, 5] = 7.0
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def test_scale_divides_by_the_largest_norm_of_the_fit(forest):
+    X, y = xor(100, seed=1)
+    held = xor(50, seed=2)
+    norm = np.linalg.norm(X, axis=1).max()
+    scaled = KernelDensityForest(forest, variance_floor=1e-4).fit(X, y, *held)
+    plain = KernelDensityForest(forest, variance_floor=1e-4 * norm**2, scale=False)
+    plain.fit(X, y, *held)
+    np.testing.assert_allclose(scaled.centres_ * norm, plain.centres_)
+    new = xor(100, seed=3)[0]
+    np.testing.assert_allclose(scaled.predict_proba(new), plain.predict_proba(new), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (lambda y: y, [0, 1]),
+        (lambda y: y.astype(float), [0.0, 1.0]),
+        (lambda y: y.astype(str), ["0", "1"]),
+        (lambda y: y.astype(bool), [False, True]),
+        (lambda y: pd.Series(y, dtype="Int64"), [0, 1]),
+        (lambda y: pd.Series(y).astype("category"), [0, 1]),
+    ],
+)
+def test_predictions_are_written_as_the_labels(forest, labels, expected):
+    X, y = xor(100, seed=1)
+    model = KernelDensityForest(forest).fit(X, labels(y))
+    assert model.classes_.tolist() == expected
+    assert (model.predict(X) == np.asarray(labels(y))).mean() > 0.8
+
+
+def test_indices_stand_for_classes_that_are_named_by_words():
+    X, y = xor(100)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, np.array(["no", "yes"])[y])
+    by_name = KernelDensityForest(forest).fit(X, np.array(["no", "yes"])[y])
+    by_index = KernelDensityForest(forest).fit(X, y)
+    np.testing.assert_array_equal(by_name.predict_proba(X), by_index.predict_proba(X))
+    assert by_name.predict(X[:1])[0] in ("no", "yes")
+    assert by_index.predict(X[:1])[0] in (0, 1)
+
+
+@pytest.mark.parametrize("y", [[0, 1, 2], [0, np.nan, 1], [0, 1], [[0], [1], [0]]])
+def test_labels_that_do_not_fit_are_refused(forest, y):
+    with pytest.raises(InputError):
+        KernelDensityForest(forest).fit(xor(3)[0], y)
+
+
+def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(forest):
+    model = KernelDensityForest(forest, gamma=2.0)
+    copy = clone(model)
+    assert copy.parent is forest
+    assert copy.gamma == 2.0
+    assert is_classifier(model)
+    assert cross_val_score(model, *xor(150, seed=1), cv=3).mean() > 0.7
+    with pytest.raises(NotFittedError):
+        copy.predict(xor(3)[0])
+    with pytest.raises((NotFittedError, AttributeError)):
+        _ = copy.gamma_
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"distance": "manhattan"},
+        {"gamma": 0.0},
+        {"gamma": "best"},
+        {"variance_floor": 0.0},
+        {"log_floor": "none"},
+        {"floor_quantile": 1.0},
+        {"scale": 3},
+        {"holdout_share": 0.0},
+    ],
+)
+def test_wrong_parameters_are_refused(forest, wrong):
+    with pytest.raises(InvalidParameterError):
+        KernelDensityForest(forest, **wrong).fit(*xor(20))
+
+
+@pytest.mark.parametrize("gamma", [[], [1.0, -1.0], [np.inf], ["a"]])
+def test_wrong_gammas_are_refused(forest, gamma):
+    with pytest.raises(InputError, match="gamma"):
+        KernelDensityForest(forest, gamma=gamma).fit(*xor(20))
+
+
+def test_a_parent_without_a_partition_is_told_what_remains_possible():
+    X, y = xor(50)
+    with pytest.raises(InputError, match="can still be calibrated"):
+        KernelDensityForest(LogisticRegression().fit(X, y)).fit(X, y)
+    sigmoid = MLPClassifier((4, 4), activation="logistic", random_state=0, max_iter=20)
+    with (
+        pytest.raises(InputError, match=r"layer 1: .*layer 2: "),
+        pytest.warns(Warning, match="converge"),
+    ):
+        KernelDensityNetwork(sigmoid.fit(X, y)).fit(X, y)
+
+
+def test_other_activations_beside_relu_are_named():
+    parts = [torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 4), torch.nn.Tanh()]
+    mixed = torch.nn.Sequential(*parts, torch.nn.Linear(4, 2))
+    with pytest.warns(InputWarning, match="layer 2: tanh"):
+        KernelDensityNetwork(mixed).fit(*xor(50))
+
+
+def test_each_kind_of_parent_names_the_other_estimator(forest, net):
+    with pytest.raises(InputError, match="KernelDensityForest"):
+        KernelDensityNetwork(forest).fit(*xor(20))
+    with pytest.raises(InputError, match="KernelDensityNetwork"):
+        KernelDensityForest(net).fit(*xor(20))
+
+
+def test_copies_of_fit_rows_among_the_held_out_are_counted(forest):
+    X, y = xor(60, seed=1)
+    held = np.concatenate([X[:7], xor(20, seed=2)[0]])
+    with pytest.warns(InputWarning, match="7 of 27 held-out rows"):
+        KernelDensityForest(forest).fit(X, y, held, np.zeros(27, dtype=int))
+
+
+def test_hold_out_rows_without_labels_are_refused(forest):
+    X, y = xor(20)
+    with pytest.raises(InputError, match="need labels"):
+        KernelDensityForest(forest).fit(X, y, X)
+    with pytest.raises(InputError, match="need labels"):
+        KernelDensityForest(forest).fit(X, y, y_holdout=y)
+
+
+def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(base, "class_masses", None)  # never reached
+    with pytest.raises(InputError, match=r"GB of memory.*fewer rows"):
+        KernelDensityForest(forest).fit(*xor(50))
+
+
+def test_memory_is_read_as_less_than_the_machine_has():
+    import os
+
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < memory.available_bytes() <= total
+
+
+def test_progress_runs_from_nothing_to_all_and_may_stop_the_fit(forest):
+    seen = []
+    KernelDensityForest(forest).fit(
+        *xor(300, seed=1), progress=lambda share, note: seen.append((share, note))
+    )
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] == pytest.approx(1.0)
+    assert all(note for _, note in seen)
+
+    def stop(share, note):
+        if share > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        KernelDensityForest(forest).fit(*xor(300, seed=1), progress=stop)
+
+
+def test_the_split_is_seeded_and_keeps_a_row_of_each_class(forest):
+    X, y = xor(100, seed=1)
+    one, again, other = (KernelDensityForest(forest, random_state=s).fit(X, y) for s in (0, 0, 1))
+    np.testing.assert_array_equal(one.graph_.holdout.x, again.graph_.holdout.x)
+    assert not np.array_equal(one.graph_.holdout.x, other.graph_.holdout.x)
+    assert one.graph_.n_holdout == 30
+    rare = np.zeros(50, dtype=int)
+    rare[7] = 1
+    assert KernelDensityForest(forest).fit(X[:50], rare).prior_[1] == pytest.approx(1 / 35)
