@@ -286,7 +286,7 @@ def find_nearest(
                     continue
                 for j in range(min(LANES, n_polytopes - t * LANES)):
                     s = t * LANES + j
-                    order = _compare(shares[j], share[r], slack, widths, unequal[:, j], best[r])
+                    order = _compare(shares[j], share[r], slack, widths, unequal, j, best, r)
                     if order > 0:
                         index[r], share[r], tied[r] = s, shares[j], False
                         best[r] = unequal[:, j]
@@ -294,23 +294,31 @@ def find_nearest(
                     elif order == 0:
                         tied[r] = True
                         if distance[r] < 0.0:
-                            distance[r] = _squared_distance(x[r], centres[index[r]])
-                        nearer = _squared_distance(x[r], centres[s])
+                            distance[r] = _squared_distance(x, r, centres, index[r])
+                        nearer = _squared_distance(x, r, centres, s)
                         if nearer < distance[r]:
                             index[r], distance[r] = s, nearer
 
 
-@compiled
-def _squared_distance(a: Any, b: Any) -> Any:
+@njit(nogil=True, cache=True, fastmath={"reassoc"})
+def _squared_distance(x: Any, r: int, centres: Any, s: int) -> Any:
+    """Summed in vectors: where a whole layer differs from all polytopes, all of them tie."""
     total = 0.0
-    for k in range(len(a)):
-        total += (a[k] - b[k]) ** 2
+    for k in range(x.shape[1]):
+        total += (x[r, k] - centres[s, k]) ** 2
     return total
 
 
 @compiled
 def _compare(
-    share: float, best_share: float, slack: float, widths: Any, unequal: Any, best: Any
+    share: float,
+    best_share: float,
+    slack: float,
+    widths: Any,
+    unequal: Any,
+    j: int,
+    best: Any,
+    r: int,
 ) -> int:
     """1 where the product of equal bits is larger than the best one, 0 where equal, else -1."""
     if share > best_share * (1.0 + slack):
@@ -319,8 +327,8 @@ def _compare(
         return -1
     if slack == 0.0:
         return 0
-    mine = _whole_product(widths - unequal)
-    other = _whole_product(widths - best)
+    mine = _whole_product(widths - unequal[:, j])
+    other = _whole_product(widths - best[r])
     for k in range(len(mine) - 1, -1, -1):
         if mine[k] != other[k]:
             return 1 if mine[k] > other[k] else -1
