@@ -12,6 +12,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,21 @@ Write = Callable[[int, int, Any], None]
 BLOCKS_IN_FLIGHT = 2  # for each worker: one running, one waiting
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """How blocks are computed: the work, the rows it takes at once, and whether on a device."""
+
+    work: Work
+    rows: int
+    on_device: bool = False
+
+
 def run_blocks(
-    work: Work,
+    blocks: Blocks,
     prepared: Any,
     n_rows: int,
     write: Write,
     *,
-    block_rows: int,
     note: str,
     progress: Progress | None = None,
     executor: Executor | None = None,
@@ -37,12 +46,16 @@ def run_blocks(
 ) -> None:
     """Call ``write(start, stop, work(prepared, start, stop))`` for every block of the rows.
 
+    A device computes one block after the other, in this thread.
+
     Parameters
     ----------
-    work : function of a module, so that another process can find it; releases the GIL
-    prepared : what ``work`` needs, mostly arrays
+    blocks : Blocks
+        Its work is a function of a module, so that another process can find it, and releases
+        the GIL.
+    prepared : what the work needs, mostly arrays
     n_rows : int
-        Rows to cut into blocks of ``block_rows``; blocks may end in any order.
+        Rows to cut into blocks, which may end in any order.
     write : called in this thread
     note : str
         What is being done, in plain words, for ``progress``.
@@ -55,10 +68,13 @@ def run_blocks(
         Threads where there is no executor; the cores at hand where left out.
     """
     report = progress if progress is not None else _silent
-    report(0.0, note)
-    spans = [(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
+    report(0.0 if n_rows else 1.0, note)
+    starts = range(0, n_rows, blocks.rows)
+    spans = [(start, min(start + blocks.rows, n_rows)) for start in starts]
+    if blocks.on_device:
+        executor, threads = None, 1
     done = 0
-    for (start, stop), result in _results(work, prepared, spans, executor, threads):
+    for (start, stop), result in _results(blocks.work, prepared, spans, executor, threads):
         write(start, stop, result)
         done += stop - start
         report(done / n_rows, note)

@@ -18,7 +18,7 @@ STRIDE = 16
 @compiled
 def nearest_of(x: Array, centres: Array, among: Array) -> int:
     """The nearest of some centres, given in ascending order; the first of equals."""
-    best, least = among[0], np.inf
+    best, least = int(among[0]), np.inf
     if len(among) == 1:
         return best
     for s in among:
@@ -27,7 +27,7 @@ def nearest_of(x: Array, centres: Array, among: Array) -> int:
             off = x[j] - centres[s, j]
             distance += off * off
         if distance < least:
-            best, least = s, distance
+            best, least = int(s), distance
     return best
 
 

@@ -20,8 +20,7 @@ from kdcal_core.partition.codes import LeafCodes
 
 # Costs in units of counting one run in or out, measured: a polytope compared with a large leaf,
 # and a polytope passed over in a row's tally that nothing lets us skip.
-COMPARED, PASSED = 1 / 50, 1.0
-PLANE_TREES = 255
+COMPARED, PASSED = 1 / 200, 0.6
 WIDEST = 4  # ids spread over more than this many times the rows are sorted, not tabled
 
 
@@ -33,17 +32,16 @@ class Members:
     ----------
     ids, id_starts : ids of the leaves of every tree, ascending, one tree after the other
     starts : (leaves + 1,) first run of each leaf
-    begins, ends : (runs,) polytopes of each run
+    runs : (runs, 2) where each run of polytopes begins and ends
     large_of_leaf : (leaves,) uint8, a large leaf's number in its tree from 1, else 0
-    large : (trees, p) uint8, each polytope's large leaf, or (0, p) where no leaf is large
+    large : (trees filled up to fours, p) uint8, each polytope's large leaf; (0, p) without any
     n_polytopes : int
     """
 
     ids: NDArray[np.int64]
     id_starts: NDArray[np.int64]
     starts: NDArray[np.int64]
-    begins: NDArray[np.int32]
-    ends: NDArray[np.int32]
+    runs: NDArray[np.int32]
     large_of_leaf: NDArray[np.uint8]
     large: NDArray[np.uint8]
     n_polytopes: int
@@ -52,12 +50,13 @@ class Members:
     def n_trees(self) -> int:
         return len(self.id_starts) - 1
 
-    def scratch(self, n_rows: int) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    def scratch(self, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Zeros: the differences of the matches, and the matches in large leaves."""
-        kind = np.int16 if self.n_trees < 2**15 else np.int32
-        change = np.zeros(-(-(self.n_polytopes + 1) // 4) * 4, dtype=kind)
-        planes = -(-len(self.large) // PLANE_TREES)
-        return change, np.zeros((n_rows, planes, self.n_polytopes), dtype=np.uint8)
+        few = self.n_trees < 2**15
+        whole_words = -(-(self.n_polytopes + 1) // 4) * 4
+        change = np.zeros(whole_words, dtype=np.int16 if few else np.int32)
+        compared = self.n_polytopes if len(self.large) else 0
+        return change, np.zeros((n_rows, compared), dtype=np.uint16 if few else np.uint32)
 
 
 def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
@@ -68,19 +67,18 @@ def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
     numbers, ids, runs_of_leaf = _number_all(columns)
     id_starts = np.concatenate([[0], np.cumsum([len(of_tree) for of_tree in ids])])
     numbers += id_starts[:-1, None].astype(np.int32)
-    runs = np.concatenate(runs_of_leaf)
-    large_of_leaf, large = _find_large(numbers, id_starts, runs)
-    starts = np.concatenate([[0], np.cumsum(np.where(large_of_leaf, 0, runs))])
-    begins, ends = np.empty((2, starts[-1]), dtype=np.int32)
+    n_runs = np.concatenate(runs_of_leaf)
+    large_of_leaf, large = _find_large(numbers, id_starts, n_runs)
+    starts = np.concatenate([[0], np.cumsum(np.where(large_of_leaf, 0, n_runs))])
+    runs = np.empty((starts[-1], 2), dtype=np.int32)
     next_run = starts[:-1].copy()
     for of_tree in numbers:
-        write_runs(of_tree, large_of_leaf, next_run, begins, ends)
+        write_runs(of_tree, large_of_leaf, next_run, runs)
     members = Members(
         ids=np.concatenate(ids),
         id_starts=id_starts,
         starts=starts,
-        begins=begins,
-        ends=ends,
+        runs=runs,
         large_of_leaf=large_of_leaf,
         large=large,
         n_polytopes=columns.shape[1],
@@ -131,7 +129,9 @@ def _find_large(
     ahead = np.concatenate([[0], np.cumsum(saved > 0)])
     of_its_tree = ahead[1:] - np.repeat(ahead[id_starts[:-1]], np.diff(id_starts))
     large_of_leaf = np.where(saved > 0, of_its_tree, 0).astype(np.uint8)
-    return large_of_leaf, large_of_leaf[numbers]
+    large = np.zeros((-(-n_trees // 4) * 4, n_polytopes), dtype=np.uint8)
+    large[:n_trees] = large_of_leaf[numbers]
+    return large_of_leaf, large
 
 
 def find_leaves(members: Members, leaves: NDArray[Any]) -> NDArray[np.int32]:
@@ -194,8 +194,7 @@ def masses_block(prepared: Masses, start: int, stop: int) -> NDArray[np.float64]
         stop,
         prepared.leaf,
         members.starts,
-        members.begins,
-        members.ends,
+        members.runs,
         members.large_of_leaf,
         members.large,
         prepared.label,
@@ -239,8 +238,7 @@ def nearest_block(prepared: Nearest, start: int, stop: int) -> tuple[NDArray[Any
         stop,
         prepared.leaf,
         members.starts,
-        members.begins,
-        members.ends,
+        members.runs,
         members.large_of_leaf,
         members.large,
         prepared.x,
@@ -262,4 +260,5 @@ def kernel_block(a: LeafCodes, b: LeafCodes) -> NDArray[np.float64]:
     shared = np.zeros((len(a), len(b)))
     for ours, theirs in zip(a.leaves.T, b.leaves.T, strict=True):
         shared += ours[:, None] == theirs[None, :]
-    return shared / a.leaves.shape[1]
+    kernel: NDArray[np.float64] = shared / a.leaves.shape[1]
+    return kernel

@@ -14,6 +14,9 @@ Array = np.ndarray[Any, Any]
 compiled = njit(nogil=True, cache=True)
 
 TILE = 2048
+TOGETHER = 4
+BYTE_TREES = 252  # a byte counts so many trees, a multiple of four
+NONE = 255  # no large leaf has this number
 
 
 @compiled
@@ -46,9 +49,7 @@ def count_runs(numbers: Array, runs_of_leaf: Array) -> None:
 
 
 @compiled
-def write_runs(
-    numbers: Array, large_of_leaf: Array, next_run: Array, begins: Array, ends: Array
-) -> None:
+def write_runs(numbers: Array, large_of_leaf: Array, next_run: Array, runs: Array) -> None:
     """Write where the runs of each leaf begin and end, at the places ``next_run`` counts on.
 
     Large leaves are left out: they are counted another way.
@@ -59,48 +60,45 @@ def write_runs(
         if row == n_rows or numbers[row] != numbers[begin]:
             if not large_of_leaf[numbers[begin]]:
                 at = next_run[numbers[begin]]
-                begins[at] = begin
-                ends[at] = row
+                runs[at, 0] = begin
+                runs[at, 1] = row
                 next_run[numbers[begin]] = at + 1
             begin = row
 
 
 @compiled
-def add_leaf(change: Array, sign: int, first: int, last: int, begins: Array, ends: Array) -> None:
+def add_leaf(change: Array, sign: int, starts: Array, runs: Array, leaf: int) -> None:
     """Count one leaf's members in (sign 1) or out (sign -1) of the differences of the matches."""
-    for run in range(first, last):
-        change[begins[run]] += sign
-        change[ends[run]] -= sign
+    for run in range(starts[leaf], starts[leaf + 1]):
+        change[runs[run, 0]] += sign
+        change[runs[run, 1]] -= sign
 
 
 @compiled
-def move_to(
-    leaf: Array, row: int, held: Array, change: Array, starts: Array, begins: Array, ends: Array
-) -> None:
+def move_to(leaf: Array, row: int, held: Array, change: Array, starts: Array, runs: Array) -> None:
     """Turn the differences of the matches into those of ``row``, the cheaper of two ways.
 
     ``held`` has the leaves that ``change`` stands for, -1 for none: next to each other in
-    lexicographic order, rows share most of their leaves, and only the others are touched.
+    lexicographic order, rows share many of their leaves, and only the others are touched.
     """
-    n_trees = len(held)
     anew, onward = len(change) // 16, 0
-    for tree in range(n_trees):
+    for tree in range(len(held)):
         old, new = held[tree], leaf[tree, row]
-        runs = starts[new + 1] - starts[new] if new >= 0 else 0
-        anew += runs
+        needed = starts[new + 1] - starts[new] if new >= 0 else 0
+        anew += needed
         if old != new:
-            onward += runs + (starts[old + 1] - starts[old] if old >= 0 else 0)
+            onward += needed + (starts[old + 1] - starts[old] if old >= 0 else 0)
     if anew < onward:
         change[:] = 0
         held[:] = -1
-    for tree in range(n_trees):
+    for tree in range(len(held)):
         old, new = held[tree], leaf[tree, row]
         if old == new:
             continue
         if old >= 0:
-            add_leaf(change, -1, starts[old], starts[old + 1], begins, ends)
+            add_leaf(change, -1, starts, runs, old)
         if new >= 0:
-            add_leaf(change, 1, starts[new], starts[new + 1], begins, ends)
+            add_leaf(change, 1, starts, runs, new)
         held[tree] = new
 
 
@@ -110,21 +108,45 @@ def count_large(
 ) -> None:
     """Matches in large leaves, for which comparing all polytopes costs less than their runs.
 
-    ``large`` has each polytope's large leaf in every tree, 0 for none; ``matches`` is
-    (rows, planes, polytopes) of bytes, zero at first, one plane for every 255 trees.
+    ``large`` has each polytope's large leaf in every tree, 0 for none, its trees filled up to
+    whole groups; ``matches`` is (rows, polytopes), zero at first.
     """
     n_trees, n_polytopes = large.shape
-    for begin in range(0, n_polytopes, TILE):
-        end = min(begin + TILE, n_polytopes)
+    wanted = np.full((last - first, n_trees), NONE, dtype=np.uint8)
+    for tree in range(leaf.shape[0]):
         for row in range(first, last):
-            for tree in range(n_trees):
-                at = leaf[tree, row]
-                wanted = large_of_leaf[at] if at >= 0 else np.uint8(0)
-                if wanted:
-                    column = large[tree, begin:end]
-                    counted = matches[row - first, tree // 255, begin:end]
-                    for s in range(end - begin):
-                        counted[s] += np.uint8(column[s] == wanted)
+            at = leaf[tree, row]
+            if at >= 0 and large_of_leaf[at]:
+                wanted[row - first, tree] = large_of_leaf[at]
+    counted = np.empty(TILE, dtype=np.uint8)
+    for begin in range(0, n_polytopes, TILE):
+        size = min(TILE, n_polytopes - begin)
+        for row in range(last - first):
+            total = matches[row, begin : begin + size]
+            for group in range(0, n_trees, BYTE_TREES):
+                counted[:] = 0
+                for tree in range(group, min(group + BYTE_TREES, n_trees), TOGETHER):
+                    compare_four(
+                        large[tree : tree + TOGETHER, begin : begin + size],
+                        wanted[row, tree : tree + TOGETHER],
+                        counted,
+                    )
+                for s in range(size):
+                    total[s] += counted[s]
+
+
+@compiled
+def compare_four(large: Array, wanted: Array, counted: Array) -> None:
+    """Add one for each of four trees in which a polytope is in the wanted leaf."""
+    first, second, third, fourth = large[0], large[1], large[2], large[3]
+    one, two, three, four = wanted[0], wanted[1], wanted[2], wanted[3]
+    for s in range(large.shape[1]):
+        counted[s] += (
+            np.uint8(first[s] == one)
+            + np.uint8(second[s] == two)
+            + np.uint8(third[s] == three)
+            + np.uint8(fourth[s] == four)
+        )
 
 
 @compiled
@@ -143,16 +165,14 @@ def tally(
     ``blocks`` is ``change`` seen as words of 64 bits. ``label`` is the class of a polytope of one
     row, and -1 where its rows are in the entries.
     """
-    n_planes, n_polytopes = matches.shape
+    n_polytopes, dense = len(label), len(matches) > 0
     running, largest, width = 0, 0, len(change) // len(blocks)
     for block in range(len(blocks)):
-        if n_planes == 0 and running == 0 and blocks[block] == 0:
+        if not dense and running == 0 and blocks[block] == 0:
             continue
         for s in range(width * block, min(width * block + width, n_polytopes)):
             running += change[s]
-            shared = running
-            for plane in range(n_planes):
-                shared += matches[plane, s]
+            shared = running + (matches[s] if dense else 0)
             if shared == 0:
                 continue
             largest = max(largest, shared)
@@ -183,16 +203,14 @@ def smooth(histogram: Array, largest: int, table: Array, out: Array) -> None:
 @compiled
 def find_largest(change: Array, blocks: Array, matches: Array, ties: Array) -> tuple[int, int]:
     """The largest number of matches and how many polytopes have it, listed in ``ties``."""
-    n_planes, n_polytopes = matches.shape
+    n_polytopes, dense = len(ties), len(matches) > 0
     running, largest, n_ties, width = 0, 1, 0, len(change) // len(blocks)
     for block in range(len(blocks)):
-        if n_planes == 0 and running == 0 and blocks[block] == 0:
+        if not dense and running == 0 and blocks[block] == 0:
             continue
         for s in range(width * block, min(width * block + width, n_polytopes)):
             running += change[s]
-            shared = running
-            for plane in range(n_planes):
-                shared += matches[plane, s]
+            shared = running + (matches[s] if dense else 0)
             if shared < largest:
                 continue
             if shared > largest:
@@ -208,8 +226,7 @@ def masses_rows(
     last: int,
     leaf: Array,
     starts: Array,
-    begins: Array,
-    ends: Array,
+    runs: Array,
     large_of_leaf: Array,
     large: Array,
     label: Array,
@@ -221,7 +238,7 @@ def masses_rows(
     matches: Array,
     out: Array,
 ) -> None:
-    """Class masses of the polytopes ``first`` to ``last``; ``out`` is (rows, classes, exponents)."""
+    """Class masses of the polytopes ``first`` to ``last``, (rows, classes, exponents)."""
     n_trees, n_classes = leaf.shape[0], out.shape[1]
     held = np.full(n_trees, -1, dtype=np.int32)
     histogram = np.zeros((n_trees + 1, n_classes), dtype=np.int64)
@@ -229,7 +246,7 @@ def masses_rows(
     if matches.shape[1]:
         count_large(leaf, first, last, large_of_leaf, large, matches)
     for row in range(first, last):
-        move_to(leaf, row, held, change, starts, begins, ends)
+        move_to(leaf, row, held, change, starts, runs)
         largest = tally(
             change,
             blocks,
@@ -249,8 +266,7 @@ def nearest_rows(
     last: int,
     leaf: Array,
     starts: Array,
-    begins: Array,
-    ends: Array,
+    runs: Array,
     large_of_leaf: Array,
     large: Array,
     x: Array,
@@ -263,12 +279,12 @@ def nearest_rows(
 ) -> None:
     """Nearest polytopes of the queries ``first`` to ``last`` that share a leaf with any."""
     held = np.full(leaf.shape[0], -1, dtype=np.int32)
-    ties = np.empty(len(centres) + 1, dtype=np.int32)
+    ties = np.empty(len(centres), dtype=np.int32)
     blocks = change.view(np.uint64)
     if matches.shape[1]:
         count_large(leaf, first, last, large_of_leaf, large, matches)
     for row in range(first, last):
-        move_to(leaf, row, held, change, starts, begins, ends)
+        move_to(leaf, row, held, change, starts, runs)
         largest, n_ties = find_largest(change, blocks, matches[row - first], ties)
         at = row - first
         if n_ties == 0:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._checks import check_same_partition
-from kdcal_core.partition._dispatch import backend
+from kdcal_core.partition._dispatch import kernels_of
 from kdcal_core.partition.codes import Codes
 
 LARGEST = 2**30
@@ -55,5 +55,5 @@ def geodesic_kernel(a: Codes, b: Codes | None = None) -> NDArray[np.float64]:
             f"{needed / 2**30:,.1f} GiB",
             fix="Give fewer rows; class_masses and nearest_polytopes never hold the matrix.",
         )
-    kernel: NDArray[np.float64] = backend(a).kernel_block(a, b)
+    kernel: NDArray[np.float64] = kernels_of(a).kernel_block(a, b)
     return kernel

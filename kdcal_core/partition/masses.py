@@ -15,10 +15,8 @@ from kdcal_core.partition._checks import (
     checked_exponents,
     checked_threads,
 )
-from kdcal_core.partition._dispatch import backend
+from kdcal_core.partition._dispatch import Device, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes, LeafCodes
-
-BLOCK_ROWS = 128
 
 
 def class_masses(
@@ -29,7 +27,7 @@ def class_masses(
     progress: Progress | None = None,
     executor: Executor | None = None,
     threads: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
 ) -> NDArray[np.float64]:
     """Smoothed class counts of every polytope, for all exponents in one pass.
 
@@ -52,7 +50,8 @@ def class_masses(
     threads : int, optional
         Threads to use; all cores where left out.
     device : "auto", "cpu" or "cuda"
-        Where a network's kernel is computed; "auto" takes a CUDA device where there is one.
+        Where a network's kernel is computed; "auto" takes a CUDA device where there is one and
+        the work is large. A forest's is always computed on the processor.
 
     Returns
     -------
@@ -84,13 +83,11 @@ def class_masses(
     def write(start: int, stop: int, block: NDArray[np.float64]) -> None:
         out[:, start:stop] = block
 
-    kernels = backend(codes)
     run_blocks(
-        kernels.masses_block,
-        kernels.prepare_masses(codes, counts, exponents),
+        blocks_of("masses_block", codes, codes, device),
+        kernels_of(codes).prepare_masses(codes, counts, exponents),
         n_polytopes,
         write,
-        block_rows=BLOCK_ROWS,
         note=f"Class masses of {n_polytopes:,} polytopes",
         progress=progress,
         executor=executor,

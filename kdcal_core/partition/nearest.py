@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
-from kdcal_core.partition._blocks import Progress, Work, run_blocks
+from kdcal_core.partition._blocks import Blocks, Progress, run_blocks
 from kdcal_core.partition._checks import check_same_partition, checked_points, checked_threads
-from kdcal_core.partition._dispatch import backend
+from kdcal_core.partition._dispatch import BLOCK_ROWS, Device, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes
-
-BLOCK_ROWS = 128
+from kdcal_core.partition.polytopes import lexicographic_order, rows_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ def nearest_polytopes(
     progress: Progress | None = None,
     executor: Executor | None = None,
     threads: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
 ) -> Nearest:
     """The polytope of the largest geodesic kernel for each row (paper 000 Eqs. 6 and 19).
 
@@ -91,12 +90,14 @@ def nearest_polytopes(
     """
     check_same_partition(queries, codes)
     x, centres = _checked_places(x, len(queries), centres, len(codes))
-    kernels = backend(codes)
+    # Neighbours in the order of the codes share most of the work.
+    order = lexicographic_order(queries)
+    queries, x = rows_of(queries, order), x[order]
     return _gather(
-        kernels.nearest_block,
-        kernels.prepare_nearest(queries, codes, x, centres) if len(queries) else None,
-        len(queries),
-        note=f"Nearest polytopes of {len(queries):,} rows",
+        blocks_of("nearest_block", queries, codes, device),
+        kernels_of(codes).prepare_nearest(queries, codes, x, centres),
+        order,
+        note=f"Nearest polytopes of {len(order):,} rows",
         progress=progress,
         executor=executor,
         threads=threads,
@@ -135,9 +136,9 @@ def nearest_centres(
     from kdcal_core.partition import _centres
 
     return _gather(
-        _centres.nearest_block,
+        Blocks(_centres.nearest_block, BLOCK_ROWS),
         _centres.prepare_nearest(x, centres),
-        len(x),
+        np.arange(len(x)),
         note=f"Nearest centres of {len(x):,} rows",
         progress=progress,
         executor=None,
@@ -161,31 +162,32 @@ def _checked_places(
 
 
 def _gather(
-    work: Work,
+    blocks: Blocks,
     prepared: Any,
-    n_rows: int,
+    order: NDArray[np.int64],
     *,
     note: str,
     progress: Progress | None,
     executor: Executor | None,
     threads: int | None,
 ) -> Nearest:
-    index = np.zeros(n_rows, dtype=np.int64)
-    kernel = np.zeros(n_rows)
-    tied = np.zeros(n_rows, dtype=bool)
+    """Run the blocks, whose rows stand in ``order``, and put each row back in its place."""
+    found = Nearest(
+        np.zeros(len(order), dtype=np.int64), np.zeros(len(order)), np.zeros(len(order), dtype=bool)
+    )
 
     def write(start: int, stop: int, block: tuple[NDArray[Any], ...]) -> None:
-        index[start:stop], kernel[start:stop], tied[start:stop] = block
+        rows = order[start:stop]
+        found.index[rows], found.kernel[rows], found.tied[rows] = block
 
     run_blocks(
-        work,
+        blocks,
         prepared,
-        n_rows,
+        len(order),
         write,
-        block_rows=BLOCK_ROWS,
         note=note,
         progress=progress,
         executor=executor,
         threads=checked_threads(threads),
     )
-    return Nearest(index, kernel, tied)
+    return found

@@ -59,17 +59,24 @@ def find_polytopes(codes: Codes) -> Polytopes:
     check_codes(codes)
     if not len(codes):
         raise InputError("There are no rows to find polytopes of", fix="Give at least one row.")
-    keys = _sort_keys(codes)
-    # A stable order makes the first row of each run its representative, whatever the sort.
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
+    order = lexicographic_order(codes)
+    ordered = _sort_keys(codes)[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     index = np.empty(len(codes), dtype=np.int64)
     index[order] = np.cumsum(first) - 1
-    chosen = order[first]
+    return Polytopes(rows_of(codes, order[first]), index)
+
+
+def lexicographic_order(codes: Codes) -> NDArray[np.int64]:
+    """The rows' numbers, (n,), ordered by their codes; equal codes keep their order."""
+    return np.argsort(_sort_keys(codes), kind="stable")
+
+
+def rows_of(codes: Codes, rows: NDArray[np.int64]) -> Codes:
+    """The codes of some rows."""
     if isinstance(codes, LeafCodes):
-        return Polytopes(LeafCodes(codes.leaves[chosen]), index)
-    return Polytopes(ActivationCodes(codes.words[chosen], codes.layer_widths), index)
+        return LeafCodes(codes.leaves[rows])
+    return ActivationCodes(codes.words[rows], codes.layer_widths)
 
 
 def _sort_keys(codes: Codes) -> NDArray[np.void]:

@@ -1,6 +1,7 @@
 """The kernel against the enumeration of paths, and the distance 1 - K as a metric."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 from kdcal_core.errors import InputError
@@ -75,7 +77,9 @@ def test_kernel_of_a_fitted_forest_counts_shared_paths_from_root_to_leaf():
 def test_kernel_of_a_fitted_network_counts_its_activation_paths():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 2))
-    network = MLPClassifier((4, 3, 2), max_iter=300, random_state=0).fit(x, x[:, 0] > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        network = MLPClassifier((4, 3, 2), max_iter=50, random_state=0).fit(x, x[:, 0] > 0)
     layers, values = [], x
     for weights, bias in zip(network.coefs_[:-1], network.intercepts_[:-1], strict=True):
         values = np.maximum(values @ weights + bias, 0)
@@ -149,5 +153,5 @@ def test_layers_are_added_and_taken():
         assert (taken.words == pack_bits(bits[start:]).words).all()
     with pytest.raises(InputError, match="none from layer 3"):
         whole.layers(3)
-    with pytest.raises(InputError, match="5 rows|has 5"):
+    with pytest.raises(InputError, match="has 5"):
         whole.with_layer(np.ones((5, 2), dtype=bool))
