@@ -20,7 +20,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.elsewhere import run_on
 from kdcal_core.jobs.home import default_root
-from kdcal_core.jobs.outcome import not_kept
+from kdcal_core.jobs.outcome import failure, not_kept
 from kdcal_core.jobs.records import Records, new_id
 from kdcal_core.jobs.results import Results
 from kdcal_core.jobs.runner import CONCURRENT, DEFAULT_MEMORY_BYTES, Progress, run_limited
@@ -117,17 +117,15 @@ class JobManager:
             The job's id, unguessable.
         """
         with self._changed:
-            known = self.find(key) if key else None
-            if known is not None and known.state in ("queued", "running", "done"):
-                self._share(known, owner)
-                return known.id
+            if known := self._join(key, owner):
+                return known
             job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
             limits = {"seconds": seconds, "what": title}
             if self._executor is None:
                 limits["memory_bytes"] = memory_bytes
             return self._add(job, partial(self._carry_out, job, target, dict(kwargs), limits))
 
-    def start(self, work: Work, *, title: str, owner: str = "") -> str:
+    def start(self, work: Work, *, title: str, owner: str = "", key: str = "") -> str:
         """Queue ``work(progress, cancelled)``, a callable that itself runs worker processes.
 
         Parameters
@@ -137,8 +135,15 @@ class JobManager:
             of `kdcal_core.review`.
         title, owner : str
             As for `submit`.
+        key : str
+            As for `submit`, but the result may be any object, so that it is remembered in this
+            process only, and there are no files.
         """
-        return self._add(JobSnapshot(new_id(), title, owner, submitted=time.time()), work)
+        with self._changed:
+            if known := self._join(key, owner):
+                return known
+            job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
+            return self._add(job, work)
 
     def get(self, job_id: str) -> JobSnapshot | None:
         """The job as it is now; None where it is unknown, because it finished long ago, say."""
@@ -149,14 +154,14 @@ class JobManager:
         return job or next((j for j in self._records.interrupted() if j.id == job_id), None)
 
     def find(self, key: str) -> JobSnapshot | None:
-        """The newest job of this key, or its stored result as a job that is done; starts nothing.
+        """The newest job of this key, or its stored result as a job that is done.
 
-        None where nothing is known of it: it was never asked for, or its result was deleted to
-        make room.
+        Starts nothing. None where nothing is known of it: it was never asked for, or its result
+        was deleted to make room.
         """
         with self._changed:
             job = next((j for j in reversed(self._jobs.values()) if j.key == key), None)
-            if job is not None and job.state != "done":
+            if job is not None and (job.state != "done" or job.folder is None):
                 return self.get(job.id)
             stored = self._results.read(key)
             if stored is None:
@@ -231,10 +236,15 @@ class JobManager:
             self._start_next()
         return job.id
 
-    def _share(self, job: JobSnapshot, owner: str) -> None:
+    def _join(self, key: str, owner: str) -> str:
+        """The job of this key that is done or on its way, now this owner's too; else ""."""
+        job = self.find(key) if key else None
+        if job is None or job.state not in ("queued", "running", "done"):
+            return ""
         if not job.finished and not job.belongs_to(owner):
             self._set(job.id, others=(*job.others, owner))
             self._record(self._jobs[job.id])
+        return job.id
 
     def _record(self, job: JobSnapshot) -> None:
         try:
@@ -280,16 +290,14 @@ class JobManager:
         end: dict[str, Any]
         try:
             end = {"result": work(progress, cancelled), "state": "done", "progress": 1.0}
-            if key := self._jobs[job_id].key:
-                end["folder"] = self._results.files(key)
         except Cancelled:
             end = {"state": "cancelled"}
         except InputError as error:
             end = {"state": "failed", "error": error}
         except Exception as error:
             _log.exception("%s failed", title)
-            text = f"{title} failed: {type(error).__name__}: {error}"
-            end = {"state": "failed", "error": InputError(text)}
+            reason = f"{type(error).__name__}: {error}"
+            end = {"state": "failed", "error": failure(title, reason)}
         self._end(job_id, **end)
         self._start_next()
 
@@ -316,6 +324,7 @@ class JobManager:
             )
             if job.key:
                 self._results.keep(job.key, draft, result)
+                self._set(job.id, folder=self._results.files(job.key))
             return result
 
     @contextlib.contextmanager

@@ -36,9 +36,9 @@ def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = N
     --------
     >>> value_of({"result": 3}, "Counting")
     3
-    >>> value_of({"error": "OSError: [Errno 28] No space left on device"}, "Counting")
+    >>> value_of({"error": "ValueError: no numbers"}, "Counting")
     Traceback (most recent call last):
-    kdcal_core.errors.InputError: Counting could not keep its files (No space left on device)...
+    kdcal_core.errors.InputError: Counting failed: ValueError: no numbers. Check that ...
     """
     match message:
         case {"result": result}:
@@ -47,14 +47,28 @@ def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = N
             raise InputError(**fields)
         case {"cancelled": True}:
             raise Cancelled(what)
-    reason = str(message["error"])
+    text = str(message["error"])
+    fix = f"Check that the file is what its name says. {KEPT_SAFE}"
+    raise failure(what, text, fix=fix, memory_bytes=memory_bytes)
+
+
+def failure(
+    what: str, reason: str, *, fix: str = "", memory_bytes: int | None = None
+) -> InputError:
+    """The error for people behind the text of an exception.
+
+    Examples
+    --------
+    >>> str(failure("Counting", "ValueError: no numbers"))
+    'Counting failed: ValueError: no numbers.'
+    >>> failure("Counting", "OSError: [Errno 28] No space left on device").what
+    'Counting could not keep its files (No space left on device)'
+    """
     if lack_of_memory(reason):
-        raise too_large(what, memory_bytes)
+        return too_large(what, memory_bytes)
     if found := _NO_SPACE.search(reason):
-        raise not_kept(what, found.group())
-    raise InputError(
-        f"{what} failed: {reason}", fix=f"Check that the file is what its name says. {KEPT_SAFE}"
-    )
+        return not_kept(what, found.group())
+    return InputError(f"{what} failed: {reason}", fix=fix)
 
 
 def lack_of_memory(text: str) -> bool:

@@ -1,8 +1,9 @@
 """Which jobs were under way: kept on disk, so that the next server can say what became of them.
 
-Every server process has a folder of its own under ``servers``, with a lock that it holds for
-life and one small file for each unfinished job. Whoever finds a folder with a free lock knows
-that its server is dead, and moves its records to ``interrupted``, where all servers read them.
+Every server process has a folder of its own under ``servers``, with one small file for each
+unfinished job, and beside it a lock that it holds for life. Whoever finds a folder with a free
+lock knows that its server is dead, and moves its records to ``interrupted``, where all servers
+read them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from kdcal_core.jobs.snapshot import JobSnapshot
 
 KEEP_DAYS = 7
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
-_LOCK = "lock"
 _log = logging.getLogger(__name__)
 
 
@@ -85,12 +85,11 @@ class Records:
                 servers = self.root / "servers"
                 for path in (self.root, servers, self._interrupted):
                     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-                name = secrets.token_hex(8)
-                # nobody may see it before its lock is held
-                hidden = servers / f".{name}"
-                hidden.mkdir(mode=0o700)
-                self._lock = try_lock(hidden / _LOCK)
-                self._mine = hidden.rename(servers / name)
+                mine = servers / secrets.token_hex(8)
+                # before the folder: one without a lock is taken for a dead server's
+                self._lock = try_lock(_lock_of(mine))
+                mine.mkdir(mode=0o700)
+                self._mine = mine
             return self._mine
 
     def interrupted(self) -> tuple[JobSnapshot, ...]:
@@ -110,16 +109,19 @@ class Records:
             (self._interrupted / f"{job_id}.json").unlink(missing_ok=True)
 
     def _bury_the_dead(self) -> None:
-        for folder in (self.root / "servers").glob("[!.]*"):
-            if folder == self._mine or not folder.is_dir():
-                continue
-            lock = try_lock(folder / _LOCK)
+        for folder in (self.root / "servers").glob("*/"):
+            lock = None if folder == self._mine else try_lock(_lock_of(folder))
             if lock is None:
                 continue
             with lock:
-                for path in folder.glob("[!.]*.json"):
+                for path in folder.glob("*.json"):
                     path.replace(self._interrupted / path.name)
                 shutil.rmtree(folder, ignore_errors=True)
+            _lock_of(folder).unlink(missing_ok=True)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def _read(path: Path) -> JobSnapshot | None:

@@ -73,6 +73,24 @@ def test_two_servers_that_compute_the_same_keep_one_result(tmp_path):
     assert list(tmp_path.glob("servers/*/work/*")) == []
 
 
+def test_work_of_this_process_is_joined_by_its_key_and_remembered(tmp_path):
+    manager = JobManager(folder=tmp_path)
+    opened, result = threading.Event(), object()
+
+    def work(progress, cancelled):
+        opened.wait(10)
+        return result
+
+    ids = {manager.start(work, title="Work", owner=owner, key="w") for owner in "ab"}
+    assert len(ids) == 1
+    opened.set()
+    job = manager.wait(ids.pop(), 10)
+    assert (job.result, job.folder, job.others) == (result, None, ("b",))
+    assert manager.find("w") == job
+    assert manager.start(work, title="Work", key="w") == job.id
+    assert JobManager(folder=tmp_path).find("w") is None
+
+
 def test_a_half_written_result_never_counts(tmp_path):
     manager = JobManager(folder=tmp_path)
     job = leave(manager, pause=30)
