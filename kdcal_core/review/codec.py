@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def encode(value: Any) -> Any:
+def encode(value: Any) -> dict[str, Any]:
     """A dataclass as JSON values.
 
     Examples

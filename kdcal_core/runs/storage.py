@@ -1,0 +1,146 @@
+"""What a run leaves in its folder: one JSON record and plain arrays, read back as they were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration import Located
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.review.codec import decode, encode
+
+T = TypeVar("T")
+
+LOCATED_PARTS = ("x", "index", "tied")
+_RECORD = "record.json"
+_VERSION = 1
+_MAPPED_BYTES = 1024**2  # larger arrays are mapped, not read
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with all that a page needs to judge them at any setting of the graph.
+
+    Attributes
+    ----------
+    proba : (m, K) float64
+        The parent's probabilities.
+    located : Located or None
+        Where the rows lie in the graph's partition; None for a parent without one.
+    y : (m,) int64 or None
+        True classes, where they are known.
+    """
+
+    proba: FloatArray
+    located: Located | None
+    y: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.proba)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Consecutive rows, as views."""
+        rows, at = slice(start, stop), self.located
+        located = None if at is None else Located(at.x[rows], at.index[rows], at.tied[rows])
+        return Rows(self.proba[rows], located, None if self.y is None else self.y[rows])
+
+
+def save_array(folder: Path, name: str, array: NDArray[Any]) -> None:
+    """Write an array under its name."""
+    np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def load_array(folder: Path, name: str) -> NDArray[Any]:
+    """The array of this name, read-only; a large one is mapped and read as it is used.
+
+    Raises
+    ------
+    InputError
+        Where it is not there or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> save_array(folder, "radii", np.array([0.0, 1.0]))
+    >>> load_array(folder, "radii")
+    array([0., 1.])
+    """
+    path = folder / f"{name}.npy"
+    try:
+        large = path.stat().st_size > _MAPPED_BYTES
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise _damaged() from error
+    array.flags.writeable = False
+    return np.asarray(array)
+
+
+def save_located(folder: Path, name: str, located: Located) -> None:
+    """Write rows' places in the partition."""
+    for part in LOCATED_PARTS:
+        save_array(folder, f"{name}_{part}", getattr(located, part))
+
+
+def load_located(folder: Path, name: str) -> Located:
+    """Places in the partition as `save_located` left them."""
+    return Located(*(load_array(folder, f"{name}_{part}") for part in LOCATED_PARTS))
+
+
+def save_rows(folder: Path, name: str, rows: Rows) -> None:
+    """Write rows with the parent's answers, their places and, where known, their classes."""
+    save_array(folder, f"{name}_proba", rows.proba)
+    if rows.located is not None:
+        save_located(folder, name, rows.located)
+    if rows.y is not None:
+        save_array(folder, f"{name}_y", rows.y)
+
+
+def load_rows(folder: Path, name: str) -> Rows:
+    """Rows as `save_rows` left them.
+
+    Raises
+    ------
+    InputError
+        As for `load_array`.
+    """
+    located = (folder / f"{name}_index.npy").exists()
+    labelled = (folder / f"{name}_y.npy").exists()
+    return Rows(
+        load_array(folder, f"{name}_proba"),
+        load_located(folder, name) if located else None,
+        load_array(folder, f"{name}_y") if labelled else None,
+    )
+
+
+def save_record(folder: Path, record: Any) -> None:
+    """Write a frozen dataclass of plain values as the run's record."""
+    content = {"version": _VERSION, "record": encode(record)}
+    (folder / _RECORD).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+
+
+def load_record(folder: Path, kind: type[T]) -> T:
+    """The run's record.
+
+    Raises
+    ------
+    InputError
+        Where there is none, or it is of another kind, of another version, or damaged.
+    """
+    try:
+        content = json.loads((folder / _RECORD).read_bytes())
+        if content["version"] != _VERSION:
+            raise ValueError(content["version"])
+        return decode(kind, content["record"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise _damaged() from error
+
+
+def _damaged() -> InputError:
+    return InputError("This result is no longer kept in full", fix="Compute it again.")
