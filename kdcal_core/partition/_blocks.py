@@ -21,7 +21,8 @@ Progress = Callable[[float, str], None]
 Work = Callable[[Any, int, int], Any]
 Write = Callable[[int, int, Any], None]
 
-BLOCKS_IN_FLIGHT = 2  # for each worker: one running, one waiting
+THREAD_BLOCKS = 2  # for each thread: one running, one waiting
+EXECUTOR_BLOCKS = 64  # for an executor whose number of workers nobody tells
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _results(
         with tempfile.TemporaryDirectory(prefix="kdcal-blocks-") as folder:
             frame, ends = _lay_out(prepared, Path(folder) / "arrays")
             far = partial(_in_worker, work, str(Path(folder) / "arrays"), frame, ends)
-            yield from _stream(executor, far, spans, BLOCKS_IN_FLIGHT * cores())
+            yield from _stream(executor, far, spans, EXECUTOR_BLOCKS)
         return
     workers = min(threads or cores(), max(1, len(spans)))
     if workers == 1:
@@ -108,7 +109,7 @@ def _results(
             yield span, work(prepared, *span)
         return
     with ThreadPoolExecutor(workers, thread_name_prefix="kdcal-blocks") as pool:
-        yield from _stream(pool, partial(work, prepared), spans, BLOCKS_IN_FLIGHT * workers)
+        yield from _stream(pool, partial(work, prepared), spans, THREAD_BLOCKS * workers)
 
 
 def _stream(
