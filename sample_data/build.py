@@ -20,6 +20,8 @@ SAMPLES = {
     "breast_cancer": ("numpy", "pyarrow", "scikit-learn", "skops"),
     "adult": ("numpy", "pandas", "pyarrow", "xgboost-cpu"),
     "digits_predictions": ("numpy", "pyarrow", "scikit-learn"),
+    "xor_forest": ("numpy", "pyarrow", "scikit-learn", "skops"),
+    "xor_network": ("numpy", "pyarrow", "scikit-learn", "onnx"),
 }
 
 
@@ -36,11 +38,24 @@ def build(name: str, out: Path) -> Path:
         **card,
         **tables,
         "n_classes": len(card["class_names"]),
-        "rows": {role: pq.read_metadata(folder / file).num_rows for role, file in tables.items()},
+        "rows": {
+            **{role: n_rows(folder / file) for role, file in tables.items()},
+            **{file.stem: n_rows(file) for file in besides(folder)},
+        },
         "built_with": {"python": f"{info.major}.{info.minor}", **versions},
     }
     write_json(folder / "card.json", card)
     return folder
+
+
+def besides(folder: Path) -> list[Path]:
+    """The training rows and the foreign ones, where the sample has any."""
+    return [*folder.glob("training.parquet"), *sorted(folder.glob("foreign*.parquet"))]
+
+
+def n_rows(table: Path) -> int:
+    rows: int = pq.read_metadata(table).num_rows
+    return rows
 
 
 def main() -> None:

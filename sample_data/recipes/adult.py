@@ -49,7 +49,8 @@ def build(folder: Path) -> dict[str, Any]:
     booster = xgb.train(settings, rows, N_TREES)
     booster.set_attr(kdcal_classes=json.dumps(CLASSES))
     booster.save_model(folder / "model.json")
-    for name, chosen in (("calibration", calibration), ("evaluation", evaluation)):
+    parts = {"training": train, "calibration": calibration, "evaluation": evaluation}
+    for name, chosen in parts.items():
         columns = {column: frame[column].to_numpy()[chosen].tolist() for column in frame}
         write_parquet(folder / f"{name}.parquet", {**columns, "income": income[chosen].tolist()})
     held_out = xgb.DMatrix(typed.iloc[evaluation], enable_categorical=True, nthread=1)
@@ -70,8 +71,9 @@ def build(folder: Path) -> dict[str, Any]:
         ),
         "licence": "Data: CC BY 4.0. Model: made for kdcal, same terms.",
         "trained": (
-            f"On 20,000 people who are in neither table: XGBoost, {N_TREES} trees of depth "
-            f"{DEPTH}, learning rate {RATE}, no early stopping, categories native."
+            "On the 20,000 people of the training table, who are in no other: XGBoost, "
+            f"{N_TREES} trees of depth {DEPTH}, learning rate {RATE}, no early stopping, "
+            "categories native."
         ),
         "accuracy": float(np.mean((booster.predict(held_out) > 0.5) == label[evaluation])),
         "class_names": CLASSES,

@@ -22,7 +22,8 @@ def build(folder: Path) -> dict[str, Any]:
     model = RandomForestClassifier(n_estimators=500, random_state=0, n_jobs=1)
     model.fit(features.iloc[train], diagnosis[train])
     write_skops(folder / "model.skops", model)
-    for name, rows in (("calibration", calibration), ("evaluation", evaluation)):
+    parts = {"training": train, "calibration": calibration, "evaluation": evaluation}
+    for name, rows in parts.items():
         columns = {column: features[column].to_numpy()[rows] for column in features}
         write_parquet(folder / f"{name}.parquet", {**columns, "diagnosis": diagnosis[rows]})
     return {
@@ -42,8 +43,8 @@ def build(folder: Path) -> dict[str, Any]:
         ),
         "licence": "Data: CC BY 4.0. Model: made for kdcal, same terms.",
         "trained": (
-            "On 199 tumours that are in neither table: scikit-learn RandomForestClassifier, "
-            "500 fully grown trees, seed 0."
+            "On the 199 tumours of the training table, which are in no other: scikit-learn "
+            "RandomForestClassifier, 500 fully grown trees, seed 0."
         ),
         "accuracy": float(model.score(features.iloc[evaluation], diagnosis[evaluation])),
         "class_names": CLASSES,
