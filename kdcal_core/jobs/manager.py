@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
-import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
-from kdcal_core.jobs.elsewhere import run_on
+from kdcal_core.jobs.carrier import Carrier
 from kdcal_core.jobs.home import default_root
-from kdcal_core.jobs.outcome import failure, not_kept
+from kdcal_core.jobs.outcome import failure
 from kdcal_core.jobs.records import Records, new_id
 from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.runner import CONCURRENT, DEFAULT_MEMORY_BYTES, Progress, run_limited
+from kdcal_core.jobs.runner import CONCURRENT, DEFAULT_MEMORY_BYTES, Progress
 from kdcal_core.jobs.snapshot import JobSnapshot
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
@@ -75,7 +72,7 @@ class JobManager:
             folder = Path(self._temporary.name)
         self._records = Records(folder)
         self._results = Results(folder / "results", result_bytes)
-        self._executor = executor
+        self._carrier = Carrier(self._records, self._results, executor)
         self._concurrent = concurrent
         self._keep = keep
         self._jobs: dict[str, JobSnapshot] = {}
@@ -120,10 +117,18 @@ class JobManager:
             if known := self._join(key, owner):
                 return known
             job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
-            limits = {"seconds": seconds, "what": title}
-            if self._executor is None:
-                limits["memory_bytes"] = memory_bytes
-            return self._add(job, partial(self._carry_out, job, target, dict(kwargs), limits))
+            arguments = dict(kwargs)
+
+            def work(progress: Progress, cancelled: Callable[[], bool]) -> Any:
+                result = self._carrier.carry_out(
+                    job.id, target, arguments, what=title, key=key, seconds=seconds,
+                    memory_bytes=memory_bytes, progress=progress, cancelled=cancelled,
+                )  # fmt: skip
+                if key:
+                    self._set(job.id, folder=self._results.files(key))
+                return result
+
+            return self._add(job, work)
 
     def start(self, work: Work, *, title: str, owner: str = "", key: str = "") -> str:
         """Queue ``work(progress, cancelled)``, a callable that itself runs worker processes.
@@ -300,44 +305,6 @@ class JobManager:
             end = {"state": "failed", "error": failure(title, reason)}
         self._end(job_id, **end)
         self._start_next()
-
-    def _carry_out(
-        self,
-        job: JobSnapshot,
-        target: str,
-        kwargs: dict[str, Any],
-        limits: dict[str, Any],
-        progress: Progress,
-        cancelled: Callable[[], bool],
-    ) -> Any:
-        if not job.key and self._executor is None:
-            return run_limited(target, kwargs, progress=progress, cancelled=cancelled, **limits)
-        with self._desk(job) as desk:
-            draft = desk / "draft"
-            folder = self._results.begin(draft) if job.key else None
-            if self._executor is None:
-                run = run_limited
-            else:
-                run = partial(run_on, self._executor, mailbox=desk / "mail")
-            result = run(
-                target, kwargs, folder=folder, progress=progress, cancelled=cancelled, **limits
-            )
-            if job.key:
-                self._results.keep(job.key, draft, result)
-                self._set(job.id, folder=self._results.files(job.key))
-            return result
-
-    @contextlib.contextmanager
-    def _desk(self, job: JobSnapshot) -> Iterator[Path]:
-        """A folder for the files of a job at work."""
-        try:
-            desk = self._records.folder() / "work" / job.id
-            try:
-                yield desk
-            finally:
-                shutil.rmtree(desk, ignore_errors=True)
-        except OSError as error:
-            raise not_kept(job.title, error.strerror or type(error).__name__) from error
 
     def _close(self) -> None:
         with self._changed:

@@ -70,7 +70,7 @@ class Records:
     def end(self, job_id: str) -> None:
         """Strike out a job of this process: it has finished."""
         if self._mine is not None:
-            (self._mine / f"{job_id}.json").unlink(missing_ok=True)
+            _delete(self._mine / f"{job_id}.json")
 
     def folder(self) -> Path:
         """This process's folder, made and locked on first use.
@@ -96,17 +96,16 @@ class Records:
         """The jobs whose server died before they ended, oldest first."""
         try:
             self._bury_the_dead()
-            paths = list(self._interrupted.glob("*.json"))
+            found = [_read(path) for path in self._interrupted.glob("*.json")]
         except OSError:  # a disk that does not answer must not keep the app from starting
             _log.exception("The records of jobs cannot be read")
             return ()
-        found = [job for path in paths if (job := _read(path)) is not None]
-        return tuple(sorted(found, key=lambda job: job.submitted))
+        return tuple(sorted(filter(None, found), key=lambda job: job.submitted))
 
     def forget(self, job_id: str) -> None:
         """Delete the record of an interrupted job."""
         if _ID.fullmatch(job_id):
-            (self._interrupted / f"{job_id}.json").unlink(missing_ok=True)
+            _delete(self._interrupted / f"{job_id}.json")
 
     def _bury_the_dead(self) -> None:
         for folder in (self.root / "servers").glob("*/"):
@@ -128,9 +127,16 @@ def _read(path: Path) -> JobSnapshot | None:
     """The interrupted job of this record; one that is damaged or old is deleted."""
     job = _decode(path)
     if job is None or job.id != path.stem or time.time() - job.submitted > KEEP_DAYS * 86_400:
-        path.unlink(missing_ok=True)
+        _delete(path)
         return None
     return job
+
+
+def _delete(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:  # the app goes on with a record too many
+        _log.warning("A record of a job cannot be deleted: %s", error)
 
 
 def _encode(job: JobSnapshot) -> dict[str, Any]:
