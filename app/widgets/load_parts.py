@@ -36,6 +36,7 @@ from kdcal_core.review import (
 
 ROLE_ROWS = 15  # seen at once of the table of columns, with its heading
 ROW_PIXELS = 35
+_CARDS_PER_ROW = 3
 
 OutputKind = Literal["probability", "logit"]
 
@@ -73,7 +74,9 @@ def sample_cards() -> None:
     """One card a shipped sample, each opened by one click."""
     st.subheader("Start with a sample")
     cards = samples()
-    for column, sample in zip(st.columns(len(cards)), cards, strict=True):
+    rows_of_cards = [st.columns(_CARDS_PER_ROW) for _ in cards[::_CARDS_PER_ROW]]
+    places = [column for row in rows_of_cards for column in row]
+    for column, sample in zip(places, cards, strict=False):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{escape_markdown(sample.title)}**")
             st.write(escape_markdown(sample.summary, 400))

@@ -45,7 +45,7 @@ def _press(app, label):
 def test_it_opens_with_what_it_is_for_and_every_sample(app):
     _assert_healthy(app)
     assert any("how far a model's stated confidence" in text.value for text in app.markdown)
-    assert sum(button.label == "Open" for button in app.button) == len(SAMPLES) == 4
+    assert sum(button.label == "Open" for button in app.button) == len(SAMPLES) == 6
 
 
 @pytest.mark.parametrize("name", SAMPLES)
