@@ -1,0 +1,1 @@
+"""The papers' experiments over many seeds: ``python -m tests.benchmarks.studies --help``."""

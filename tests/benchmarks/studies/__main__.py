@@ -1,0 +1,89 @@
+"""Run the papers' experiments over many seeds and write tables, pictures and a verdict.
+
+``python -m tests.benchmarks.studies simulations`` for papers 000 Figs. 3 and 7;
+``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
+files whose column ``y`` is the class). ``--quick`` takes minutes, the whole an hour or more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.studies", description=__doc__.split("\n", 1)[0]
+    )
+    parser.add_argument("study", choices=("simulations", "tables"))
+    parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
+    parser.add_argument("--parents", nargs="+", default=["forest", "network"])
+    parser.add_argument("--data", type=Path, help="folder of the real tables")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where tables and pictures go")
+    parser.add_argument("--minutes", type=float, default=600, help="start no task after so long")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"  # one process a core; the workers inherit it
+
+    from tests.benchmarks.studies import simulations, tables
+
+    kinds = tuple(options.parents)
+    if options.study == "simulations":
+        tasks, run = simulations.tasks(options.quick, kinds), simulations.run
+    else:
+        if options.data is None:
+            parser.error("--data is needed for the study of real tables")
+        tasks, run = tables.tasks(options.quick, kinds, options.data), tables.run
+    rows = _run_all(tasks, run, options.workers, options.minutes)
+    _write(rows, options.study, kinds, options.out)
+
+
+def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:
+    """Rows of all tasks; those not begun within ``minutes`` are left out and counted."""
+    began, rows, left_out = time.monotonic(), [], 0
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(run, task) for task in tasks}
+        for at, done in enumerate(as_completed(list(waiting)), 1):
+            if done.cancelled():
+                left_out += 1
+                continue
+            rows += done.result()
+            print(f"\r{at}/{len(tasks)}", end="", file=sys.stderr, flush=True)
+            if time.monotonic() - began > 60 * minutes:
+                for future in waiting:
+                    future.cancel()
+    print(f"\n{left_out} tasks were not begun in time", file=sys.stderr)
+    return pd.DataFrame(rows)
+
+
+def _write(rows: pd.DataFrame, study: str, kinds: tuple[str, ...], out: Path) -> None:
+    from tests.benchmarks.studies import drawings, picture, summary
+
+    out.mkdir(parents=True, exist_ok=True)
+    rows.to_parquet(out / f"{study}_runs.parquet")
+    table = summary.summarised(rows)
+    table.to_csv(out / f"{study}.csv", index=False, float_format="%.5g")
+    text = [summary.markdown(summary.verdict(rows))]
+    (out / f"{study}_verdict.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    for kind in kinds:
+        if study == "simulations":
+            for name, figures in drawings.simulation_figures(table, kind).items():
+                picture.save(figures, out / f"{study}_{kind}_{name}.png")
+        else:
+            picture.save(drawings.table_figures(rows, kind), out / f"{study}_{kind}.png")
+
+
+if __name__ == "__main__":
+    main()

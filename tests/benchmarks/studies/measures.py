@@ -1,0 +1,49 @@
+"""The papers' measures as plain numbers, for tables over many seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, IntArray
+
+BINS = 15
+
+Row = dict[str, Any]
+
+
+def entry(task: Row, method: str, measure: str, value: float, radius: float | None = None) -> Row:
+    """One number of one run, in long form."""
+    return {**task, "method": method, "measure": measure, "radius": radius, "value": value}
+
+
+def error(predicted: IntArray, y: IntArray) -> float:
+    return float(np.mean(predicted != y))
+
+
+def log_loss(proba: FloatArray, y: IntArray) -> float:
+    return float(-np.log(np.maximum(proba[np.arange(len(y)), y], 1e-12)).mean())
+
+
+def hellinger(proba: FloatArray, truth: FloatArray) -> float:
+    """Mean over rows of the Hellinger distance of two posteriors (decision D26)."""
+    gap = np.sqrt(proba) - np.sqrt(truth)
+    return float(np.linalg.norm(gap, axis=1).mean() / np.sqrt(2.0))
+
+
+def ece(proba: FloatArray, y: IntArray) -> float:
+    """Top-label expected calibration error, equal-width bins (decision D23)."""
+    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    bins = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
+    gap = np.bincount(bins, right - confidence, BINS)
+    return float(np.abs(gap).sum() / len(y))
+
+
+def mmc(proba: FloatArray) -> float:
+    return float(proba.max(axis=1).mean())
+
+
+def oce(proba: FloatArray, prior: FloatArray) -> float:
+    """Paper 000 Eq. 20."""
+    return float(np.abs(proba.max(axis=1) - prior.max()).mean())
