@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kdcal_core.parents.relu_layers import Step, of_rows, relu_layers
+from kdcal_core.parents.relu_layers import (
+    Step,
+    of_rows,
+    relu_layers,
+    values_before,
+    with_weights,
+)
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,8 @@ class Head:
 def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head | None:
     """The dense ReLU head that a network's scores come from (paper 000 section 3.2).
 
-    Walks back from the scores, in single file: where two values that depend on the rows meet,
-    or something stands that is neither dense, affine nor ReLU, there the encoder ends.
+    Walks back from the last dense layer, in single file: where two values that depend on the
+    rows meet, or something stands that is neither dense, affine nor ReLU, the encoder ends.
 
     Parameters
     ----------
@@ -45,8 +51,8 @@ def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head
     Returns
     -------
     Head or None
-        None where the whole network is dense with ReLUs, so that it needs no encoder, and where
-        no ReLU stands behind the last encoder's dense layer.
+        None where the whole network is dense with ReLUs, so that it needs no encoder; where no
+        ReLU follows on a dense layer behind the encoder; and for an ensemble.
 
     Examples
     --------
@@ -67,16 +73,20 @@ def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head
     depends = {*inputs, *(name for i in path for name in steps[i].writes)}
     if _is_plain(steps, path, relu_layers(steps, target, inputs)[1], depends):
         return None
+    # Behind the last weights the scores become probabilities; the walk begins before that.
+    weighted = with_weights(steps, path)
+    hidden = values_before(steps, path, weighted)
+    ends = [i for i in weighted if hidden.isdisjoint(steps[i].writes)]
+    if len(ends) != 1:
+        return None
     writer = {name: i for i in path for name in steps[i].writes}
-    value = target
+    value = steps[ends[0]].writes[0]
     relus: list[int] = []
     head = None
     while value in writer:
         i = writer[value]
         read = [name for name in steps[i].reads if name in depends]
-        # Behind the last dense layer a softmax or the like turns the scores into probabilities.
-        fits = steps[i].role in ("dense", "relu", "affine", "product")
-        if len(read) != 1 or not (fits or (head is None and steps[i].role == "other")):
+        if len(read) != 1 or steps[i].role in ("weights", "other"):
             break
         value = read[0]
         if steps[i].role == "relu":

@@ -11,7 +11,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.parents.dense_head import find_head
 from kdcal_core.parents.onnx_steps import PASSING, read_step
 from kdcal_core.parents.outputs import OutputKind, string_list
-from kdcal_core.parents.relu_layers import ancestors, other_activations, relu_layers
+from kdcal_core.parents.relu_layers import ancestors, last_end, other_activations, relu_layers
 
 _POST_TRANSFORMS: dict[str, OutputKind] = {"LOGISTIC": "probability", "SOFTMAX": "probability"}
 _FLOATS = (1, 10, 11)  # float, float16, double of onnx.TensorProto.DataType
@@ -103,11 +103,9 @@ class Graph:
         return None if found is None else (found.source, self._written(found.layers))
 
     def logits(self, name: str) -> str | None:
-        """The tensor that a softmax or a sigmoid turns into these scores."""
-        source = self._source(name)
-        if source is None or source.op_type not in ("Softmax", "LogSoftmax", "Sigmoid"):
-            return None
-        return str(source.input[0])
+        """What the one softmax or sigmoid before these scores takes."""
+        end = last_end(self._steps, name, self._input_names())
+        return None if end is None else str(self.nodes[end].input[0])
 
     def with_outputs(self, names: list[str]) -> Any:
         """A copy of the model that returns these tensors and computes nothing else."""

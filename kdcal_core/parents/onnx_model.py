@@ -21,6 +21,7 @@ from kdcal_core.parents.onnx_input import Feed, Inputs, read_inputs
 from kdcal_core.parents.onnx_trees import TREE_OPS, TreeTable, read_trees
 from kdcal_core.parents.outputs import (
     OutputKind,
+    are_logits,
     blocks,
     class_names,
     guess_kind,
@@ -231,7 +232,8 @@ def _where_logits(
     """The tensor with the logits: the scores themselves, or what their softmax takes."""
     if kind == "logit":
         return score
-    return before if before and values[before].size == values[score].size else None
+    fits = before is not None and are_logits(values[before], values[score], kind)
+    return before if fits else None
 
 
 def _fits(

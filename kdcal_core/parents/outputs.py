@@ -18,6 +18,7 @@ OutputKind = Literal["probability", "log-probability", "logit"]
 # float32 probabilities of a thousand classes sum to one within about 1e-5; a coarser file
 # (float16) within about 1e-3.
 _SUM_TOLERANCE = 2e-3
+_LOGIT_TOLERANCE = 1e-3
 _LONGEST_LIST = 100_000
 
 
@@ -107,6 +108,27 @@ def one_a_class(logits: FloatArray) -> FloatArray:
     [[-1.5, 1.5]]
     """
     return np.concatenate([-logits, logits], axis=1) / 2 if logits.shape[1] == 1 else logits
+
+
+def are_logits(values: NDArray[Any], raw: NDArray[Any], kind: OutputKind) -> bool:
+    """Whether a softmax of these values gives the probabilities in a model's output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_logits(np.array([[0.0], [2.0]]), np.array([[0.5, 0.5], [0.12, 0.88]]), "probability")
+    True
+    """
+    try:
+        proba = to_proba(raw, kind)
+    except InputError:
+        return False
+    if values.shape[:1] != proba.shape[:1] or not values.size:
+        return False
+    logits = one_a_class(np.asarray(values, dtype=np.float64).reshape(len(proba), -1))
+    return logits.shape == proba.shape and np.allclose(
+        softmax(logits, axis=1), proba, rtol=0, atol=_LOGIT_TOLERANCE
+    )
 
 
 def blocks(n_rows: int, block_rows: int) -> Iterator[slice]:

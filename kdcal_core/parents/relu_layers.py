@@ -11,6 +11,8 @@ from typing import Literal
 #: what it reads; a product, which is affine where one factor alone depends on the rows; the rest.
 Role = Literal["relu", "dense", "weights", "affine", "product", "other"]
 
+_ENDS = ("softmax", "log-softmax", "sigmoid")
+
 
 @dataclass(frozen=True)
 class Step:
@@ -83,7 +85,7 @@ def relu_layers(
     """
     path = of_rows(steps, target, inputs)
     layers = [i for i in path if steps[i].role == "relu"]
-    before_relu = _before(steps, path, layers)
+    before_relu = values_before(steps, path, layers)
     return layers, [i for i in layers if not _meet(steps[i].writes, before_relu)]
 
 
@@ -104,8 +106,8 @@ def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str])
     ('layer 2: tanh',)
     """
     path = of_rows(steps, target, inputs)
-    weighted = [i for i in path if steps[i].role in ("dense", "weights")]
-    hidden = _before(steps, path, weighted)
+    weighted = with_weights(steps, path)
+    hidden = values_before(steps, path, weighted)
     names = [
         steps[i].activation
         for i in path
@@ -113,6 +115,27 @@ def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str])
         or (steps[i].activation and (i in weighted or _meet(steps[i].writes, hidden)))
     ]
     return tuple(f"layer {place}: {name}" for place, name in enumerate(names, 1) if name)
+
+
+def last_end(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> int | None:
+    """Position of the softmax or sigmoid behind the last weights, where there is just one.
+
+    Examples
+    --------
+    >>> steps = [
+    ...     Step(("x",), ("z",), "dense"),
+    ...     Step(("z",), ("p",), activation="sigmoid"),
+    ...     Step(("p",), ("q",), "affine"),
+    ...     Step(("q", "p"), ("out",), "affine"),
+    ... ]
+    >>> last_end(steps, "out", ["x"])
+    1
+    """
+    path = of_rows(steps, target, inputs)
+    weighted = with_weights(steps, path)
+    hidden = values_before(steps, path, weighted)
+    ends = [i for i in path if steps[i].activation in _ENDS and not _meet(steps[i].writes, hidden)]
+    return ends[0] if len(ends) == 1 else None
 
 
 def of_rows(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> list[int]:
@@ -126,7 +149,12 @@ def of_rows(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> list[i
     return path
 
 
-def _before(steps: Sequence[Step], path: Sequence[int], marks: Collection[int]) -> set[str]:
+def with_weights(steps: Sequence[Step], path: Sequence[int]) -> list[int]:
+    """The steps of a path that hold weights."""
+    return [i for i in path if steps[i].role in ("dense", "weights")]
+
+
+def values_before(steps: Sequence[Step], path: Sequence[int], marks: Collection[int]) -> set[str]:
     """Values on a path that one of the marked steps is computed from."""
     names: set[str] = set()
     for i in reversed(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -20,6 +20,7 @@ from kdcal_core.parents.base import Features, Parent
 from kdcal_core.parents.features import numeric_input
 from kdcal_core.parents.outputs import (
     OutputKind,
+    are_logits,
     blocks,
     check_feature_names,
     class_names,
@@ -341,6 +342,9 @@ def _parent(
     if kind is None:
         single = output.numel() == n_rows and recording.ends_linear
         kind = "logit" if single else guess_kind(_to_numpy(output))
+    seen = recording.logits_seen
+    if seen is not None and not are_logits(_to_numpy(seen), _to_numpy(output), kind):
+        recording = replace(recording, logits=None)
     build = TorchNetwork if recording.last else TorchClassifier
     return build(network, recording, output_kind=kind, classes=classes, feature_names=feature_names)
 

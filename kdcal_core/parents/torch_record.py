@@ -11,7 +11,7 @@ from typing import Any, Literal
 from kdcal_core.errors import InputError
 from kdcal_core.parents.dense_head import find_head
 from kdcal_core.parents.outputs import OutputKind
-from kdcal_core.parents.relu_layers import Step, other_activations, relu_layers
+from kdcal_core.parents.relu_layers import Step, last_end, other_activations, relu_layers
 from kdcal_core.parents.torch_steps import (
     KINDS,
     PASSING,
@@ -60,7 +60,9 @@ class Recording:
     ends_linear : bool
         Whether the output comes straight from a linear layer.
     logits : Tap or None
-        What the last softmax or sigmoid takes.
+        What the one softmax or sigmoid behind the last weights takes.
+    logits_seen : torch.Tensor or None
+        What it took in this run.
     head_source : Tap or None
         What the dense ReLU head behind an encoder takes.
     head_layers : tuple of Tap
@@ -79,6 +81,7 @@ class Recording:
     kind: OutputKind | None
     ends_linear: bool
     logits: Tap | None
+    logits_seen: Any
     head_source: Tap | None
     head_layers: tuple[Tap, ...]
     other_activations: tuple[str, ...]
@@ -95,6 +98,7 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     ops: list[str] = []
     shapes: list[tuple[int, ...]] = []
     taps: dict[int, Tap] = {}
+    ends: dict[int, Any] = {}
     seen: Counter[str] = Counter()
     names: dict[int, str] = {}
     alive: list[Any] = []  # an id is only a name while its tensor lives
@@ -108,8 +112,10 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     def see(func: Any, args: Any, kwargs: Any, result: Any) -> None:
         reads = tuple(name_of(t, fresh=False) for t in _tensors((args, kwargs)))
         written = _tensors(result)
-        for tap, _ in _taps(func, args, kwargs, result, len(rows), seen):
+        for tap, value in _taps(func, args, kwargs, result, len(rows), seen):
             taps[len(steps)] = tap
+            if tap.kind == "end":
+                ends[len(steps)] = value.clone()
         role = role_of(func, args, kwargs, len(rows))
         activation = "" if role == "relu" else activation_of(func)
         steps.append(Step(reads, tuple(name_of(t, fresh=True) for t in written), role, activation))
@@ -121,8 +127,9 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     target = name_of(output, fresh=False)
     layers, last = relu_layers(steps, target, [source])
     layers = [i for i in layers if len(shapes[i]) > 1 and shapes[i][0] == len(rows)]
-    end = _source_step(steps, ops, target)
-    end_op = "" if end is None else ops[end]
+    source_step = _source_step(steps, ops, target)
+    source_op = "" if source_step is None else ops[source_step]
+    end = last_end(steps, target, [source])
     head = find_head(steps, target, [source])
     fits = head is not None and head.start in taps and set(head.layers) <= set(layers)
     return Recording(
@@ -131,9 +138,10 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
         last=tuple(taps[i] for i in last if i in layers),
         widths=tuple(prod(shapes[i][1:]) for i in layers),
         numbers_per_row=max(1, sum(tensor.numel() for tensor in alive) // len(rows)),
-        kind=KINDS.get(end_op),
-        ends_linear=ends_linear(end_op),
-        logits=taps.get(end) if end is not None and end_op in KINDS else None,
+        kind=KINDS.get(source_op),
+        ends_linear=ends_linear(source_op),
+        logits=None if end is None else taps.get(end),
+        logits_seen=None if end is None else ends.get(end),
         head_source=taps[head.start] if head is not None and fits else None,
         head_layers=tuple(taps[i] for i in head.layers) if head is not None and fits else (),
         other_activations=other_activations(steps, target, [source]),

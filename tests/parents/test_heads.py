@@ -202,6 +202,25 @@ def test_one_logit_becomes_two(end):
     np.testing.assert_allclose(softmax(parent.logits(X), 1), parent.predict_proba(X), atol=1e-6)
 
 
+def test_what_comes_behind_the_softmax_is_checked_by_its_numbers():
+    class Sharpened(nn.Module):
+        def __init__(self, power):
+            super().__init__()
+            torch.manual_seed(6)
+            self.images, self.power = Images(), power
+            self.head = nn.Sequential(nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 1))
+
+        def forward(self, x):
+            p = torch.sigmoid(self.head(self.images(x))) ** self.power
+            return torch.cat([1 - p, p], dim=1)
+
+    plain, sharp = (wrap_module(Sharpened(k).eval(), n_features=36) for k in (1, 2))
+    np.testing.assert_allclose(softmax(plain.logits(X), 1), plain.predict_proba(X), atol=1e-6)
+    assert not isinstance(sharp, HasLogits)
+    for parent in (plain, sharp):
+        assert parent.head_codes(X).layer_widths == (5,)
+
+
 def test_activations_are_named_layer_by_layer():
     body = [nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8)]
     body += [nn.LeakyReLU(), nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2), nn.Softmax(1)]
