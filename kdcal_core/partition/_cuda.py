@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 1024  # rows that the driver should hand over at once
 COLUMNS = 8192  # polytopes compared at once: 64 MB for each double of all pairs
 HALF_EXACT = 2048
-WORTH_IMPORTING = 10**11  # pairs times words: some ten seconds on one core, torch takes two
+WORTH_IMPORTING = 4 * 10**11  # pairs times words: half a minute on one core; torch takes two
 
 
 def usable(device: str = "auto", n_pairs_times_words: int = WORTH_IMPORTING) -> bool:

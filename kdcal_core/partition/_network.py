@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from kdcal_core.partition.codes import WORD_BITS, ActivationCodes
 
+# The compiled kernels hold these numbers, and their cache follows their own file only: whoever
+# changes one here touches that file as well.
 LANES = 32  # polytopes in a tile
 WIDE = 8  # exponents in a vector
 LEVELS = 4  # vectors that a chained grid fills, each the fourth power of the one before

@@ -3,7 +3,8 @@
 Polytopes lie in tiles of ``LANES`` with their words transposed, so that one row is compared
 with eight of them by each vector instruction. LLVM's own vectoriser does not find this form
 (measured: 7 to 20 ns a pair of 4 x 1000 bits instead of 3), hence the intrinsics written
-with vector types, which LLVM lowers to whatever the processor has.
+with vector types, which LLVM lowers to whatever the processor has. All stand in one file,
+because numba's cache of compiled code follows the file of the compiled function only.
 """
 
 from __future__ import annotations
@@ -300,9 +301,8 @@ def find_nearest(
                             index[r], distance[r] = s, nearer
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc"})
+@compiled
 def _squared_distance(x: Any, r: int, centres: Any, s: int) -> Any:
-    """Summed in vectors: where a whole layer differs from all polytopes, all of them tie."""
     total = 0.0
     for k in range(x.shape[1]):
         total += (x[r, k] - centres[s, k]) ** 2

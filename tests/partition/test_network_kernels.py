@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -224,3 +225,34 @@ def test_no_compiler_is_loaded_before_a_block_is_computed():
         "assert not {'numba', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_plain_processor_gives_the_same_bytes(tmp_path):
+    """Vectors of eight become what the processor has; no sum changes its order with them."""
+    script = """if True:
+        import hashlib, numpy as np
+        from kdcal_core.partition import _network as network, default_exponents, pack_bits
+        rng = np.random.default_rng(0)
+        codes = pack_bits([rng.random((200, width)) < 0.5 for width in (300, 65)])
+        digest = hashlib.sha256()
+        for grid in (default_exponents(), np.linspace(1, 9, 20)):
+            prepared = network.prepare_masses(codes, rng.integers(0, 3, (200, 3)), grid)
+            digest.update(network.masses_block(prepared, 0, 200).tobytes())
+        x = rng.normal(size=(200, 30))
+        last = codes.layers(1)
+        prepared = network.prepare_nearest(last, last, x, x[::-1])
+        for part in network.nearest_block(prepared, 0, 200):
+            digest.update(part.tobytes())
+        print(digest.hexdigest())
+    """
+    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": tmp_path}
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            capture_output=True,
+            env={**os.environ, **{name: str(value) for name, value in extra.items()}},
+        ).stdout
+        for extra in ({}, plain)
+    }
+    assert len(digests) == 1
