@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from concurrent.futures import Executor
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
+from kdcal_core.calibration.kernel_density.arithmetic import log_n
+from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
+from kdcal_core.calibration.kernel_density.fitted import FittedGraph
 from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
-from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph, log_n
+from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
+from kdcal_core.calibration.kernel_density.placement import Progress, part_of, place
 from kdcal_core.calibration.kernel_density.rows import (
     class_indices,
     own_columns,
@@ -30,28 +31,17 @@ from kdcal_core.calibration.kernel_density.rows import (
     take,
     warn_of_overlap,
 )
-from kdcal_core.calibration.kernel_density.selection import Selection
-from kdcal_core.calibration.kernel_density.views import embedded, warn_of_other_activations
+from kdcal_core.calibration.kernel_density.views import warn_of_other_activations
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent, wrap_parent
-from kdcal_core.partition import (
-    Codes,
-    class_masses,
-    default_exponents,
-    estimated_bytes,
-    find_polytopes,
-    nearest_centres,
-    nearest_polytopes,
-)
-
-Progress = Callable[[float, str], None]
+from kdcal_core.partition import Codes, class_masses, estimated_bytes
 
 _FALLBACK_LOG_FLOOR = -1e7
 _PROBES = 64
 
 
-class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What :class:`KernelDensityForest` and :class:`KernelDensityNetwork` share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -151,10 +141,11 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
             warn_of_overlap(fitted, X_held)
         warn_of_other_activations(parent)
-        self._parent = parent
-        graph = self._graph(fitted, index, _part(progress, 0.0, 0.8), executor)
+        graph = self._graph(parent, fitted, index, part_of(progress, 0.0, 0.8), executor)
         if len(y_held):
-            held_rows = self._locate(X_held, graph, _part(progress, 0.8, 1.0), executor)
+            held_rows = self._placement.locate(
+                X_held, graph.centres, progress=part_of(progress, 0.8, 1.0), executor=executor
+            )
         else:
             held_rows = Located(graph.centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
         self.graph_ = self._settled(graph, held_rows, y_held)
@@ -200,53 +191,8 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         InputError
             The rows do not fit the parent.
         """
-        return self._locate(X, self._fitted_graph(), progress, executor)
-
-    @property
-    def gamma_(self) -> float:
-        """Gamma of Eq. 18 that was chosen or given."""
-        return self._fitted_graph().gamma
-
-    @property
-    def log_floor_(self) -> float:
-        """log b of Eq. 8 that follows from the data or was given."""
-        return self._fitted_graph().log_floor
-
-    @property
-    def centres_(self) -> FloatArray:
-        """Centres of the polytopes in scaled coordinates, (p, d)."""
-        return self._fitted_graph().centres
-
-    @property
-    def variances_(self) -> FloatArray:
-        """Variances of the polytopes without the floor, (p, d)."""
-        return self._fitted_graph().variances
-
-    @property
-    def class_masses_(self) -> FloatArray:
-        """Smoothed class counts n~_ry at the chosen gamma, (p, K) (Eq. 16)."""
-        return self._fitted_graph().chosen_masses
-
-    @property
-    def prior_(self) -> FloatArray:
-        """Prior of the classes, (K,)."""
-        return self._fitted_graph().prior
-
-    @property
-    def n_polytopes_(self) -> int:
-        """Polytopes that rows of the fit fall into."""
-        return self._fitted_graph().n_polytopes
-
-    @property
-    def n_ties_(self) -> int:
-        """Held-out rows that the kernel alone could not place (decision D7)."""
-        held = self._fitted_graph().holdout
-        return 0 if held is None else int(held.tied.sum())
-
-    @property
-    def selection_(self) -> Selection:
-        """Held-out log loss over the grid of exponents."""
-        return self._fitted_graph().selection()
+        graph = self._fitted_graph()
+        return self._placement.locate(X, graph.centres, progress=progress, executor=executor)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
@@ -272,33 +218,30 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         return load_estimator(cls, path, parent)
 
-    def _fitted_graph(self) -> KernelDensityGraph:
-        check_is_fitted(self, "graph_")
-        return self.graph_
-
     def _graph(
-        self, X: Any, y: IntArray, progress: Progress, executor: Executor | None
+        self,
+        parent: Parent,
+        X: Any,
+        y: IntArray,
+        progress: Progress,
+        executor: Executor | None,
     ) -> KernelDensityGraph:
         """The graph before gamma and floor are chosen."""
         progress(0.0, "Reading the parent's partition")
-        parent = self._parent
         n, n_classes = len(y), len(parent.classes)
-        polytopes = find_polytopes(self._codes(parent, X))
-        self._polytope_codes = polytopes.codes
-        self._coordinates = self._fit_coordinates(X)
-        exponents = self._exponents(n)
-        self._refuse_too_much(n, polytopes.codes, len(exponents))
-        x = self._points(X)
-        p = len(polytopes.codes)
-        centres, variances = fit_gaussians(x, polytopes.index, p)
-        cells = np.bincount(polytopes.index * n_classes + y, minlength=p * n_classes)
+        self._placement, index = place(parent, self._codes, X, self.distance, scale=self.scale)
+        codes, exponents = self._placement.polytopes, chosen_exponents(self.gamma, n)
+        p, d = len(codes), self._placement.coordinates.n_dimensions
+        refuse_beyond_memory(
+            estimated_bytes(codes, n_classes, len(exponents)) + 16 * d * (n + p),
+            f"The fit on {n:,} rows in {p:,} polytopes",
+            "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
+        )
+        centres, variances = fit_gaussians(self._placement.points(X), index, p)
+        cells = np.bincount(index * n_classes + y, minlength=p * n_classes)
         counts = cells.reshape(p, n_classes).astype(np.int64)
         masses = class_masses(
-            polytopes.codes,
-            counts,
-            exponents,
-            progress=_part(progress, 0.1, 1.0),
-            executor=executor,
+            codes, counts, exponents, progress=part_of(progress, 0.1, 1.0), executor=executor
         )
         return KernelDensityGraph(
             classes=parent.classes,
@@ -308,7 +251,7 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             counts=counts,
             exponents=exponents,
             class_masses=masses,
-            prior=self._checked_prior(counts.sum(axis=0) / n),
+            prior=checked_prior(self.prior, counts.sum(axis=0) / n),
             gamma=float(exponents[-1] / log_n(n)),
             variance_floor=float(self.variance_floor),
             log_floor=_FALLBACK_LOG_FLOOR,
@@ -334,94 +277,3 @@ class KernelDensityEstimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=3,
             )
         return graph.with_settings(gamma=graph.selection().best_gamma)
-
-    def _locate(
-        self,
-        X: Any,
-        graph: KernelDensityGraph,
-        progress: Progress | None,
-        executor: Executor | None,
-    ) -> Located:
-        x = self._points(X)
-        if self.distance == "euclidean":
-            found = nearest_centres(x, graph.centres, progress=progress)
-        else:
-            found = nearest_polytopes(
-                self._codes(self._parent, X),
-                self._polytope_codes,
-                x,
-                graph.centres,
-                progress=progress,
-                executor=executor,
-            )
-        return Located(x, found.index, found.tied)
-
-    def _fit_coordinates(self, X: Any) -> Coordinates:
-        points = embedded(self._parent, X)
-        if points is not None:
-            return fit_coordinates(
-                points, n_features=points.shape[1], feature_names=None, scale=self.scale
-            )
-        return fit_coordinates(
-            X,
-            n_features=self._parent.n_features,
-            feature_names=self._parent.feature_names,
-            scale=self.scale,
-        )
-
-    def _points(self, X: Any) -> FloatArray:
-        points = embedded(self._parent, X)
-        return self._coordinates.transform(X if points is None else points)
-
-    def _exponents(self, n: int) -> FloatArray:
-        """The grid of gamma * log n, ascending."""
-        if isinstance(self.gamma, str):
-            return default_exponents()
-        gammas = np.unique(_numbers(self.gamma))
-        if not len(gammas) or not (np.isfinite(gammas) & (gammas > 0)).all():
-            raise InputError(
-                "A gamma is not a finite number above zero",
-                fix='Give one, a list of them, or "auto".',
-            )
-        return np.asarray(gammas * log_n(n))
-
-    def _checked_prior(self, empirical: FloatArray) -> FloatArray:
-        if self.prior is None:
-            return empirical
-        prior = _numbers(self.prior)
-        if prior.shape != empirical.shape:
-            raise InputError(
-                f"The prior has shape {prior.shape}, the parent has {len(empirical):,} classes",
-                fix="Give one probability for each class, in the parent's order.",
-            )
-        if not ((prior >= 0).all() and abs(prior.sum() - 1.0) <= 1e-6):
-            raise InputError(
-                "The prior is no distribution: its values must not be negative and must sum to 1",
-                fix="Divide the values by their sum.",
-            )
-        return np.asarray(prior / prior.sum())
-
-    def _refuse_too_much(self, n: int, codes: Codes, n_exponents: int) -> None:
-        d, n_classes = self._coordinates.n_dimensions, len(self._parent.classes)
-        needed = estimated_bytes(codes, n_classes, n_exponents)
-        needed += 8 * d * (2 * n + 2 * len(codes))  # coordinates twice, centres and variances
-        refuse_beyond_memory(
-            needed,
-            f"The fit on {n:,} rows in {len(codes):,} polytopes",
-            "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
-        )
-
-
-def _numbers(values: Any) -> FloatArray:
-    """A number or a list of numbers, as an array; NaN for what is no number."""
-    return np.atleast_1d(pd.to_numeric(pd.Series(np.ravel(values)), errors="coerce")).astype(float)
-
-
-def _part(progress: Progress | None, start: float, stop: float) -> Progress:
-    """Progress of a part of the work, as a share of the whole."""
-
-    def report(share: float, note: str) -> None:
-        if progress is not None:
-            progress(start + (stop - start) * share, note)
-
-    return report

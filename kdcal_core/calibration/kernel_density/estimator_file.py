@@ -13,6 +13,7 @@ from kdcal_core.calibration.kernel_density.archive import read_archive, write_ar
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.coordinates import Coordinates
 from kdcal_core.calibration.kernel_density.graph_file import graph_from_parts, graph_parts
+from kdcal_core.calibration.kernel_density.placement import Placement
 from kdcal_core.calibration.kernel_density.row_json import rows_from_json, rows_to_json
 from kdcal_core.errors import InputError
 from kdcal_core.parents import fingerprint, wrap_parent
@@ -24,18 +25,19 @@ _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
     """Write a fitted estimator to a file."""
     graph, arrays = graph_parts(estimator.graph_)
-    coordinates, more = _coordinate_parts(estimator._coordinates)
+    placement = estimator._placement
+    coordinates, more = _coordinate_parts(placement.coordinates)
     about = {
         "graph": graph,
         "coordinates": coordinates,
         "parameters": _parameters(estimator),
         "labels": _label_parts(estimator.classes_),
         "probe": rows_to_json(estimator._probe),
-        "fingerprint": fingerprint(estimator._parent, estimator._probe),
-        **_widths(estimator._polytope_codes),
+        "fingerprint": fingerprint(placement.parent, estimator._probe),
+        **_widths(placement.polytopes),
     }
     arrays |= more
-    arrays["codes"] = _code_array(estimator._polytope_codes)
+    arrays["codes"] = _code_array(placement.polytopes)
     write_archive(path, type(estimator).__name__, about, arrays)
 
 
@@ -61,16 +63,21 @@ def _built(
     estimator = cls(parent, **about["parameters"])
     estimator._validate_params()
     estimator.graph_ = graph_from_parts(about["graph"], arrays)
-    estimator._parent = wrap_parent(parent)
-    estimator._polytope_codes = _codes(about["layer_widths"], arrays["codes"])
-    estimator._coordinates = _coordinates(about["coordinates"], arrays)
+    placement = Placement(
+        wrap_parent(parent),
+        estimator._codes,
+        _coordinates(about["coordinates"], arrays),
+        _codes(about["layer_widths"], arrays["codes"]),
+        estimator.distance,
+    )
+    estimator._placement = placement
     estimator.classes_ = _labels(about["labels"])
-    estimator.n_features_in_ = estimator._parent.n_features
+    estimator.n_features_in_ = placement.parent.n_features
     estimator._probe = rows_from_json(about["probe"])
-    graph, coordinates = estimator.graph_, estimator._coordinates
+    graph = estimator.graph_
     if (
-        len(estimator._polytope_codes) != graph.n_polytopes
-        or coordinates.n_dimensions != graph.centres.shape[1]
+        len(placement.polytopes) != graph.n_polytopes
+        or placement.coordinates.n_dimensions != graph.centres.shape[1]
         or len(estimator.classes_) != len(graph.classes)
     ):
         raise ValueError("the parts do not fit each other")
@@ -79,7 +86,7 @@ def _built(
 
 
 def _check_parent(estimator: KernelDensityEstimator, expected: str) -> None:
-    parent = estimator._parent
+    parent = estimator._placement.parent
     try:
         same = fingerprint(parent, estimator._probe) == expected
         estimator.locate(estimator._probe)

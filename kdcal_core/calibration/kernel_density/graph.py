@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from kdcal_core.calibration.base import CLIP
+from kdcal_core.calibration.kernel_density.arithmetic import (
+    checked_log_floor,
+    checked_quantile,
+    checked_variance,
+    inside,
+    log_n,
+    ratio,
+    safe_log,
+)
 from kdcal_core.calibration.kernel_density.gaussians import log_gaussian, log_normaliser
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.selection import Selection, data_floor
@@ -65,6 +72,19 @@ class KernelDensityGraph:
     -----
     Logarithms are natural; log n counts as log 3 for fewer rows, so that log log n stays
     positive (decision D2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from kdcal_core.calibration import KernelDensityForest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
+    >>> fitted = KernelDensityForest(forest).fit(X[::2], y[::2], X[1::2], y[1::2])
+    >>> located = fitted.locate(X)
+    >>> graph = fitted.graph_.with_settings(floor_quantile=0.2)
+    >>> bool(graph.unknown(located).sum() > fitted.graph_.unknown(located).sum())
+    True
     """
 
     classes: tuple[str, ...]
@@ -112,7 +132,7 @@ class KernelDensityGraph:
 
         Minus infinity for a class without rows.
         """
-        density: FloatArray = _log(self._shares)[located.index]
+        density: FloatArray = safe_log(self._shares)[located.index]
         density += self._log_gaussian(located)[:, None]
         return density
 
@@ -127,9 +147,9 @@ class KernelDensityGraph:
         """
         # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
         # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
-        inside = _inside(self.log_marginal(located), self.effective_log_floor)[:, None]
-        mixed: FloatArray = inside * self._local[located.index]
-        mixed += (1.0 - inside) * self.prior
+        share = inside(self.log_marginal(located), self.effective_log_floor)[:, None]
+        mixed: FloatArray = share * self._local[located.index]
+        mixed += (1.0 - share) * self.prior
         return mixed
 
     def predict(self, located: Located) -> IntArray:
@@ -184,12 +204,12 @@ class KernelDensityGraph:
         if log_floor is not None:
             quantile = None
         elif floor_quantile is not None:
-            quantile = _checked_quantile(floor_quantile)
+            quantile = checked_quantile(floor_quantile)
         other = replace(
             self,
             gamma=self.gamma if gamma is None else self._known_gamma(gamma),
-            variance_floor=_checked_variance(variance_floor, self.variance_floor),
-            log_floor=self.log_floor if log_floor is None else _checked_log_floor(log_floor),
+            variance_floor=checked_variance(variance_floor, self.variance_floor),
+            log_floor=self.log_floor if log_floor is None else checked_log_floor(log_floor),
             floor_quantile=quantile,
         )
         if other.variance_floor == self.variance_floor:
@@ -217,14 +237,14 @@ class KernelDensityGraph:
             for g in range(n_exponents):
                 local = self._shares_at(g) * self.prior
                 total = local.sum(axis=1)
-                right[g] = _ratio(local[held, self.holdout_y], total[held])
-                weight[g] = _log(total)[held]
+                right[g] = ratio(local[held, self.holdout_y], total[held])
+                weight[g] = safe_log(total)[held]
             marginal = weight + self._log_gaussian_held
             floor = np.full(n_exponents, self.effective_log_floor)
             if self.floor_quantile is not None:
                 floor = data_floor(marginal, self.floor_quantile)
-            inside = _inside(marginal, floor[:, None])
-            proba = inside * right + (1.0 - inside) * self.prior[self.holdout_y]
+            share = inside(marginal, floor[:, None])
+            proba = share * right + (1.0 - share) * self.prior[self.holdout_y]
             each = -np.log(np.clip(proba, CLIP, 1.0))
             loss = each.mean(axis=1)
             if self.n_holdout > 1:
@@ -253,7 +273,7 @@ class KernelDensityGraph:
     def _shares_at(self, position: int) -> FloatArray:
         """n~_ry / n~_y at one exponent of the grid (Eq. 16), (p, K); zero for absent classes."""
         masses = self.class_masses[position]
-        return _ratio(masses, masses.sum(axis=0))
+        return ratio(masses, masses.sum(axis=0))
 
     def _log_gaussian(self, located: Located) -> FloatArray:
         return log_gaussian(
@@ -281,12 +301,12 @@ class KernelDensityGraph:
     def _local(self) -> FloatArray:
         """Class ratio of each polytope, (p, K): the posterior without a floor (decision D13)."""
         joint = self._shares * self.prior
-        return _ratio(joint, joint.sum(axis=1, keepdims=True))
+        return ratio(joint, joint.sum(axis=1, keepdims=True))
 
     @cached_property
     def _log_weight(self) -> FloatArray:
         """log sum_y P_y n~_ry / n~_y of each polytope, (p,)."""
-        return _log(self._shares @ self.prior)
+        return safe_log(self._shares @ self.prior)
 
     def _known_gamma(self, gamma: float) -> float:
         gammas = self.gammas
@@ -317,53 +337,3 @@ class KernelDensityGraph:
     def _lend(self, other: KernelDensityGraph, *names: str) -> None:
         """Spare ``other`` the work on what its settings leave as it is."""
         other.__dict__.update({name: getattr(self, name) for name in names})
-
-
-def log_n(n: int) -> float:
-    """Natural log n, that of 3 for fewer rows (decision D2)."""
-    return float(np.log(max(n, 3)))
-
-
-def _inside(log_marginal: FloatArray, log_floor: Any) -> FloatArray:
-    """M / (M + c), how much the polytope counts against the prior."""
-    with np.errstate(invalid="ignore"):
-        share = expit(log_marginal - log_floor)
-    # No density and no floor: nothing is known, so the prior answers.
-    result: FloatArray = np.where(np.isneginf(log_marginal), 0.0, share)
-    return result
-
-
-def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Quotient, zero where the whole is zero."""
-    quotient: FloatArray = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
-    return quotient
-
-
-def _log(values: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logarithm: FloatArray = np.log(values)
-    return logarithm
-
-
-def _checked_variance(given: float | None, present: float) -> float:
-    if given is None:
-        return present
-    if not 0 < given < np.inf:
-        raise InputError(
-            f"The variance floor is {given:g}", fix="Give a number above zero, such as 1e-6."
-        )
-    return float(given)
-
-
-def _checked_quantile(quantile: float) -> float:
-    if not 0 < quantile < 1:
-        raise InputError(
-            f"The floor's quantile is {quantile:g}", fix="Give a share between 0 and 1."
-        )
-    return float(quantile)
-
-
-def _checked_log_floor(log_floor: float) -> float:
-    if np.isnan(log_floor):
-        raise InputError("The floor is not a number", fix="Give log b, or minus infinity.")
-    return float(log_floor)

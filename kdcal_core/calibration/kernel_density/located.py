@@ -30,7 +30,3 @@ class Located:
 
     def __len__(self) -> int:
         return len(self.index)
-
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Located:
-        """Some of the rows, by position or by mask."""
-        return Located(self.x[rows], self.index[rows], self.tied[rows])

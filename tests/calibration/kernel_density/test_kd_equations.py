@@ -1,11 +1,19 @@
 """The graph against the papers' equations, written out as loops."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.neural_network import MLPClassifier
 
-from kdcal_core.calibration import KernelDensityForest, KernelDensityGraph, Located
+from kdcal_core.calibration import (
+    KernelDensityForest,
+    KernelDensityGraph,
+    KernelDensityNetwork,
+    Located,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.partition import LeafCodes
 
@@ -31,26 +39,51 @@ def made_up(n, n_trees=3, n_classes=3, seed=0):
     return X, rng.integers(0, n_classes, n)
 
 
-def by_the_equations(leaves, X, y, query_leaves, queries, *, exponent, lam, log_c, prior, scale):
-    """log f~_y (Eq. 19) and the posterior (Eqs. 8, 9) by loops over Eqs. 11 to 19."""
+def trees_in_common(one, other):
+    """Eq. 11."""
+    return np.mean([a == b for a, b in zip(one, other, strict=True)])
+
+
+def paths_in_common(one, other):
+    """Eq. 12, path by path; a code is a tuple of layers, each a tuple of bits."""
+    paths = product(*[range(len(layer)) for layer in one])
+    return np.mean([all(one[at][i] == other[at][i] for at, i in enumerate(p)) for p in paths])
+
+
+def by_the_equations(
+    codes,
+    X,
+    y,
+    query_codes,
+    queries,
+    *,
+    kernel,
+    exponent,
+    lam,
+    log_c,
+    prior,
+    scale,
+    euclidean=False,
+):
+    """log f~_y (Eq. 19), the posterior (Eqs. 8, 9) and ties, by loops over Eqs. 11 to 19."""
     X, queries = X / scale, queries / scale
     n_classes = len(prior)
-    polytopes = sorted({tuple(row) for row in leaves})
-    members = [[i for i in range(len(X)) if tuple(leaves[i]) == code] for code in polytopes]
+    polytopes = sorted(set(codes))
+    members = [[i for i in range(len(X)) if codes[i] == code] for code in polytopes]
     n_tilde = np.zeros((len(polytopes), n_classes))
     for r, code in enumerate(polytopes):
         for s, other in enumerate(polytopes):
-            kernel = np.mean([a == b for a, b in zip(code, other, strict=True)])  # Eq. 11
             for i in members[s]:
-                n_tilde[r, y[i]] += kernel**exponent  # Eqs. 16, 18
+                n_tilde[r, y[i]] += kernel(code, other) ** exponent  # Eqs. 16, 18
     log_f = np.zeros((len(queries), n_classes))
-    posterior = np.zeros_like(log_f)
-    for q, (code, x) in enumerate(zip(query_leaves, queries, strict=True)):
+    posterior, ties = np.zeros_like(log_f), 0
+    for q, (code, x) in enumerate(zip(query_codes, queries, strict=True)):
         centres = [X[rows].mean(axis=0) for rows in members]  # Eq. 14
         order = [
-            (-np.mean([a == b for a, b in zip(code, other, strict=True)]), ((x - c) ** 2).sum(), r)
+            (0.0 if euclidean else -kernel(code, other), ((x - c) ** 2).sum(), r)
             for r, (other, c) in enumerate(zip(polytopes, centres, strict=True))
         ]
+        ties += sum(place[0] == min(order)[0] for place in order) > 1
         r = min(order)[2]  # Eqs. 6 and 13, ties by distance
         variance = X[members[r]].var(axis=0) + lam  # Eq. 15, decision D8
         log_gaussian = sum(
@@ -63,25 +96,33 @@ def by_the_equations(leaves, X, y, query_leaves, queries, *, exponent, lam, log_
         with np.errstate(divide="ignore"):
             joint = np.logaddexp(log_f[q], log_c) + np.log(prior)
         posterior[q] = np.exp(joint - np.logaddexp.reduce(joint))
-    return log_f, posterior
+    return log_f, posterior, ties
 
 
 @pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("distance", ["geodesic", "euclidean"])
 @pytest.mark.parametrize("log_floor", [-np.inf, -1e7, -3.0, 2.0])
-def test_densities_and_posterior_are_those_of_the_equations(scale, log_floor):
+def test_densities_and_posterior_are_those_of_the_equations(scale, distance, log_floor):
     X, y = made_up(60)
     fresh, y_fresh = made_up(30, seed=1)
     parent = Tree(3, 3)
     gamma, lam = 0.7, 1e-3
     fitted = KernelDensityForest(
-        parent, gamma=gamma, variance_floor=lam, log_floor=log_floor, scale=scale
+        parent,
+        distance=distance,
+        gamma=gamma,
+        variance_floor=lam,
+        log_floor=log_floor,
+        scale=scale,
     ).fit(X, y, fresh, y_fresh)
-    log_f, posterior = by_the_equations(
-        parent.codes(X).leaves,
+    log_f, posterior, ties = by_the_equations(
+        [tuple(row) for row in parent.codes(X).leaves],
         X,
         y,
-        parent.codes(fresh).leaves,
+        [tuple(row) for row in parent.codes(fresh).leaves],
         fresh,
+        kernel=trees_in_common,
+        euclidean=distance == "euclidean",
         exponent=gamma * np.log(60),
         lam=lam,
         log_c=log_floor - np.log(np.log(60)),
@@ -98,6 +139,47 @@ def test_densities_and_posterior_are_those_of_the_equations(scale, log_floor):
     )
     loss = -np.log(np.clip(posterior[np.arange(30), y_fresh], 1e-12, 1)).mean()
     assert fitted.selection_.log_loss == pytest.approx([loss])
+    if distance == "geodesic":
+        assert fitted.n_ties_ == ties > 0
+
+
+@pytest.mark.parametrize("output_layer", ["exclude", "probability", "logit"])
+def test_a_networks_densities_count_its_activation_paths(output_layer):
+    rng = np.random.default_rng(3)
+    X, fresh = rng.standard_normal((40, 2)), rng.standard_normal((15, 2))
+    y, y_fresh = rng.integers(0, 3, 40), rng.integers(0, 3, 15)
+    net = MLPClassifier((3, 2), random_state=1, max_iter=30, tol=1.0).fit(X, y)
+
+    def codes(rows):
+        first = np.maximum(rows @ net.coefs_[0] + net.intercepts_[0], 0)
+        second = np.maximum(first @ net.coefs_[1] + net.intercepts_[1], 0)
+        logits = second @ net.coefs_[2] + net.intercepts_[2]
+        layers = [first > 0, second > 0]
+        if output_layer == "logit":
+            layers.append(logits > 0)
+        if output_layer == "probability":
+            exp = np.exp(logits)
+            layers.append(exp / exp.sum(axis=1, keepdims=True) > 1 / 3)
+        return [tuple(tuple(row.tolist()) for row in parts) for parts in zip(*layers, strict=True)]
+
+    fitted = KernelDensityNetwork(net, gamma=1.3, log_floor=-20.0, output_layer=output_layer)
+    fitted.fit(X, y, fresh, y_fresh)
+    log_f, posterior, ties = by_the_equations(
+        codes(X),
+        X,
+        y,
+        codes(fresh),
+        fresh,
+        kernel=paths_in_common,
+        exponent=1.3 * np.log(40),
+        lam=1e-6,
+        log_c=-20.0 - np.log(np.log(40)),
+        prior=np.bincount(y) / 40,
+        scale=np.linalg.norm(X, axis=1).max(),
+    )
+    np.testing.assert_allclose(fitted.log_density(fresh), log_f, rtol=1e-9)
+    np.testing.assert_allclose(fitted.predict_proba(fresh), posterior, rtol=1e-9, atol=1e-14)
+    assert fitted.n_ties_ == ties
 
 
 def graph_of(centres, variances, masses, *, prior=None, log_floor=-np.inf, lam=1e-6, n=100):

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
@@ -224,7 +225,7 @@ def test_networks_of_one_unit_and_more(widths, output_layer):
     proba = model.predict_proba(np.concatenate([X, [[1e6, -1e6]]]))
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     np.testing.assert_allclose(proba[-1], model.prior_)
-    layers = model._polytope_codes.layer_widths
+    layers = model._placement.polytopes.layer_widths
     assert layers == (widths if output_layer == "exclude" else (*widths, 2))
 
 
@@ -248,7 +249,7 @@ def test_an_encoder_with_a_dense_head_is_fitted_on_its_embedding():
     y = np.arange(80) % 3
     model = KernelDensityNetwork(parent, output_layer="exclude", scale=False).fit(X, y)
     assert model.centres_.shape[1] == 18
-    assert model._polytope_codes.layer_widths == (12,)
+    assert model._placement.polytopes.layer_widths == (12,)
     kept = model.locate(X)
     np.testing.assert_allclose(kept.x, parent.head_input(X))
 
@@ -317,6 +318,22 @@ def test_indices_stand_for_classes_that_are_named_by_words():
 def test_labels_that_do_not_fit_are_refused(forest, y):
     with pytest.raises(InputError):
         KernelDensityForest(forest).fit(xor(3)[0], y)
+
+
+@pytest.mark.parametrize("kind", [KernelDensityForest, KernelDensityNetwork])
+@pytest.mark.parametrize(
+    "check",
+    [
+        checks.check_parameters_default_constructible,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_no_attributes_set_in_init,
+        checks.check_estimator_repr,
+        checks.check_estimator_cloneable,
+    ],
+)
+def test_sklearns_own_checks(forest, kind, check):
+    check(kind.__name__, kind(forest))
 
 
 def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(forest):

@@ -1,0 +1,96 @@
+"""How rows are placed: their codes and coordinates, and the polytope that represents them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
+from kdcal_core.calibration.kernel_density.located import Located
+from kdcal_core.calibration.kernel_density.views import embedded
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.parents import Parent
+from kdcal_core.partition import Codes, find_polytopes, nearest_centres, nearest_polytopes
+
+Progress = Callable[[float, str], None]
+Distance = Literal["geodesic", "euclidean"]
+ReadCodes = Callable[[Parent, Any], Codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A parent's partition with the polytopes that rows of the fit fall into.
+
+    Attributes
+    ----------
+    parent : Parent
+    read : callable (parent, X)
+        Codes of rows.
+    coordinates : Coordinates
+        Of the features, or of what goes into the head of an encoder with a dense head.
+    polytopes : codes of the p polytopes
+    distance : {"geodesic", "euclidean"}
+    """
+
+    parent: Parent
+    read: ReadCodes
+    coordinates: Coordinates
+    polytopes: Codes
+    distance: Distance
+
+    def points(self, X: Any) -> FloatArray:
+        """Coordinates of rows, (m, d)."""
+        inner = embedded(self.parent, X)
+        return self.coordinates.transform(X if inner is None else inner)
+
+    def locate(
+        self,
+        X: Any,
+        centres: FloatArray,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> Located:
+        """The nearest polytope of each row (paper 000 Eq. 6)."""
+        x = self.points(X)
+        if self.distance == "euclidean":
+            found = nearest_centres(x, centres, progress=progress)
+        else:
+            found = nearest_polytopes(
+                self.read(self.parent, X),
+                self.polytopes,
+                x,
+                centres,
+                progress=progress,
+                executor=executor,
+            )
+        return Located(x, found.index, found.tied)
+
+
+def place(
+    parent: Parent, read: ReadCodes, X: Any, distance: Distance, *, scale: bool
+) -> tuple[Placement, IntArray]:
+    """Find the polytopes and the coordinates of the rows of a fit; the rows' polytopes, (n,)."""
+    found = find_polytopes(read(parent, X))
+    inner = embedded(parent, X)
+    if inner is None:
+        coordinates = fit_coordinates(
+            X, n_features=parent.n_features, feature_names=parent.feature_names, scale=scale
+        )
+    else:
+        coordinates = fit_coordinates(
+            inner, n_features=inner.shape[1], feature_names=None, scale=scale
+        )
+    return Placement(parent, read, coordinates, found.codes, distance), found.index
+
+
+def part_of(progress: Progress | None, start: float, stop: float) -> Progress:
+    """Progress of a part of the work, as a share of the whole."""
+
+    def report(share: float, note: str) -> None:
+        if progress is not None:
+            progress(start + (stop - start) * share, note)
+
+    return report
