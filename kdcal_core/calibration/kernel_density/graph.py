@@ -80,7 +80,7 @@ class KernelDensityGraph:
     >>> from kdcal_core.calibration import KernelDensityForest
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
-    >>> fitted = KernelDensityForest(forest).fit(X[::2], y[::2], X[1::2], y[1::2])
+    >>> fitted = KernelDensityForest(forest).fit(X[1::2], y[1::2])
     >>> located = fitted.locate(X)
     >>> graph = fitted.graph_.with_settings(floor_quantile=0.2)
     >>> bool(graph.unknown(located).sum() > fitted.graph_.unknown(located).sum())

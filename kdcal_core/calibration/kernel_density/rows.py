@@ -113,8 +113,9 @@ def warn_of_overlap(X: Features, X_holdout: Features) -> None:
     n = int(np.isin(_hashes(X_holdout), _hashes(X)).sum())
     if n:
         warnings.warn(
-            f"{n:,} of {len(X_holdout):,} held-out rows are also rows of the fit: the gamma and "
-            "the floor chosen on them are too favourable to the model. Hold out rows of their own.",
+            f"{n:,} of {len(X_holdout):,} held-out rows equal a row of the fit in every feature. "
+            "Where they are the same cases, gamma and the floor come out too favourable to the "
+            "model: hold out rows of their own.",
             InputWarning,
             stacklevel=4,
         )
