@@ -20,7 +20,7 @@ from kdcal_core.partition.codes import LeafCodes
 
 # Costs in units of counting one run in or out, measured: a polytope compared with a large leaf,
 # and a polytope passed over in a row's tally that nothing lets us skip.
-COMPARED, PASSED = 1 / 200, 0.6
+COMPARED, PASSED = 1 / 150, 0.6
 WIDEST = 4  # ids spread over more than this many times the rows are sorted, not tabled
 
 
@@ -34,7 +34,7 @@ class Members:
     starts : (leaves + 1,) first run of each leaf
     runs : (runs, 2) where each run of polytopes begins and ends
     large_of_leaf : (leaves,) uint8, a large leaf's number in its tree from 1, else 0
-    large : (trees filled up to fours, p) uint8, each polytope's large leaf; (0, p) without any
+    large : (trees, p) uint8, each polytope's large leaf; (0, p) where no leaf is large
     n_polytopes : int
     """
 
@@ -63,8 +63,7 @@ def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
     """The members of every leaf, and the leaf of each polytope as (trees, p) numbers."""
     from kdcal_core.partition._forest_kernels import write_runs
 
-    columns = np.ascontiguousarray(leaves.T)
-    numbers, ids, runs_of_leaf = _number_all(columns)
+    numbers, ids, runs_of_leaf = _number_all(leaves)
     id_starts = np.concatenate([[0], np.cumsum([len(of_tree) for of_tree in ids])])
     numbers += id_starts[:-1, None].astype(np.int32)
     n_runs = np.concatenate(runs_of_leaf)
@@ -81,17 +80,18 @@ def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
         runs=runs,
         large_of_leaf=large_of_leaf,
         large=large,
-        n_polytopes=columns.shape[1],
+        n_polytopes=len(leaves),
     )
     return members, numbers
 
 
 def _number_all(
-    columns: NDArray[Any],
+    leaves: NDArray[Any],
 ) -> tuple[NDArray[np.int32], list[NDArray[np.int64]], list[NDArray[np.int64]]]:
     """Every tree's leaves numbered from 0, with their ids and their counts of runs."""
     from kdcal_core.partition._forest_kernels import count_runs, number_leaves
 
+    columns = np.ascontiguousarray(leaves.T)
     numbers = np.empty(columns.shape, dtype=np.int32)
     ids, runs_of_leaf = [], []
     for tree, column in enumerate(columns):
@@ -129,9 +129,7 @@ def _find_large(
     ahead = np.concatenate([[0], np.cumsum(saved > 0)])
     of_its_tree = ahead[1:] - np.repeat(ahead[id_starts[:-1]], np.diff(id_starts))
     large_of_leaf = np.where(saved > 0, of_its_tree, 0).astype(np.uint8)
-    large = np.zeros((-(-n_trees // 4) * 4, n_polytopes), dtype=np.uint8)
-    large[:n_trees] = large_of_leaf[numbers]
-    return large_of_leaf, large
+    return large_of_leaf, large_of_leaf[numbers]
 
 
 def find_leaves(members: Members, leaves: NDArray[Any]) -> NDArray[np.int32]:

@@ -108,37 +108,44 @@ def count_large(
 ) -> None:
     """Matches in large leaves, for which comparing all polytopes costs less than their runs.
 
-    ``large`` has each polytope's large leaf in every tree, 0 for none, its trees filled up to
-    whole groups; ``matches`` is (rows, polytopes), zero at first.
+    ``large`` has each polytope's large leaf in every tree, 0 for none; ``matches`` is (rows,
+    polytopes), zero at first.
     """
     n_trees, n_polytopes = large.shape
-    wanted = np.full((last - first, n_trees), NONE, dtype=np.uint8)
-    for tree in range(leaf.shape[0]):
-        for row in range(first, last):
-            at = leaf[tree, row]
+    n_rows = last - first
+    # Trees in which a row is in a large leaf, filled up to fours with trees that match nothing.
+    trees = np.zeros((n_rows, n_trees + TOGETHER), dtype=np.int64)
+    wanted = np.full((n_rows, n_trees + TOGETHER), NONE, dtype=np.uint8)
+    n_wanted = np.zeros(n_rows, dtype=np.int64)
+    for tree in range(n_trees):
+        for row in range(n_rows):
+            at = leaf[tree, first + row]
             if at >= 0 and large_of_leaf[at]:
-                wanted[row - first, tree] = large_of_leaf[at]
+                trees[row, n_wanted[row]] = tree
+                wanted[row, n_wanted[row]] = large_of_leaf[at]
+                n_wanted[row] += 1
     counted = np.empty(TILE, dtype=np.uint8)
     for begin in range(0, n_polytopes, TILE):
-        size = min(TILE, n_polytopes - begin)
-        for row in range(last - first):
-            total = matches[row, begin : begin + size]
-            for group in range(0, n_trees, BYTE_TREES):
+        end = min(begin + TILE, n_polytopes)
+        for row in range(n_rows):
+            total = matches[row, begin:end]
+            for group in range(0, n_wanted[row], BYTE_TREES):
                 counted[:] = 0
-                for tree in range(group, min(group + BYTE_TREES, n_trees), TOGETHER):
-                    compare_four(
-                        large[tree : tree + TOGETHER, begin : begin + size],
-                        wanted[row, tree : tree + TOGETHER],
-                        counted,
-                    )
-                for s in range(size):
+                for at in range(group, min(group + BYTE_TREES, n_wanted[row]), TOGETHER):
+                    compare_four(large[:, begin:end], trees[row, at:], wanted[row, at:], counted)
+                for s in range(end - begin):
                     total[s] += counted[s]
 
 
 @compiled
-def compare_four(large: Array, wanted: Array, counted: Array) -> None:
+def compare_four(large: Array, trees: Array, wanted: Array, counted: Array) -> None:
     """Add one for each of four trees in which a polytope is in the wanted leaf."""
-    first, second, third, fourth = large[0], large[1], large[2], large[3]
+    first, second, third, fourth = (
+        large[trees[0]],
+        large[trees[1]],
+        large[trees[2]],
+        large[trees[3]],
+    )
     one, two, three, four = wanted[0], wanted[1], wanted[2], wanted[3]
     for s in range(large.shape[1]):
         counted[s] += (
