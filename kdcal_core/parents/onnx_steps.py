@@ -32,6 +32,7 @@ _ACTIVATIONS = {
     "Swish": "SiLU", "Mish": "Mish", "ThresholdedRelu": "thresholded ReLU", "Clip": "clip",
     "Softmax": "softmax", "LogSoftmax": "log-softmax", "Hardmax": "hardmax", "Shrink": "shrink",
     "LSTM": "LSTM", "GRU": "GRU", "RNN": "RNN",
+    "Attention": "softmax",
 }  # fmt: skip
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 

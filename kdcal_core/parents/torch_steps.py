@@ -28,12 +28,19 @@ _AFFINE = PASSING | {
     "sum", "dropout", "batch_norm", "native_batch_norm", "cudnn_batch_norm",
     "_native_batch_norm_legit_no_training", "_batch_norm_with_update", "constant_pad_nd",
 }  # fmt: skip
+#: Attention and whole transformer layers that PyTorch runs as one operation.
+_FUSED = {
+    "scaled_dot_product_attention": "softmax",
+    "_scaled_dot_product_flash_attention_for_cpu": "softmax",
+    "_scaled_dot_product_flash_attention": "softmax",
+    "_scaled_dot_product_efficient_attention": "softmax",
+    "_scaled_dot_product_cudnn_attention": "softmax",
+    "_native_multi_head_attention": "softmax",
+    "_transformer_encoder_layer_fwd": "transformer layer",
+}
 _WEIGHTS = frozenset([
     "conv1d", "conv2d", "conv3d", "convolution", "_convolution", "mkldnn_convolution",
     "cudnn_convolution", "bmm", "baddbmm", "mv", "dot", "einsum", "bilinear",
-    "scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
-    "_native_multi_head_attention", "_transformer_encoder_layer_fwd",
 ])  # fmt: skip
 _RECURRENT = {
     "lstm": "LSTM", "mkldnn_rnn_layer": "LSTM", "_thnn_fused_lstm_cell": "LSTM",
@@ -49,7 +56,7 @@ _ACTIVATIONS = {
     "clamp": "clip", "clamp_min": "clip", "clamp_max": "clip", "glu": "GLU",
     "log_sigmoid": "log-sigmoid", "logsigmoid": "log-sigmoid",
     "log_sigmoid_forward": "log-sigmoid", "_softmax": "softmax", "softmax": "softmax",
-    "_log_softmax": "log-softmax", "log_softmax": "log-softmax", **_RECURRENT,
+    "_log_softmax": "log-softmax", "log_softmax": "log-softmax", **_RECURRENT, **_FUSED,
 }  # fmt: skip
 
 
@@ -97,7 +104,7 @@ def role_of(func: Any, args: Any, kwargs: Any, n_rows: int) -> Role:
     if name in _ROWS_AT:
         return "weights" if dense_input(func, args, n_rows) is None else "dense"
     name = name.removesuffix("_")
-    if name in _WEIGHTS or name in _RECURRENT:
+    if name in _WEIGHTS or name in _RECURRENT or name in _FUSED:
         return "weights"
     if name in ("mul", "div"):
         return "product"
@@ -105,7 +112,7 @@ def role_of(func: Any, args: Any, kwargs: Any, n_rows: int) -> Role:
 
 
 def activation_of(func: Any) -> str:
-    """Name of an activation for people, "" for what is none or may be a ReLU's other name."""
+    """Name of an activation for people, "" for what is none."""
     name = op_name(func)
     return _ACTIVATIONS.get(name) or _ACTIVATIONS.get(name.removesuffix("_"), "")
 

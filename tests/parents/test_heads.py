@@ -66,6 +66,18 @@ class Recurrent(nn.Module):
         return self.lstm(x.reshape(-1, 6, 6))[0][:, -1]
 
 
+class Transformer(nn.Module):
+    """PyTorch runs the layer as one operation in memory and as its parts in a file."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True, activation="gelu")
+        self.layers = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, x):
+        return self.layers(x.reshape(-1, 6, 6))[:, 0]
+
+
 class Images(nn.Module):
     def __init__(self):
         super().__init__()
@@ -200,6 +212,18 @@ def test_one_logit_becomes_two(end):
         z = body(torch.tensor(X, dtype=torch.float32)).numpy()
     np.testing.assert_allclose(parent.logits(X), np.c_[-z, z] / 2, atol=1e-6)
     np.testing.assert_allclose(softmax(parent.logits(X), 1), parent.predict_proba(X), atol=1e-6)
+
+
+def test_a_transformer_that_runs_as_one_operation():
+    torch.manual_seed(7)
+    encoder = Transformer().eval()
+    head = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2))
+    parent = wrap_module(nn.Sequential(encoder, head), n_features=36)
+    with torch.no_grad():
+        seen = encoder(torch.tensor(X, dtype=torch.float32)).numpy()
+    np.testing.assert_allclose(parent.head_input(X), seen, atol=1e-6)
+    assert parent.head_codes(X).layer_widths == (5,)
+    assert parent.other_activations == ("layer 1: transformer layer", "layer 2: transformer layer")
 
 
 def test_what_comes_behind_the_softmax_is_checked_by_its_numbers():
@@ -345,6 +369,24 @@ def test_a_plain_onnx_network_has_logits_and_no_head(tmp_path):
     assert not isinstance(parent, HasHead)
     logits = np.maximum(X * w["m"] @ w["W1"] + w["b1"], 0) @ w["W2"]
     np.testing.assert_allclose(parent.logits(X), logits, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_a_sigmoid_and_its_rest_have_a_logit_unless_something_else_follows(power, tmp_path):
+    """Two outputs 1 - p and p, as scikit-learn's perceptron is exported."""
+    w = _weights(W1=(36, 9), b1=9, W2=(9, 1)) | {"one": np.ones(1, np.float32)}
+    nodes = [
+        *_head_nodes("x", "Sigmoid"),
+        helper.make_node("Pow", ["out", "power"], ["p"]),
+        helper.make_node("Sub", ["one", "p"], ["q"]),
+        helper.make_node("Concat", ["q", "p"], ["both"], axis=1),
+    ]
+    w["power"] = np.float32(power)
+    parent = _save(nodes, w, ["n", 36], "both", tmp_path, n_out=2)
+    assert isinstance(parent, HasLogits) == (power == 1)
+    if power == 1:
+        z = np.maximum(X @ w["W1"] + w["b1"], 0) @ w["W2"]
+        np.testing.assert_allclose(parent.logits(X), np.c_[-z, z] / 2, rtol=1e-4, atol=1e-3)
 
 
 def test_an_onnx_network_without_relus_names_what_it_has(tmp_path):
