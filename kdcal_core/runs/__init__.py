@@ -16,6 +16,8 @@ from kdcal_core.runs.foreign_run import (
 from kdcal_core.runs.graph_run import GraphRun, GraphSettings, graph_request
 from kdcal_core.runs.grid_run import GridRun, GridSettings, grid_request
 from kdcal_core.runs.inputs import Request
+from kdcal_core.runs.lab_results import LabRows, LabRun, LabSettings
+from kdcal_core.runs.lab_run import lab_request
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
@@ -27,9 +29,13 @@ __all__ = [
     "GraphSettings",
     "GridRun",
     "GridSettings",
+    "LabRows",
+    "LabRun",
+    "LabSettings",
     "Request",
     "Rows",
     "foreign_request",
     "graph_request",
     "grid_request",
+    "lab_request",
 ]

@@ -51,7 +51,7 @@ _GRAPH = "graph.zip"
 _ESTIMATOR = "estimator.zip"
 _ROWS = "judged"
 _TENTHS = 10
-_TENTHS_HELD = 3  # 70/30, decision D28
+_TENTHS_HELD = 3
 
 
 @dataclass(frozen=True)
@@ -273,6 +273,28 @@ def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
     return None if folder is None else encode(load_record(Path(folder), GraphRecord).settings)
 
 
+def held_out(y: IntArray, seed: int) -> NDArray[np.bool_]:
+    """A mask of three tenths of the rows, of each class alike (decision D28), (n,).
+
+    Raises
+    ------
+    InputError
+        Where there are fewer than ten.
+
+    Examples
+    --------
+    >>> int(held_out(np.repeat([0, 1], [10, 20]), seed=0).sum())
+    9
+    """
+    if len(y) < _TENTHS:
+        raise InputError(
+            f"There are {len(y)} rows, too few to fit on some and hold out others",
+            fix=f"Give {_TENTHS} rows at least; for a review the training set helps as well.",
+        )
+    mask: NDArray[np.bool_] = stratified_folds(y, _TENTHS, seed) < _TENTHS_HELD
+    return mask
+
+
 Labelled = tuple["pd.DataFrame", IntArray]
 
 
@@ -282,23 +304,12 @@ def _rows(files: ReviewFiles, seed: int) -> tuple[Labelled, Labelled, Labelled, 
     if files.training is not None:
         fit, held, inside = labelled(files, files.training), (X, y), np.ones(len(y), dtype=bool)
     else:
-        inside = _held_out(y, seed)
+        inside = held_out(y, seed)
         fit, held = (X[~inside], y[~inside]), (X[inside], y[inside])
     if files.evaluation is None:
         return fit, held, held, np.flatnonzero(inside)
     judged = labelled(files, files.evaluation)
     return fit, held, judged, np.arange(len(judged[1]))
-
-
-def _held_out(y: IntArray, seed: int) -> NDArray[np.bool_]:
-    """Three tenths of the rows, of each class alike."""
-    if len(y) < _TENTHS:
-        raise InputError(
-            f"The calibration set has {len(y)} rows, too few to fit on some and hold out others",
-            fix=f"Add the training set, or a calibration set of {_TENTHS} rows at least.",
-        )
-    mask: NDArray[np.bool_] = stratified_folds(y, _TENTHS, seed) < _TENTHS_HELD
-    return mask
 
 
 def _estimator(parent: Parent, X: pd.DataFrame, settings: GraphSettings) -> Estimator:

@@ -169,7 +169,7 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path):
         run = fit(forest, tmp_path)
     finally:
         remove_training(forest.workspace, forest.review.id)
-    assert any("held-out rows are also rows of the fit" in note for note in run.record.notes)
+    assert any("150 of 150 held-out rows" in note for note in run.record.notes)
 
 
 def test_it_can_be_cancelled(forest, tmp_path):

@@ -1,0 +1,240 @@
+"""What a simulation was asked for, and what came out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.runs.foreign_run import RADII
+from kdcal_core.runs.graph_run import Kind
+from kdcal_core.runs.storage import (
+    load_array,
+    load_located,
+    load_record,
+    save_array,
+    save_located,
+)
+from kdcal_core.simulation import SIMULATIONS
+
+Distance = Literal["geodesic", "euclidean"]
+Asked = Literal["grid", "spheres", "test"]
+
+DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
+DRAWN = ("X", "y", "held")
+MAP_EDGE = 2.0  # the map shows [-2, 2]^2 (paper 000 Fig. 8)
+
+_ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
+_LEAST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What is simulated.
+
+    Attributes
+    ----------
+    simulation : str
+        A key of `kdcal_core.simulation.SIMULATIONS`.
+    n : int
+        Rows drawn: the parent learns from seven tenths, the others are held out.
+    n_features : int
+        Dimensions of "trunk"; the others have two.
+    parent : str
+        "forest" or "network".
+    n_trees : int
+        Of a forest; the papers grow 500.
+    layers, width, epochs : int
+        Of a network: hidden layers, units in each, and epochs at most. The papers have four
+        layers of 1,000.
+    output_layer : str
+        As for `GraphSettings`.
+    radii : tuple of float
+        Of the spheres, in units of the largest norm of the rows drawn (paper 000 section 3.1).
+    n_sphere, n_test : int
+        Points on each sphere; rows of the test set.
+    resolution : int
+        Points along each axis of the map.
+    seed : int
+        Of the drawing, the training, the division and the spheres.
+    """
+
+    simulation: str = "gaussian_xor"
+    n: int = 1000
+    n_features: int = 10
+    parent: Kind = "forest"
+    n_trees: int = 500
+    layers: int = 4
+    width: int = 200
+    epochs: int = 200
+    output_layer: Literal["probability", "logit", "exclude"] = "probability"
+    radii: tuple[float, ...] = RADII
+    n_sphere: int = 1000
+    n_test: int = 2000
+    resolution: int = 101
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class LabRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : LabSettings
+    parent : str
+        What the parent is, for people.
+    n_fit, n_holdout : int
+        Rows.
+    reach : float
+        Largest norm of the rows drawn, the unit of the radii.
+    """
+
+    settings: LabSettings
+    parent: str
+    n_fit: int
+    n_holdout: int
+    reach: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabRows:
+    """Points with what all methods say of them.
+
+    Attributes
+    ----------
+    X : (m, d) float64
+    truth : (m, 2) float64
+        The true posterior; outside the region of a simulation the prior.
+    parent, isotonic, sigmoid : (m, 2) float64
+        Probabilities of the parent, and of its calibration by the held-out rows.
+    located : dict
+        Places of the points in the "geodesic" and in the "euclidean" graph.
+    y : (m,) int64 or None
+        Their classes, where they were drawn.
+    """
+
+    X: FloatArray
+    truth: FloatArray
+    parent: FloatArray
+    isotonic: FloatArray
+    sigmoid: FloatArray
+    located: dict[Distance, Located]
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabRun:
+    """A simulation with its parent's answers and the graphs that calibrate it.
+
+    Attributes
+    ----------
+    record : LabRecord
+    X, y : (n, d) float64 and (n,) int64
+        The rows drawn.
+    held : (n,) bool
+        Which of them were held out.
+    graphs : dict
+        The fitted graph under "geodesic" and "euclidean".
+    grid : LabRows or None
+        The map over [-2, 2]^2, x2 slowest; None where there are more than two dimensions.
+    spheres : LabRows
+        All spheres, one after the other.
+    test : LabRows
+        Fresh rows of the simulation.
+    """
+
+    record: LabRecord
+    X: FloatArray
+    y: IntArray
+    held: NDArray[np.bool_]
+    graphs: dict[Distance, KernelDensityGraph]
+    grid: LabRows | None
+    spheres: LabRows
+    test: LabRows
+
+    @classmethod
+    def read(cls, folder: str | Path) -> LabRun:
+        """What `simulate` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        record = load_record(path, LabRecord)
+        mapped = SIMULATIONS[record.settings.simulation].in_box
+        X, y, held = (load_array(path, name) for name in DRAWN)
+        return cls(
+            record,
+            X,
+            y,
+            held,
+            {distance: KernelDensityGraph.load(path / f"{distance}.zip") for distance in DISTANCES},
+            _load_rows(path, "grid") if mapped else None,
+            _load_rows(path, "spheres"),
+            _load_rows(path, "test"),
+        )
+
+    @property
+    def axis(self) -> FloatArray:
+        """Coordinates of the map along each axis."""
+        return np.linspace(-MAP_EDGE, MAP_EDGE, self.record.settings.resolution)
+
+    def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the map's points (G * G, ...) as (G, G, ...), x2 first."""
+        side = self.record.settings.resolution
+        return values.reshape(side, side, *values.shape[1:])
+
+    def by_radius(self, proba: FloatArray) -> FloatArray:
+        """Probabilities on all spheres as those on each, (R, n, 2)."""
+        return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
+
+
+def save_lab_rows(folder: Path, name: Asked, rows: LabRows) -> None:
+    """Write points and answers; `LabRun.read` reads them."""
+    for part in _ANSWERS:
+        save_array(folder, f"{name}_{part}", getattr(rows, part))
+    for distance, located in rows.located.items():
+        save_located(folder, f"{name}_{distance}", located)
+    if rows.y is not None:
+        save_array(folder, f"{name}_y", rows.y)
+
+
+def _load_rows(folder: Path, name: Asked) -> LabRows:
+    return LabRows(
+        located={distance: load_located(folder, f"{name}_{distance}") for distance in DISTANCES},
+        y=load_array(folder, f"{name}_y") if name == "test" else None,
+        **{part: load_array(folder, f"{name}_{part}") for part in _ANSWERS},
+    )
+
+
+def check_lab(settings: LabSettings) -> None:
+    """Refuse settings out of range."""
+    if settings.simulation not in SIMULATIONS:
+        raise InputError(
+            f"There is no simulation {settings.simulation!r}",
+            fix=f"Choose one of: {', '.join(SIMULATIONS)}.",
+        )
+    least = {
+        "n": _LEAST_ROWS,
+        **dict.fromkeys(("n_features", "n_trees", "layers", "width", "epochs"), 1),
+        **dict.fromkeys(("n_sphere", "n_test"), 1),
+        "resolution": 2,
+        "seed": 0,
+    }
+    for name, smallest in least.items():
+        value = getattr(settings, name)
+        if value < smallest:
+            raise InputError(
+                f"{name} is {value:,}", fix=f"Choose a whole number from {smallest} on."
+            )
+    if not settings.radii:
+        raise InputError("There is no radius", fix="Give at least one.")

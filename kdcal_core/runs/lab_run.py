@@ -1,0 +1,188 @@
+"""The simulation lab: draw data, train a parent, fit its kernel density versions, ask them all.
+
+This is one panel of the papers' simulation figures (paper 000 Figs. 3 and 8) at one seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kdcal_core.calibration import (
+    IsotonicConfidence,
+    KernelDensityForest,
+    KernelDensityNetwork,
+    SigmoidConfidence,
+)
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import sphere_points
+from kdcal_core.jobs import Progress
+from kdcal_core.review.codec import decode, encode
+from kdcal_core.runs.graph_run import held_out
+from kdcal_core.runs.inputs import Request, part_of, request
+from kdcal_core.runs.lab_parents import grow_forest, train_network
+from kdcal_core.runs.lab_results import (
+    DISTANCES,
+    DRAWN,
+    MAP_EDGE,
+    Asked,
+    Distance,
+    LabRecord,
+    LabRows,
+    LabSettings,
+    check_lab,
+    save_lab_rows,
+)
+from kdcal_core.runs.storage import save_array, save_record
+from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+
+if TYPE_CHECKING:
+    from kdcal_core.parents import Parent
+
+_TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of the fit
+
+
+def lab_request(settings: LabSettings) -> Request:
+    """The job that carries out a simulation.
+
+    Raises
+    ------
+    InputError
+        For settings out of range.
+
+    Examples
+    --------
+    >>> lab_request(LabSettings(n=200)).title
+    'Simulating Gaussian XOR'
+    """
+    check_lab(settings)
+    said = encode(settings)
+    return request(
+        "kdcal_core.runs.lab_run:simulate",
+        f"Simulating {SIMULATIONS[settings.simulation].title}",
+        {"settings": said},
+        {"settings": said},
+    )
+
+
+def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
+    """Carry out a simulation, in a worker process; `LabRun.read` reads what it leaves.
+
+    Parameters
+    ----------
+    settings : dict
+        LabSettings as JSON.
+    """
+    chosen = decode(LabSettings, settings)
+    check_lab(chosen)
+    progress(0.0, "Drawing the rows")
+    drawn = _draw(chosen, chosen.n, chosen.seed)
+    held = held_out(drawn.y, chosen.seed)
+    X, y = drawn.X[~held], drawn.y[~held]
+    parent = _parent(chosen, X, y, part_of(progress, 0.0, 0.5))
+    fresh = (drawn.X[held], drawn.y[held])
+    fitted = _fit(chosen, parent, (X, y), fresh, part_of(progress, 0.5, 0.7))
+    path = Path(folder)
+    for distance, estimator in fitted.graphs.items():
+        estimator.graph_.save(path / f"{distance}.zip")
+    reach = float(np.linalg.norm(drawn.X, axis=1).max())
+    asked = _asked(chosen, drawn.X.shape[1], reach)
+    for at, (name, points) in enumerate(asked.items()):
+        share = [0.7 + 0.3 * done / len(asked) for done in (at, at + 1)]
+        truth = true_posterior(chosen.simulation, points.X)
+        save_lab_rows(path, name, fitted.ask(points, truth, part_of(progress, *share)))
+    for part, array in zip(DRAWN, (drawn.X, drawn.y, held), strict=True):
+        save_array(path, part, array)
+    record = LabRecord(chosen, parent.kind, len(y), int(held.sum()), reach)
+    save_record(path, record)
+    return encode(record)
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    X: FloatArray
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """All methods, fitted."""
+
+    parent: Parent
+    graphs: dict[Distance, KernelDensityForest | KernelDensityNetwork]
+    isotonic: IsotonicConfidence
+    sigmoid: SigmoidConfidence
+
+    def ask(self, points: _Points, truth: FloatArray, progress: Progress) -> LabRows:
+        """What all methods say of some points."""
+        X = points.X
+        proba = self.parent.predict_proba(X)
+        located = {}
+        for at, (distance, graph) in enumerate(self.graphs.items()):
+            report = part_of(progress, at / len(self.graphs), (at + 1) / len(self.graphs))
+            located[distance] = graph.locate(X, progress=report)
+        isotonic, sigmoid = (
+            calibrator.predict_proba(proba) for calibrator in (self.isotonic, self.sigmoid)
+        )
+        return LabRows(X, truth, proba, isotonic, sigmoid, located, points.y)
+
+
+Labelled = tuple[FloatArray, IntArray]
+
+
+def _fit(
+    settings: LabSettings, parent: Parent, fit: Labelled, held: Labelled, progress: Progress
+) -> _Fitted:
+    graphs: dict[Distance, KernelDensityForest | KernelDensityNetwork] = {}
+    for at, distance in enumerate(DISTANCES):
+        estimator: KernelDensityForest | KernelDensityNetwork
+        if settings.parent == "network":
+            layer = settings.output_layer
+            estimator = KernelDensityNetwork(parent, distance=distance, output_layer=layer)
+        else:
+            estimator = KernelDensityForest(parent, distance=distance)
+        report = part_of(progress, at / len(DISTANCES), (at + 1) / len(DISTANCES))
+        graphs[distance] = estimator.fit(*fit, *held, progress=report)
+    proba = parent.predict_proba(held[0])
+    calibrators = [each().fit(proba, held[1]) for each in (IsotonicConfidence, SigmoidConfidence)]
+    return _Fitted(parent, graphs, *calibrators)
+
+
+def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
+    if settings.simulation == "trunk":
+        return trunk(n, seed=seed, n_features=settings.n_features)
+    return SIMULATIONS[settings.simulation].function(n, seed=seed)
+
+
+def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Parent:
+    from kdcal_core.parents import wrap_parent
+
+    progress(0.0, "Training the parent")
+    if settings.parent == "forest":
+        return wrap_parent(grow_forest(X, y, settings.n_trees, settings.seed))
+    network = train_network(
+        X,
+        y,
+        layers=settings.layers,
+        width=settings.width,
+        epochs=settings.epochs,
+        seed=settings.seed,
+        progress=progress,
+    )
+    return wrap_parent(network, classes=("0", "1"))
+
+
+def _asked(settings: LabSettings, n_features: int, reach: float) -> dict[Asked, _Points]:
+    """The points that all methods are asked about."""
+    directions = sphere_points(settings.n_sphere, n_features, reach, settings.seed)
+    spheres = np.concatenate([radius * directions for radius in settings.radii])
+    fresh = _draw(settings, settings.n_test, settings.seed + _TEST_SEED)
+    asked: dict[Asked, _Points] = {"spheres": _Points(spheres), "test": _Points(fresh.X, fresh.y)}
+    if n_features == 2 and SIMULATIONS[settings.simulation].in_box:
+        axis = np.linspace(-MAP_EDGE, MAP_EDGE, settings.resolution)
+        grid = np.column_stack([np.tile(axis, len(axis)), np.repeat(axis, len(axis))])
+        asked["grid"] = _Points(grid)
+    return asked

@@ -1,0 +1,185 @@
+"""Foreign rows: made from the data or uploaded, answered by the parent, placed in the graph."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import csv, quiet, rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kdcal_core.errors import InputError
+from kdcal_core.review import add_foreign, remove_foreign
+from kdcal_core.runs import ForeignRun, ForeignSettings, GraphRun, foreign_request, graph_request
+from kdcal_core.runs.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
+from kdcal_core.runs.foreign_run import score_foreign
+from kdcal_core.runs.graph_run import fit_graph
+
+SMALL = ForeignSettings(radii=(0.0, 1.0, 10.0), n=50)
+
+
+def fitted(one, folder):
+    folder.mkdir()
+    request = graph_request(one.workspace, one.review.id)
+    fit_graph(**request.kwargs, folder=str(folder), progress=quiet)
+    return folder
+
+
+def ask(one, folder, chosen=SMALL, graph=None):
+    folder.mkdir(exist_ok=True)
+    request = foreign_request(one.workspace, one.review.id, chosen, graph_folder=graph)
+    said = score_foreign(
+        **json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet
+    )
+    json.dumps(said, allow_nan=False)
+    return ForeignRun.read(folder)
+
+
+def test_every_kind_is_answered_and_placed(forest, tmp_path):
+    chosen = replace(SMALL, shifted_feature="b", shifts=(3.0, 30.0))
+    uploaded = rows(17, 9)[["b", "a"]]
+    add_foreign(forest.workspace, forest.review.id, csv(uploaded), "far <b>.csv")
+    try:
+        run = ask(forest, tmp_path / "run", chosen, fitted(forest, tmp_path / "graph"))
+    finally:
+        remove_foreign(forest.workspace, forest.review.id, "far <b>.csv")
+    found = {(one.kind, one.value): one.stop - one.start for one in run.sets()}
+    assert found == {
+        ("uploaded", None): 17,
+        ("shuffled", None): 50,
+        ("uniform", None): 50,
+        ("sphere", 0.0): 50,
+        ("sphere", 1.0): 50,
+        ("sphere", 10.0): 50,
+        ("shifted", 3.0): 50,
+        ("shifted", 30.0): 50,
+    }
+    assert [one.start for one in run.sets()[1:]] == [one.stop for one in run.sets()[:-1]]
+    assert run.record.notes == ()
+    assert len(run.rows) == 367
+    own = run.rows_of(run.sets("uploaded")[0])
+    expected = forest.model.predict_proba(uploaded[["a", "b"]])
+    np.testing.assert_allclose(own.proba, expected, atol=1e-12)
+    assert run.sets("uploaded")[0].name == "far <b>.csv"
+    graph = GraphRun.read(tmp_path / "graph").graph
+    posterior = graph.posterior(run.rows.located)
+    by_radius = run.by_radius(posterior)
+    assert by_radius.shape == (3, 50, 2)
+    np.testing.assert_array_equal(run.radii, [0, 1, 10])
+    np.testing.assert_array_equal(by_radius[2], posterior[run.sets("sphere")[2].start :][:50])
+    confidence = by_radius.max(axis=2).mean(axis=1)
+    assert confidence[2] < confidence[0]
+
+
+def test_without_a_graph_the_parent_alone_answers(linear, tmp_path):
+    run = ask(linear, tmp_path / "run")
+    assert run.rows.located is None
+    assert run.rows_of(run.sets()[0]).located is None
+    assert run.by_radius(run.rows.proba)[2].max(axis=1).mean() > 0.5
+
+
+def test_words_are_kept_as_they_occur(mixed, tmp_path):
+    run = ask(mixed, tmp_path / "run", SMALL, fitted(mixed, tmp_path / "graph"))
+    assert (run.record.n_numeric, run.record.n_features) == (2, 3)
+    assert run.record.notes == ()
+    assert len(run.sets("sphere")) == 3
+
+
+def test_what_cannot_be_made_is_told_and_the_rest_is_there(forest, tmp_path):
+    run = ask(forest, tmp_path / "run", replace(SMALL, shifted_feature="no such"))
+    assert {one.kind for one in run.sets()} == {"shuffled", "uniform", "sphere"}
+    assert len(run.record.notes) == 4
+    assert "no such" in run.record.notes[0]
+
+
+def test_a_bad_uploaded_row_is_named(forest, tmp_path):
+    bad = rows(17, 9)
+    bad.loc[4, "a"] = np.inf
+    add_foreign(forest.workspace, forest.review.id, csv(bad), "far.csv")
+    try:
+        with pytest.raises(InputError) as caught:
+            ask(forest, tmp_path / "run")
+    finally:
+        remove_foreign(forest.workspace, forest.review.id, "far.csv")
+    assert (caught.value.file, caught.value.column, caught.value.row) == ("far.csv", "a", 5)
+
+
+def test_the_key_follows_tables_settings_and_graph(forest, tmp_path):
+    def key(chosen=SMALL, graph=None):
+        return foreign_request(forest.workspace, forest.review.id, chosen, graph_folder=graph).key
+
+    keys = [key(), key(replace(SMALL, n=51)), key(graph=fitted(forest, tmp_path / "graph"))]
+    add_foreign(forest.workspace, forest.review.id, csv(rows(5, 3)), "far.csv")
+    keys.append(key())
+    remove_foreign(forest.workspace, forest.review.id, "far.csv")
+    assert len(set(keys)) == 4
+    assert key() == keys[0]
+
+
+def test_the_same_seed_gives_the_same_bytes(forest, tmp_path):
+    graph = fitted(forest, tmp_path / "graph")
+    for name in ("one", "two"):
+        ask(forest, tmp_path / name, replace(SMALL, shifted_feature="a"), graph)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+TABLES = st.integers(1, 30).flatmap(
+    lambda n: st.lists(
+        st.lists(st.floats(-1e6, 1e6) | st.just(float("nan")), min_size=n, max_size=n),
+        min_size=1,
+        max_size=3,
+    )
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TABLES)
+def test_made_rows_lie_where_they_should(columns):
+    n = len(columns[0])
+    frame = pd.DataFrame({f"n{j}": values for j, values in enumerate(columns)}, dtype=float)
+    frame["word"] = (["x", "y", None] * n)[:n]
+    try:
+        where = extent(frame)
+    except InputError:
+        numbers = frame.drop(columns="word")
+        assert numbers.nunique().max() <= 1 or numbers.std(ddof=0).max() < 1e-3
+        return
+    names = list(where.columns)
+    away = (frame[names].to_numpy() - where.centre) / where.spread
+    norms = np.linalg.norm(np.nan_to_num(away), axis=1)
+    assert norms.max() == pytest.approx(where.reach)
+    spheres = on_spheres(frame, where, (0.5, 4.0), 10, seed=1)
+    distance = np.linalg.norm((spheres[names].to_numpy() - where.centre) / where.spread, axis=1)
+    np.testing.assert_allclose(
+        distance / where.reach, np.repeat([0.5, 4.0], 10), rtol=1e-5, atol=1e-9
+    )
+    assert list(spheres["word"][:10].fillna("-")) == list(spheres["word"][10:].fillna("-"))
+    box = in_box(frame, where, 20, seed=1)
+    assert (box[names] >= where.low - 1e-9).all(axis=None)
+    assert (box[names] <= where.high + 1e-9).all(axis=None)
+    assert set(box["word"].fillna("-")) <= set(frame["word"].fillna("-"))
+    mixed = shuffled(frame, n, seed=1)
+    for name in frame:
+        assert sorted(map(str, mixed[name])) == sorted(map(str, frame[name]))
+    moved = shifted(frame, where, "n0", 2.0, n, seed=1)
+    np.testing.assert_allclose(moved["n0"], frame["n0"] + 2 * where.spread[0])
+    for made in (spheres, box, mixed, moved):
+        assert list(made.columns) == list(frame.columns)
+
+
+def test_a_column_may_be_called_anything():
+    frame = pd.DataFrame({"self": [0.0, 1.0], "frame": [1.0, 5.0]})
+    where = extent(frame)
+    assert list(on_spheres(frame, where, (1.0,), 3, 0)) == ["self", "frame"]
+
+
+def test_rows_without_any_number_have_no_distance():
+    with pytest.raises(InputError, match="No feature is a number"):
+        extent(pd.DataFrame({"a": ["x", "y"], "b": [True, False]}))
+    with pytest.raises(InputError, match="in one point"):
+        extent(pd.DataFrame({"a": [1.0, 1.0]}))
