@@ -46,7 +46,7 @@ class Sample:
         0 to 1, on the evaluation table.
     n_classes : int
     rows : dict
-        Number of rows under "calibration" and "evaluation".
+        Number of rows of each table: "calibration", "evaluation", and what else there is.
     """
 
     name: str
