@@ -36,7 +36,7 @@ class Blocks:
 
 def run_blocks(
     blocks: Blocks,
-    prepared: Any,
+    prepare: Callable[[], Any],
     n_rows: int,
     write: Write,
     *,
@@ -54,7 +54,7 @@ def run_blocks(
     blocks : Blocks
         Its work is a function of a module, so that another process can find it, and releases
         the GIL.
-    prepared : what the work needs, mostly arrays
+    prepare : makes what the work needs, mostly arrays; called once, after the first report
     n_rows : int
         Rows to cut into blocks, which may end in any order.
     write : called in this thread
@@ -64,18 +64,20 @@ def run_blocks(
         Called in this thread, before the first block and after each; what it raises stops the
         work at once.
     executor : Executor, optional
-        Runs the blocks in place of threads. ``prepared`` goes to its workers through a file.
+        Runs the blocks in place of threads. What is prepared goes to its workers through a file.
     threads : int, optional
         Threads where there is no executor; the cores at hand where left out.
     """
     report = progress if progress is not None else _silent
     report(0.0 if n_rows else 1.0, note)
+    if not n_rows:
+        return
     starts = range(0, n_rows, blocks.rows)
     spans = [(start, min(start + blocks.rows, n_rows)) for start in starts]
     if blocks.on_device:
         executor, threads = None, 1
     done = 0
-    for (start, stop), result in _results(blocks.work, prepared, spans, executor, threads):
+    for (start, stop), result in _results(blocks.work, prepare(), spans, executor, threads):
         write(start, stop, result)
         done += stop - start
         report(done / n_rows, note)
@@ -103,7 +105,7 @@ def _results(
             far = partial(_in_worker, work, str(Path(folder) / "arrays"), frame, ends)
             yield from _stream(executor, far, spans, EXECUTOR_BLOCKS)
         return
-    workers = min(threads or cores(), max(1, len(spans)))
+    workers = min(threads or cores(), len(spans))
     if workers == 1:
         for span in spans:
             yield span, work(prepared, *span)

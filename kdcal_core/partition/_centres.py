@@ -17,10 +17,6 @@ class Prepared:
     centres: NDArray[np.float64]
 
 
-def prepare_nearest(x: NDArray[np.float64], centres: NDArray[np.float64]) -> Prepared:
-    return Prepared(x, centres)
-
-
 def nearest_block(prepared: Prepared, start: int, stop: int) -> tuple[NDArray[Any], ...]:
     """Index, kernel (NaN) and tie of the rows ``start`` to ``stop``."""
     index, tied = nearest_centre_of(np.arange(start, stop), prepared.x, prepared.centres)
@@ -35,5 +31,6 @@ def nearest_centre_of(
 
     index = np.zeros(len(rows), dtype=np.int64)
     tied = np.zeros(len(rows), dtype=bool)
-    nearest_of_all(rows, x, centres, index, tied, np.full(len(rows), np.inf))
+    if len(rows):
+        nearest_of_all(rows, x, centres, index, tied, np.full(len(rows), np.inf))
     return index, tied

@@ -26,7 +26,7 @@ def check_codes(codes: Codes) -> None:
 
 def _check_leaves(codes: LeafCodes) -> None:
     leaves = codes.leaves
-    if leaves.ndim != 2 or leaves.shape[1] == 0 or leaves.dtype.kind not in "iu":
+    if leaves.ndim != 2 or leaves.shape[1] == 0 or leaves.dtype.kind != "i":
         raise InputError(
             f"Leaf codes are integers of shape (rows, trees) with at least one tree, "
             f"not {leaves.dtype} of shape {leaves.shape}",

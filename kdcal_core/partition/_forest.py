@@ -255,8 +255,8 @@ def nearest_block(prepared: Nearest, start: int, stop: int) -> tuple[NDArray[Any
 
 def kernel_block(a: LeafCodes, b: LeafCodes) -> NDArray[np.float64]:
     """Share of trees in which rows of ``a`` and ``b`` fall into one leaf, (n, m)."""
-    shared = np.zeros((len(a), len(b)))
+    kernel = np.zeros((len(a), len(b)))
     for ours, theirs in zip(a.leaves.T, b.leaves.T, strict=True):
-        shared += ours[:, None] == theirs[None, :]
-    kernel: NDArray[np.float64] = shared / a.leaves.shape[1]
+        kernel += ours[:, None] == theirs[None, :]
+    kernel /= a.leaves.shape[1]
     return kernel

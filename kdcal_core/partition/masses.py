@@ -77,15 +77,13 @@ def class_masses(
     counts = checked_counts(counts, n_polytopes)
     exponents = checked_exponents(exponents)
     out = np.zeros((len(exponents), n_polytopes, counts.shape[1]))
-    if not n_polytopes:
-        return out
 
     def write(start: int, stop: int, block: NDArray[np.float64]) -> None:
         out[:, start:stop] = block
 
     run_blocks(
         blocks_of("masses_block", codes, codes, device),
-        kernels_of(codes).prepare_masses(codes, counts, exponents),
+        lambda: kernels_of(codes).prepare_masses(codes, counts, exponents),
         n_polytopes,
         write,
         note=f"Class masses of {n_polytopes:,} polytopes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -95,7 +96,7 @@ def nearest_polytopes(
     queries, x = rows_of(queries, order), x[order]
     return _gather(
         blocks_of("nearest_block", queries, codes, device),
-        kernels_of(codes).prepare_nearest(queries, codes, x, centres),
+        lambda: kernels_of(codes).prepare_nearest(queries, codes, x, centres),
         order,
         note=f"Nearest polytopes of {len(order):,} rows",
         progress=progress,
@@ -137,7 +138,7 @@ def nearest_centres(
 
     return _gather(
         Blocks(_centres.nearest_block, BLOCK_ROWS),
-        _centres.prepare_nearest(x, centres),
+        lambda: _centres.Prepared(x, centres),
         np.arange(len(x)),
         note=f"Nearest centres of {len(x):,} rows",
         progress=progress,
@@ -163,7 +164,7 @@ def _checked_places(
 
 def _gather(
     blocks: Blocks,
-    prepared: Any,
+    prepare: Callable[[], Any],
     order: NDArray[np.int64],
     *,
     note: str,
@@ -182,7 +183,7 @@ def _gather(
 
     run_blocks(
         blocks,
-        prepared,
+        prepare,
         len(order),
         write,
         note=note,

@@ -143,7 +143,7 @@ def test_after_a_stop_no_block_begins_and_none_runs_on(own_executor):
         with pytest.raises(Stopped):
             run_blocks(
                 Blocks(slow, 1),
-                None,
+                int,
                 1000,
                 lambda start, stop, result: None,
                 note="",
@@ -167,7 +167,7 @@ def broken(prepared, start, stop):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_a_block_raises_reaches_the_caller(threads):
     with pytest.raises(MemoryError, match="no room"):
-        run_blocks(Blocks(broken, 1), None, 9, lambda *_: None, note="", threads=threads)
+        run_blocks(Blocks(broken, 1), int, 9, lambda *_: None, note="", threads=threads)
 
 
 def where(prepared, start, stop):
@@ -179,7 +179,7 @@ def test_a_device_computes_in_the_callers_thread():
     with ThreadPoolExecutor(2) as pool:
         run_blocks(
             Blocks(where, 1, on_device=True),
-            None,
+            int,
             4,
             lambda start, stop, thread: seen.add(thread),
             note="",

@@ -97,6 +97,14 @@ def test_masses_of_fitted_trees(model):
     assert masses == pytest.approx(expected, rel=1e-12, abs=0)
 
 
+def test_more_trees_than_a_short_integer_counts():
+    leaves = np.repeat(np.array([[1], [2], [1]]), 40_000, axis=1).astype(np.int32)
+    leaves[2, :30_000] = 3
+    counts = np.array([[1, 0], [1, 1], [0, 2]])
+    masses = class_masses(LeafCodes(leaves), counts, np.array([1.0]))[0]
+    assert masses == pytest.approx(np.array([[1, 0.5], [1, 1], [0.25, 2]]))
+
+
 def test_at_exponent_one_the_masses_average_the_leaves_of_the_trees():
     codes, counts = drawn(50, 6, 5, seed=3)
     averaged = np.zeros(counts.shape)
