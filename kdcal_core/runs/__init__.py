@@ -6,29 +6,38 @@ is a ``..._request`` that says what to submit, a function for the worker, and a 
 ``read(folder)`` gives the result as objects.
 """
 
-from kdcal_core.runs.foreign_run import (
+from kdcal_core.runs.foreign_results import (
     RADII,
+    ForeignKind,
+    ForeignRecord,
     ForeignRun,
     ForeignSet,
     ForeignSettings,
-    foreign_request,
 )
-from kdcal_core.runs.graph_run import GraphRun, GraphSettings, graph_request
-from kdcal_core.runs.grid_run import GridRun, GridSettings, grid_request
+from kdcal_core.runs.foreign_run import foreign_request
+from kdcal_core.runs.graph_results import GraphRecord, GraphRun, GraphSettings
+from kdcal_core.runs.graph_run import graph_request
+from kdcal_core.runs.grid_results import GridRecord, GridRun, GridSettings
+from kdcal_core.runs.grid_run import grid_request
 from kdcal_core.runs.inputs import Request
-from kdcal_core.runs.lab_results import LabRows, LabRun, LabSettings
+from kdcal_core.runs.lab_results import LabRecord, LabRows, LabRun, LabSettings
 from kdcal_core.runs.lab_run import lab_request
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
     "RADII",
+    "ForeignKind",
+    "ForeignRecord",
     "ForeignRun",
     "ForeignSet",
     "ForeignSettings",
+    "GraphRecord",
     "GraphRun",
     "GraphSettings",
+    "GridRecord",
     "GridRun",
     "GridSettings",
+    "LabRecord",
     "LabRows",
     "LabRun",
     "LabSettings",

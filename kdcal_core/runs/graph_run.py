@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import (
     KernelDensityForest,
-    KernelDensityGraph,
     KernelDensityNetwork,
 )
 from kdcal_core.data import IntArray, stratified_folds
@@ -20,6 +18,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
+from kdcal_core.runs.graph_results import GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
 from kdcal_core.runs.inputs import (
     Request,
     ReviewFiles,
@@ -31,9 +30,7 @@ from kdcal_core.runs.inputs import (
 )
 from kdcal_core.runs.storage import (
     Rows,
-    load_array,
     load_record,
-    load_rows,
     save_array,
     save_record,
     save_rows,
@@ -45,105 +42,10 @@ if TYPE_CHECKING:
     from kdcal_core.parents import Parent
 
 Estimator = KernelDensityForest | KernelDensityNetwork
-Kind = Literal["forest", "network"]
 
-_GRAPH = "graph.zip"
 _ESTIMATOR = "estimator.zip"
-_ROWS = "judged"
 _TENTHS = 10
 _TENTHS_HELD = 3
-
-
-@dataclass(frozen=True)
-class GraphSettings:
-    """What the fit depends on; gamma, variance and floor act later, without a fit.
-
-    Attributes
-    ----------
-    distance : str
-        "geodesic", or "euclidean" for the papers' comparison.
-    output_layer : str
-        What a network's output adds to the codes: "probability", "logit" or "exclude"
-        (decision D4). A forest has none.
-    seed : int
-        Of the split into rows to fit on and rows held out, where there is no training table.
-    """
-
-    distance: Literal["geodesic", "euclidean"] = "geodesic"
-    output_layer: Literal["probability", "logit", "exclude"] = "probability"
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class GraphRecord:
-    """What was done.
-
-    Attributes
-    ----------
-    settings : GraphSettings
-    kind : str
-        "forest" or "network".
-    fitted_on : str
-        "training": the parent's own training rows, with the calibration set held out;
-        "calibration": seven tenths of the calibration set, with the other three held out.
-    judged_on : str
-        "evaluation": the evaluation set; "holdout": the held-out calibration rows, which also
-        chose gamma and the floor, so that results on them are flattered a little.
-    classes : tuple of str
-        As the review names them. Untrusted text.
-    n_fit, n_holdout, n_judged : int
-        Rows.
-    notes : tuple of str
-        What the reader should know, in plain sentences.
-    """
-
-    settings: GraphSettings
-    kind: Kind
-    fitted_on: Literal["training", "calibration"]
-    judged_on: Literal["evaluation", "holdout"]
-    classes: tuple[str, ...]
-    n_fit: int
-    n_holdout: int
-    n_judged: int
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class GraphRun:
-    """A fitted graph with the rows to judge it on.
-
-    Attributes
-    ----------
-    record : GraphRecord
-    graph : KernelDensityGraph
-        Arrays only: gamma, variance and floor can be set anew at once.
-    rows : Rows
-        The judged rows: the parent's probabilities, places in the partition, true classes.
-    positions : (m,) int64
-        Which rows of the set's table they are, from 0.
-    """
-
-    record: GraphRecord
-    graph: KernelDensityGraph
-    rows: Rows
-    positions: IntArray
-
-    @classmethod
-    def read(cls, folder: str | Path) -> GraphRun:
-        """What `fit_graph` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        return cls(
-            load_record(path, GraphRecord),
-            KernelDensityGraph.load(path / _GRAPH),
-            load_rows(path, _ROWS),
-            load_array(path, "positions"),
-        )
 
 
 def graph_request(
@@ -215,8 +117,8 @@ def fit_graph(
     rows = placed(parent, judged[0], judged[1], estimator, part_of(progress, 0.9, 1.0))
     path = Path(folder)
     estimator.save(path / _ESTIMATOR)
-    estimator.graph_.save(path / _GRAPH)
-    save_rows(path, _ROWS, rows)
+    estimator.graph_.save(path / GRAPH_FILE)
+    save_rows(path, JUDGED, rows)
     save_array(path, "positions", positions)
     notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
     if sources.roles.weight is not None:
@@ -266,11 +168,6 @@ def load_estimator(folder: str, parent: Parent) -> Estimator:
     kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
     loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
     return loaded
-
-
-def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
-    """What tells one fit of a review from another of the same review: its settings."""
-    return None if folder is None else encode(load_record(Path(folder), GraphRecord).settings)
 
 
 def held_out(y: IntArray, seed: int) -> NDArray[np.bool_]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.runs.foreign_run import RADII
-from kdcal_core.runs.graph_run import Kind
+from kdcal_core.runs.foreign_results import RADII
+from kdcal_core.runs.graph_results import Kind
 from kdcal_core.runs.storage import (
     load_array,
     load_located,

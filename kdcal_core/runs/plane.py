@@ -56,7 +56,8 @@ class Plane:
 
     def strongest(self, axis: int) -> tuple[tuple[str, float], ...]:
         """The features that an axis moves most, with the step of each in its own units."""
-        order = np.argsort(-np.abs(self.inverse[:, axis]), kind="stable")[:STRONGEST]
+        loading = np.abs(self.axes[axis] * self.inverse[:, axis])  # squared, whatever the units
+        order = np.argsort(-loading, kind="stable")[:STRONGEST]
         return tuple((self.columns[j], float(self.axes[axis, j])) for j in order)
 
 
