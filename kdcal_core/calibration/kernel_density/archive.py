@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,6 +68,22 @@ def read_archive(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str,
     except Exception as error:  # parsers of hostile bytes raise all sorts
         raise InputError("The saved file is broken", fix=_BROKEN_FIX, file=name) from error
     return about, arrays
+
+
+@contextmanager
+def telling_contradictions(path: str | Path) -> Iterator[None]:
+    """Tell whatever goes wrong with a file's parts as an error of that file."""
+    name = Path(path).name
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(
+            "The saved file contradicts itself",
+            fix="It may be damaged; save what was fitted again.",
+            file=name,
+        ) from error
 
 
 def _read_about(archive: zipfile.ZipFile, kind: str) -> dict[str, Any]:

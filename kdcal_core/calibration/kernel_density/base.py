@@ -22,7 +22,12 @@ from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
-from kdcal_core.calibration.kernel_density.placement import Progress, part_of, place
+from kdcal_core.calibration.kernel_density.placement import (
+    Placement,
+    Progress,
+    part_of,
+    place,
+)
 from kdcal_core.calibration.kernel_density.rows import (
     class_indices,
     own_columns,
@@ -141,14 +146,17 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
             warn_of_overlap(fitted, X_held)
         warn_of_other_activations(parent)
-        graph = self._graph(parent, fitted, index, part_of(progress, 0.0, 0.8), executor)
+        placement, graph = self._unsettled(
+            parent, fitted, index, part_of(progress, 0.0, 0.8), executor
+        )
         if len(y_held):
-            held_rows = self._placement.locate(
+            held_rows = placement.locate(
                 X_held, graph.centres, progress=part_of(progress, 0.8, 1.0), executor=executor
             )
         else:
             held_rows = Located(graph.centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
         self.graph_ = self._settled(graph, held_rows, y_held)
+        self._placement = placement
         self.classes_ = own
         self.n_features_in_ = parent.n_features
         spread = np.linspace(0, len(index) - 1, min(len(index), _PROBES)).astype(np.int64)
@@ -218,32 +226,33 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
         return load_estimator(cls, path, parent)
 
-    def _graph(
+    def _unsettled(
         self,
         parent: Parent,
         X: Any,
         y: IntArray,
         progress: Progress,
         executor: Executor | None,
-    ) -> KernelDensityGraph:
-        """The graph before gamma and floor are chosen."""
+    ) -> tuple[Placement, KernelDensityGraph]:
+        """The placement, and the graph before gamma and floor are chosen."""
         progress(0.0, "Reading the parent's partition")
         n, n_classes = len(y), len(parent.classes)
-        self._placement, index = place(parent, self._codes, X, self.distance, scale=self.scale)
-        codes, exponents = self._placement.polytopes, chosen_exponents(self.gamma, n)
-        p, d = len(codes), self._placement.coordinates.n_dimensions
+        exponents = chosen_exponents(self.gamma, n)
+        placement, index, x = place(parent, self._codes, X, self.distance, scale=self.scale)
+        codes, d = placement.polytopes, x.shape[1]
+        p = len(codes)
         refuse_beyond_memory(
             estimated_bytes(codes, n_classes, len(exponents)) + 16 * d * (n + p),
             f"The fit on {n:,} rows in {p:,} polytopes",
             "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
         )
-        centres, variances = fit_gaussians(self._placement.points(X), index, p)
+        centres, variances = fit_gaussians(x, index, p)
         cells = np.bincount(index * n_classes + y, minlength=p * n_classes)
         counts = cells.reshape(p, n_classes).astype(np.int64)
         masses = class_masses(
             codes, counts, exponents, progress=part_of(progress, 0.1, 1.0), executor=executor
         )
-        return KernelDensityGraph(
+        graph = KernelDensityGraph(
             classes=parent.classes,
             n=n,
             centres=centres,
@@ -259,6 +268,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             holdout=None,
             holdout_y=None,
         )
+        return placement, graph
 
     def _settled(
         self, graph: KernelDensityGraph, held: Located, y_held: IntArray

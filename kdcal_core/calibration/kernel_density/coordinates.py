@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from kdcal_core.parents.categories import category_text
 from kdcal_core.parents.features import numeric_input, select_columns
 
 _MOST_CATEGORIES = 256
+_BLOCK_CELLS = 1 << 16
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty")
 
 
@@ -65,15 +66,18 @@ class Coordinates:
         InputError
             A column is missing, or holds text or infinity where numbers stood before.
         """
-        numbers, others = self._columns(X)
+        numbers, others = self.columns(X)
         missing = np.isnan(numbers)
-        parts = [np.where(missing, self.fill, numbers), missing[:, self.indicators]]
-        parts += [_one_hot(others[at], known) for at, known in self.categories.items()]
-        coordinates: FloatArray = np.concatenate(parts, axis=1, dtype=np.float64)
-        coordinates /= self.scale
-        return coordinates
+        if missing.any():
+            np.copyto(numbers, self.fill, where=missing)
+        encoded = [_one_hot(others[at], known) for at, known in self.categories.items()]
+        if encoded or len(self.indicators):
+            numbers = np.concatenate([numbers, missing[:, self.indicators], *encoded], axis=1)
+        numbers /= self.scale
+        return numbers
 
-    def _columns(self, X: Features) -> tuple[FloatArray, dict[int, pd.Series[Any]]]:
+    def columns(self, X: Features) -> tuple[FloatArray, dict[int, pd.Series[Any]]]:
+        """Fresh memory with the numbers, NaN where missing, and the columns of categories."""
         if not self.categories:
             numbers = numeric_input(
                 X,
@@ -122,31 +126,25 @@ def fit_coordinates(
         }
     names = feature_names if isinstance(X, pd.DataFrame) else None
     numeric = np.array([at for at in range(n_features) if at not in categories], dtype=np.int64)
-    raw = Coordinates(
-        names,
-        n_features,
-        numeric,
-        np.full(len(numeric), np.nan),
-        np.zeros(0, dtype=np.int64),
-        categories,
-        1.0,
+    fitted = Coordinates(
+        feature_names=names,
+        n_features=n_features,
+        numeric=numeric,
+        fill=np.zeros(len(numeric)),
+        indicators=np.zeros(0, dtype=np.int64),
+        categories=categories,
+        scale=1.0,
     )
-    values = raw.transform(X)
-    numbers = values[:, : len(numeric)]
-    absent = np.isnan(numbers)
-    with_missing = np.asarray(absent.any(axis=0))
-    median = _medians(numbers, with_missing)
-    filled = np.where(absent, median, numbers)
-    radius = _largest_norm(np.concatenate([filled, absent, values[:, len(numeric) :]], axis=1))
-    highest = filled.max(axis=0, initial=-np.inf) if len(filled) else median
-    return Coordinates(
-        names,
-        n_features,
-        numeric,
-        np.where(with_missing, median, highest + radius),
-        np.flatnonzero(with_missing).astype(np.int64),
-        categories,
-        radius if scale else 1.0,
+    numbers, _ = fitted.columns(X)
+    missing = np.asarray(np.isnan(numbers).any(axis=0))
+    highest = np.fmax.reduce(numbers, axis=0)
+    median = _medians(numbers, missing)
+    fitted = replace(fitted, fill=median, indicators=np.flatnonzero(missing).astype(np.int64))
+    radius = _largest_norm(fitted.transform(X))
+    return replace(
+        fitted,
+        fill=np.where(missing, median, highest + radius),
+        scale=radius if scale else 1.0,
     )
 
 
@@ -205,8 +203,12 @@ def _medians(numbers: FloatArray, with_missing: NDArray[np.bool_]) -> FloatArray
 
 def _largest_norm(values: FloatArray) -> float:
     """Largest Euclidean norm of a row, without overflow; 1 where all are zero."""
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if largest == 0.0:
         return 1.0
-    squares = np.einsum("ij,ij->i", values / largest, values / largest)
-    return largest * float(np.sqrt(squares.max()))
+    rows = max(1, _BLOCK_CELLS // max(1, values.shape[1]))
+    squares = (
+        np.square(values[start : start + rows] / largest).sum(axis=1).max()
+        for start in range(0, len(values), rows)
+    )
+    return largest * float(np.sqrt(max(squares)))

@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.kernel_density.archive import read_archive, write_archive
+from kdcal_core.calibration.kernel_density.archive import (
+    read_archive,
+    telling_contradictions,
+    write_archive,
+)
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.coordinates import Coordinates
 from kdcal_core.calibration.kernel_density.graph_file import graph_from_parts, graph_parts
@@ -44,17 +48,8 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
 def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
     """Read a fitted estimator from a file and put its parent to it."""
     about, arrays = read_archive(path, cls.__name__)
-    try:
-        estimator = _built(cls, about, arrays, parent)
-    except InputError as error:
-        raise error.at(file=Path(path).name) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError(
-            "The saved file contradicts itself",
-            fix="It may be damaged; save the fitted estimator again.",
-            file=Path(path).name,
-        ) from error
-    return estimator
+    with telling_contradictions(path):
+        return _built(cls, about, arrays, parent)
 
 
 def _built(

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.kernel_density.archive import read_archive, write_archive
+from kdcal_core.calibration.kernel_density.archive import (
+    read_archive,
+    telling_contradictions,
+    write_archive,
+)
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
-from kdcal_core.errors import InputError
 
 _KIND = "kernel density graph"
 # Kind and shape of each array; a letter is the same length wherever it stands.
@@ -60,7 +63,7 @@ def graph_from_parts(
 
     Raises
     ------
-    InputError
+    ValueError, TypeError, InputError
         Parts are missing or contradict each other.
     """
     found = {name: arrays[name] for name in _ARRAYS if name in arrays}
@@ -101,16 +104,15 @@ def graph_from_parts(
 
 def save_graph(graph: KernelDensityGraph, path: str | Path) -> None:
     """Write the graph to a file."""
-    write_archive(path, _KIND, *graph_parts(graph))
+    about, arrays = graph_parts(graph)
+    write_archive(path, _KIND, {"graph": about}, arrays)
 
 
 def load_graph(path: str | Path) -> KernelDensityGraph:
     """Read a graph from a file."""
     about, arrays = read_archive(path, _KIND)
-    try:
-        return graph_from_parts(about, arrays)
-    except InputError as error:
-        raise error.at(file=Path(path).name) from error
+    with telling_contradictions(path):
+        return graph_from_parts(about["graph"], arrays)
 
 
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
@@ -143,7 +145,4 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
 
 def _demand(holds: bool) -> None:
     if not holds:
-        raise InputError(
-            "The saved file contradicts itself",
-            fix="It may be damaged; save the fitted graph again.",
-        )
+        raise ValueError("parts that contradict each other")

@@ -71,8 +71,8 @@ class Placement:
 
 def place(
     parent: Parent, read: ReadCodes, X: Any, distance: Distance, *, scale: bool
-) -> tuple[Placement, IntArray]:
-    """Find the polytopes and the coordinates of the rows of a fit; the rows' polytopes, (n,)."""
+) -> tuple[Placement, IntArray, FloatArray]:
+    """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
     found = find_polytopes(read(parent, X))
     inner = embedded(parent, X)
     if inner is None:
@@ -83,7 +83,8 @@ def place(
         coordinates = fit_coordinates(
             inner, n_features=inner.shape[1], feature_names=None, scale=scale
         )
-    return Placement(parent, read, coordinates, found.codes, distance), found.index
+    placement = Placement(parent, read, coordinates, found.codes, distance)
+    return placement, found.index, coordinates.transform(X if inner is None else inner)
 
 
 def part_of(progress: Progress | None, start: float, stop: float) -> Progress:

@@ -137,6 +137,15 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         KernelDensityGraph.load(tmp_path / "none.kd")
 
 
+@pytest.mark.parametrize("value", [5, None, [], ["a", 1]])
+def test_a_graph_with_a_faulty_description_is_refused(tmp_path, value):
+    KernelDensityForest(forest()).fit(*rows(seed=1)).graph_.save(tmp_path / "graph.kd")
+    changed = rewritten(tmp_path / "graph.kd", about={("graph", "classes"): value})
+    with pytest.raises(InputError, match="contradicts itself") as error:
+        KernelDensityGraph.load(changed)
+    assert error.value.file == "rewritten.kd"
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model.kd"
