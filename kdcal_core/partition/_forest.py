@@ -167,15 +167,16 @@ def prepare_masses(
     """Everything that is computed once for all blocks of :func:`masses_block`."""
     members, leaf = find_members(codes.leaves)
     label = np.where(counts.sum(axis=1) == 1, counts.argmax(axis=1), -1)
-    polytope, entry_class = np.nonzero(np.where(label[:, None] >= 0, 0, counts))
-    in_each = np.bincount(polytope, minlength=len(counts))
+    several = np.flatnonzero(label < 0)
+    at, entry_class = np.nonzero(counts[several])
+    in_each = np.bincount(several[at], minlength=len(counts))
     return Masses(
         members,
         leaf,
         label=label,
         entry_starts=np.concatenate([[0], np.cumsum(in_each)]),
         entry_class=entry_class,
-        entry_count=counts[polytope, entry_class],
+        entry_count=counts[several[at], entry_class],
         table=(np.arange(members.n_trees + 1)[:, None] / members.n_trees) ** exponents,
         n_classes=counts.shape[1],
     )

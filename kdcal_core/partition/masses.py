@@ -129,4 +129,4 @@ def estimated_bytes(
     else:
         a_row = 3 * 8 * sum(-(-width // 64) for width in parts)
     results = 8 * n_exponents * n_classes
-    return n_polytopes * (a_row + results + 8 * n_classes + 64)
+    return n_polytopes * (a_row + results + 16 * n_classes + 64)
