@@ -60,11 +60,11 @@ def _forests() -> list[Row]:
 
 
 def _networks() -> list[Row]:
-    x, y = _xor(MANY + QUERIES)
+    x, y = _twenty(MANY + QUERIES)
     words = _activations(x)
     return [
-        *_both("network 4 x 1000", words, x, y, MODEST, 10.0, 5.0, _plain_layers),
-        *_both("network 4 x 1000", words, x, y, MANY, 240.0, 15.0, None),
+        *_both("network 4 x 1000, 20 features", words, x, y, MODEST, 10.0, 5.0, _plain_layers),
+        *_both("network 4 x 1000, 20 features", words, x, y, MANY, 240.0, 15.0, None),
     ]
 
 
