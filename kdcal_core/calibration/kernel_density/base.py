@@ -29,6 +29,7 @@ from kdcal_core.calibration.kernel_density.placement import (
     place,
 )
 from kdcal_core.calibration.kernel_density.rows import (
+    FitRows,
     class_indices,
     own_columns,
     own_labels,
@@ -36,11 +37,11 @@ from kdcal_core.calibration.kernel_density.rows import (
     take,
     warn_of_overlap,
 )
-from kdcal_core.calibration.kernel_density.views import warn_of_other_activations
+from kdcal_core.calibration.kernel_density.views import OutputLayer, warn_of_other_activations
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Features, Parent, wrap_parent
-from kdcal_core.partition import Codes, class_masses, estimated_bytes
+from kdcal_core.parents import wrap_parent
+from kdcal_core.partition import class_masses, estimated_bytes
 
 _FALLBACK_LOG_FLOOR = -1e7
 _PROBES = 64
@@ -92,8 +93,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return type(self)(**self.get_params(deep=False))
 
     @abstractmethod
-    def _codes(self, parent: Parent, X: Features) -> Codes:
-        """Codes of rows, of the kind that this estimator counts."""
+    def _chosen_layer(self, rows: FitRows, progress: Progress) -> OutputLayer | None:
+        """What of the output belongs to a network's codes; None for a forest."""
 
     def fit(
         self,
@@ -133,34 +134,29 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
                 "Held-out rows need labels and labels need rows",
                 fix="Give X_holdout and y_holdout, or neither.",
             )
+        report = part_of(progress, 0.0, 1.0)
+        report(0.0, "Reading the parent's partition")
         parent = wrap_parent(self.parent)
-        fitted = own_columns(X, parent)
-        index = class_indices(y, parent.classes, len(fitted))
+        columns = own_columns(X, parent)
+        index = class_indices(y, parent.classes, len(columns))
         own = own_labels(y, index, parent.classes)
         if X_holdout is None:
             held = split_off(index, self.holdout_share, self.random_state)
-            X_held, y_held = take(fitted, held), index[held]
-            fitted, index = take(fitted, ~held), index[~held]
+            parts = take(columns, ~held), index[~held], take(columns, held), index[held]
         else:
-            X_held = own_columns(X_holdout, parent)
-            y_held = class_indices(y_holdout, parent.classes, len(X_held))
-            warn_of_overlap(fitted, X_held)
+            others = own_columns(X_holdout, parent)
+            parts = columns, index, others, class_indices(y_holdout, parent.classes, len(others))
+            warn_of_overlap(columns, others)
+        rows = FitRows(parent, *parts)
         warn_of_other_activations(parent)
-        placement, graph = self._unsettled(
-            parent, fitted, index, part_of(progress, 0.0, 0.8), executor
+        layer = self._chosen_layer(rows, part_of(report, 0.0, 0.1))
+        self._placement, self.graph_ = self._fitted(
+            rows, layer, part_of(report, 0.1, 1.0), executor
         )
-        if len(y_held):
-            held_rows = placement.locate(
-                X_held, graph.centres, progress=part_of(progress, 0.8, 1.0), executor=executor
-            )
-        else:
-            held_rows = Located(graph.centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
-        self.graph_ = self._settled(graph, held_rows, y_held)
-        self._placement = placement
         self.classes_ = own
         self.n_features_in_ = parent.n_features
-        spread = np.linspace(0, len(index) - 1, min(len(index), _PROBES)).astype(np.int64)
-        self._probe = take(fitted, spread)
+        spread = np.linspace(0, len(rows.y) - 1, min(len(rows.y), _PROBES)).astype(np.int64)
+        self._probe = take(rows.X, spread)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -226,19 +222,19 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
         return load_estimator(cls, path, parent)
 
-    def _unsettled(
+    def _fitted(
         self,
-        parent: Parent,
-        X: Any,
-        y: IntArray,
+        rows: FitRows,
+        output_layer: OutputLayer | None,
         progress: Progress,
         executor: Executor | None,
     ) -> tuple[Placement, KernelDensityGraph]:
-        """The placement, and the graph before gamma and floor are chosen."""
-        progress(0.0, "Reading the parent's partition")
-        n, n_classes = len(y), len(parent.classes)
+        """Placement and graph of rows, with gamma and floor."""
+        n, n_classes = len(rows.y), len(rows.parent.classes)
         exponents = chosen_exponents(self.gamma, n)
-        placement, index, x = place(parent, self._codes, X, self.distance, scale=self.scale)
+        placement, index, x = place(
+            rows.parent, output_layer, rows.X, self.distance, scale=self.scale
+        )
         codes, d = placement.polytopes, x.shape[1]
         p = len(codes)
         refuse_beyond_memory(
@@ -247,13 +243,19 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
         )
         centres, variances = fit_gaussians(x, index, p)
-        cells = np.bincount(index * n_classes + y, minlength=p * n_classes)
+        cells = np.bincount(index * n_classes + rows.y, minlength=p * n_classes)
         counts = cells.reshape(p, n_classes).astype(np.int64)
         masses = class_masses(
-            codes, counts, exponents, progress=part_of(progress, 0.1, 1.0), executor=executor
+            codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
         )
+        if len(rows.y_holdout):
+            held = placement.locate(
+                rows.X_holdout, centres, progress=part_of(progress, 0.8, 1.0), executor=executor
+            )
+        else:
+            held = Located(centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
         graph = KernelDensityGraph(
-            classes=parent.classes,
+            classes=rows.parent.classes,
             n=n,
             centres=centres,
             variances=variances,
@@ -265,25 +267,22 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             variance_floor=float(self.variance_floor),
             log_floor=_FALLBACK_LOG_FLOOR,
             floor_quantile=None,
-            holdout=None,
-            holdout_y=None,
+            holdout=held,
+            holdout_y=rows.y_holdout,
         )
-        return placement, graph
+        return placement, self._settled(graph)
 
-    def _settled(
-        self, graph: KernelDensityGraph, held: Located, y_held: IntArray
-    ) -> KernelDensityGraph:
-        """The graph with its hold-out, floor and gamma."""
-        graph = graph.with_holdout(held, y_held)
+    def _settled(self, graph: KernelDensityGraph) -> KernelDensityGraph:
+        """The graph with floor and gamma as asked for."""
         if self.log_floor != "quantile":
             graph = graph.with_settings(log_floor=float(self.log_floor))
-        elif len(y_held):
+        elif graph.n_holdout:
             graph = graph.with_settings(floor_quantile=self.floor_quantile)
         else:
             warnings.warn(
                 "There are too few rows to hold any out: the floor is the paper's constant "
                 "exp(-1e7), and gamma is the largest of the grid.",
                 InputWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return graph.with_settings(gamma=graph.selection().best_gamma)

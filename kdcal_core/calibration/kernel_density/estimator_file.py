@@ -19,6 +19,7 @@ from kdcal_core.calibration.kernel_density.coordinates import Coordinates
 from kdcal_core.calibration.kernel_density.graph_file import graph_from_parts, graph_parts
 from kdcal_core.calibration.kernel_density.placement import Placement
 from kdcal_core.calibration.kernel_density.row_json import rows_from_json, rows_to_json
+from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.errors import InputError
 from kdcal_core.parents import fingerprint, wrap_parent
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
@@ -38,6 +39,7 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
         "labels": _label_parts(estimator.classes_),
         "probe": rows_to_json(estimator._probe),
         "fingerprint": fingerprint(placement.parent, estimator._probe),
+        "output_layer": placement.output_layer,
         **_widths(placement.polytopes),
     }
     arrays |= more
@@ -60,7 +62,7 @@ def _built(
     estimator.graph_ = graph_from_parts(about["graph"], arrays)
     placement = Placement(
         wrap_parent(parent),
-        estimator._codes,
+        _output_layer(about["output_layer"]),
         _coordinates(about["coordinates"], arrays),
         _codes(about["layer_widths"], arrays["codes"]),
         estimator.distance,
@@ -112,6 +114,13 @@ def _labels(parts: Mapping[str, Any]) -> NDArray[Any]:
     if kind.kind not in "biufUO":
         raise ValueError("labels of this type are never saved")
     return np.array(parts["values"], dtype=None if kind.kind == "U" else kind)
+
+
+def _output_layer(value: Any) -> OutputLayer | None:
+    if value not in (None, "probability", "logit", "exclude"):
+        raise ValueError("there is no such output layer")
+    layer: OutputLayer | None = value
+    return layer
 
 
 def _widths(codes: Codes) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
-from kdcal_core.calibration.kernel_density.views import leaf_codes
-from kdcal_core.parents import Features, Parent
-from kdcal_core.partition import LeafCodes
+from kdcal_core.calibration.kernel_density.placement import Progress
+from kdcal_core.calibration.kernel_density.rows import FitRows
 
 
 class KernelDensityForest(KernelDensityEstimator):
@@ -75,5 +74,5 @@ class KernelDensityForest(KernelDensityEstimator):
     True
     """
 
-    def _codes(self, parent: Parent, X: Features) -> LeafCodes:
-        return leaf_codes(parent, X)
+    def _chosen_layer(self, rows: FitRows, progress: Progress) -> None:
+        return None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
-from kdcal_core.calibration.kernel_density.views import OutputLayer, activation_codes
-from kdcal_core.parents import Features, Parent
-from kdcal_core.partition import ActivationCodes
+from kdcal_core.calibration.kernel_density.placement import Progress, part_of
+from kdcal_core.calibration.kernel_density.rows import FitRows
+from kdcal_core.calibration.kernel_density.views import OutputLayer
+
+_CANDIDATES: tuple[OutputLayer, ...] = ("probability", "exclude")
+_TRIAL_ROWS = 5000
 
 
 class KernelDensityNetwork(KernelDensityEstimator):
@@ -22,9 +26,10 @@ class KernelDensityNetwork(KernelDensityEstimator):
     ----------
     parent : Parent, torch.nn.Module or fitted MLPClassifier
         Anything with ReLU layers that :func:`kdcal_core.parents.wrap_parent` takes.
-    output_layer : {"probability", "logit", "exclude"}, default="probability"
+    output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
         Whether the output belongs to the activation path (decision D4): as bits of probabilities
-        above 1/K, as bits of logits above zero, or not at all.
+        above 1/K, as bits of logits above zero, or not at all. "auto" takes "probability" or
+        "exclude", whichever has the smaller held-out log loss on up to 5,000 rows.
     distance, gamma, variance_floor, log_floor, floor_quantile, prior, scale, holdout_share, \
 random_state
         As for :class:`KernelDensityForest`; the kernel is the share of activation paths on which
@@ -32,7 +37,19 @@ random_state
 
     Attributes
     ----------
-    As for :class:`KernelDensityForest`.
+    output_layer_ : {"probability", "logit", "exclude"}
+        The one in force.
+    all others
+        As for :class:`KernelDensityForest`.
+
+    Notes
+    -----
+    With the output's bits the kernel all but never joins rows of different predicted classes.
+    That keeps the parent's accuracy; but a network that has learnt its training rows by heart
+    then gives each of their polytopes to one class, and its kernel density version is as sure as
+    itself. On eight tables (three seeds each, fitted on training rows) the mean log loss was 0.82
+    with the bits and 0.36 without, the mean error 0.128 and 0.141; the better of the two on each
+    table had 0.32 and 0.124, the networks themselves 0.52 and 0.123.
 
     Examples
     --------
@@ -48,14 +65,14 @@ random_state
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelDensityEstimator._parameter_constraints,
-        "output_layer": [StrOptions({"probability", "logit", "exclude"})],
+        "output_layer": [StrOptions({"auto", "probability", "logit", "exclude"})],
     }
 
     def __init__(
         self,
         parent: Any,
         *,
-        output_layer: OutputLayer = "probability",
+        output_layer: Literal["auto"] | OutputLayer = "auto",
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         gamma: Any = "auto",
         variance_floor: float = 1e-6,
@@ -80,5 +97,20 @@ random_state
         )
         self.output_layer = output_layer
 
-    def _codes(self, parent: Parent, X: Features) -> ActivationCodes:
-        return activation_codes(parent, X, self.output_layer)
+    @property
+    def output_layer_(self) -> OutputLayer:
+        """What of the output belongs to the activation path."""
+        check_is_fitted(self, "graph_")
+        return cast(OutputLayer, self._placement.output_layer)
+
+    def _chosen_layer(self, rows: FitRows, progress: Progress) -> OutputLayer:
+        if self.output_layer != "auto":
+            return self.output_layer
+        if not len(rows.y_holdout):
+            return "probability"
+        few = rows.sample(_TRIAL_ROWS, self.random_state)
+        losses = {}
+        for at, layer in enumerate(_CANDIDATES):
+            _, graph = self._fitted(few, layer, part_of(progress, at / 2, (at + 1) / 2), None)
+            losses[layer] = graph.selection().log_loss.min()
+        return min(_CANDIDATES, key=lambda layer: losses[layer])

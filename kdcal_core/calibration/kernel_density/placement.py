@@ -9,14 +9,13 @@ from typing import Any, Literal
 
 from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
 from kdcal_core.calibration.kernel_density.located import Located
-from kdcal_core.calibration.kernel_density.views import embedded
+from kdcal_core.calibration.kernel_density.views import OutputLayer, embedded, partition_codes
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.parents import Parent
 from kdcal_core.partition import Codes, find_polytopes, nearest_centres, nearest_polytopes
 
 Progress = Callable[[float, str], None]
 Distance = Literal["geodesic", "euclidean"]
-ReadCodes = Callable[[Parent, Any], Codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +25,8 @@ class Placement:
     Attributes
     ----------
     parent : Parent
-    read : callable (parent, X)
-        Codes of rows.
+    output_layer : {"probability", "logit", "exclude"} or None
+        What of a network's output belongs to its codes; None for the leaves of a forest.
     coordinates : Coordinates
         Of the features, or of what goes into the head of an encoder with a dense head.
     polytopes : codes of the p polytopes
@@ -35,10 +34,14 @@ class Placement:
     """
 
     parent: Parent
-    read: ReadCodes
+    output_layer: OutputLayer | None
     coordinates: Coordinates
     polytopes: Codes
     distance: Distance
+
+    def codes(self, X: Any) -> Codes:
+        """Codes of rows, m of them."""
+        return partition_codes(self.parent, X, self.output_layer)
 
     def points(self, X: Any) -> FloatArray:
         """Coordinates of rows, (m, d)."""
@@ -59,7 +62,7 @@ class Placement:
             found = nearest_centres(x, centres, progress=progress)
         else:
             found = nearest_polytopes(
-                self.read(self.parent, X),
+                self.codes(X),
                 self.polytopes,
                 x,
                 centres,
@@ -70,10 +73,10 @@ class Placement:
 
 
 def place(
-    parent: Parent, read: ReadCodes, X: Any, distance: Distance, *, scale: bool
+    parent: Parent, output_layer: OutputLayer | None, X: Any, distance: Distance, *, scale: bool
 ) -> tuple[Placement, IntArray, FloatArray]:
     """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
-    found = find_polytopes(read(parent, X))
+    found = find_polytopes(partition_codes(parent, X, output_layer))
     inner = embedded(parent, X)
     if inner is None:
         coordinates = fit_coordinates(
@@ -83,7 +86,7 @@ def place(
         coordinates = fit_coordinates(
             inner, n_features=inner.shape[1], feature_names=None, scale=scale
         )
-    placement = Placement(parent, read, coordinates, found.codes, distance)
+    placement = Placement(parent, output_layer, coordinates, found.codes, distance)
     return placement, found.index, coordinates.transform(X if inner is None else inner)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,29 @@ from kdcal_core.data.checks import check_labels
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent
 from kdcal_core.parents.features import select_columns
+
+
+@dataclass(frozen=True, eq=False)
+class FitRows:
+    """Rows to fit on and rows held out, with their classes as indices into the parent's."""
+
+    parent: Parent
+    X: Any
+    y: IntArray
+    X_holdout: Any
+    y_holdout: IntArray
+
+    def sample(self, most: int, seed: Any) -> FitRows:
+        """At most about so many rows of each part, every class by its share."""
+        X, y = _sample(self.X, self.y, most, seed)
+        return FitRows(self.parent, X, y, *_sample(self.X_holdout, self.y_holdout, most, seed))
+
+
+def _sample(X: Any, y: IntArray, most: int, seed: Any) -> tuple[Any, IntArray]:
+    if len(y) <= most:
+        return X, y
+    mask = split_off(y, most / len(y), seed)
+    return take(X, mask), y[mask]
 
 
 def own_columns(X: Any, parent: Parent) -> Any:

@@ -15,7 +15,7 @@ from kdcal_core.parents import (
     NamesActivations,
     Parent,
 )
-from kdcal_core.partition import ActivationCodes, LeafCodes
+from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 
 OutputLayer = Literal["probability", "logit", "exclude"]
 
@@ -47,6 +47,13 @@ def partitioned(parent: Parent) -> HasCodes:
 def other_activations(parent: Parent) -> tuple[str, ...]:
     """The activations of a network that are not ReLU, layer by layer; untrusted text."""
     return parent.other_activations if isinstance(parent, NamesActivations) else ()
+
+
+def partition_codes(parent: Parent, X: Features, output_layer: OutputLayer | None) -> Codes:
+    """Leaves of the rows where ``output_layer`` is None, else activation bits."""
+    if output_layer is None:
+        return leaf_codes(parent, X)
+    return activation_codes(parent, X, output_layer)
 
 
 def leaf_codes(parent: Parent, X: Features) -> LeafCodes:

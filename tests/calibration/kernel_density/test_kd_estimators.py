@@ -25,7 +25,7 @@ from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.calibration.kernel_density import base, memory
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import wrap_parent
-from kdcal_core.partition import geodesic_kernel
+from kdcal_core.partition import geodesic_kernel, pack_bits
 
 
 def xor(n, seed=0, noise=0.3):
@@ -227,6 +227,38 @@ def test_networks_of_one_unit_and_more(widths, output_layer):
     np.testing.assert_allclose(proba[-1], model.prior_)
     layers = model._placement.polytopes.layer_widths
     assert layers == (widths if output_layer == "exclude" else (*widths, 2))
+
+
+def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_labels():
+    X, y = xor(300, noise=0.5)
+    learnt_by_heart = DecisionTreeClassifier(random_state=0).fit(X, y)
+
+    class ByHeart:
+        kind, named_classes, feature_names, n_features = "Network", True, None, 2
+        classes = ("0", "1")
+
+        def predict_proba(self, X):
+            return learnt_by_heart.predict_proba(X)
+
+        def codes(self, X):
+            return pack_bits([np.asarray(X) > 0])
+
+    fresh = xor(300, seed=1, noise=0.5)
+    chosen = KernelDensityNetwork(ByHeart()).fit(X, y, *fresh)
+    assert chosen.output_layer_ == "exclude"
+    losses = {
+        layer: KernelDensityNetwork(ByHeart(), output_layer=layer).fit(X, y, *fresh).selection_
+        for layer in ("probability", "exclude")
+    }
+    assert losses["exclude"].log_loss.min() < losses["probability"].log_loss.min() - 0.1
+    # On rows that the parent never saw, its answers tell what the four cells cannot.
+    fine = (X[:, 0] > 0.5).astype(int)
+    learnt_by_heart.fit(X, fine)
+    held = (fresh[0][150:, 0] > 0.5).astype(int)
+    told = KernelDensityNetwork(ByHeart()).fit(
+        fresh[0][:150], (fresh[0][:150, 0] > 0.5).astype(int), fresh[0][150:], held
+    )
+    assert told.output_layer_ == "probability"
 
 
 class Convolutional(torch.nn.Module):

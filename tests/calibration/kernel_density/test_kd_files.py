@@ -235,6 +235,8 @@ def test_a_file_written_anew_with_the_same_content_is_read(saved):
         {("layer_widths",): "no"},
         {("probe", "columns"): []},
         {("probe",): None},
+        {("output_layer",): "all"},
+        {("output_layer",): "exclude"},
         {("fingerprint",): "0"},
     ],
 )
