@@ -29,6 +29,7 @@ from kdcal_core.diagnostics.foreign_scores import (
     mmc_star,
     ood_auroc,
     ood_calibration_error,
+    unknown_share,
 )
 from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_distances
 from kdcal_core.diagnostics.histogram import confidence_histogram, score_histogram
@@ -119,4 +120,5 @@ __all__ = [
     "telling",
     "top_label_brier",
     "top_label_log_loss",
+    "unknown_share",
 ]

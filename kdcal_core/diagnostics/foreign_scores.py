@@ -166,6 +166,43 @@ def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Esti
     )
 
 
+def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
+    """Share of rows whose density lies below a graph's floor, with Clopper-Pearson's interval.
+
+    Of ordinary rows it should be small, of foreign ones large.
+
+    Raises
+    ------
+    InputError
+        For no rows.
+
+    Examples
+    --------
+    >>> unknown_share([True, False, False, False]).value
+    0.25
+    """
+    check_level(level)
+    below = np.asarray(unknown, dtype=bool)
+    if below.ndim != 1 or len(below) == 0:
+        raise InputError(
+            f"The flags have shape {below.shape}",
+            fix="Give one flag for each row, and at least one row.",
+        )
+    value = float(below.mean())
+    low, high = (float(v) for v in clopper_pearson(value, len(below), level))
+    return Estimate(
+        name="Share of ordinary rows whose density lies below the floor",
+        label="Called unknown",
+        value=value,
+        low=low,
+        high=high,
+        n=len(below),
+        level=level,
+        interval="Clopper-Pearson",
+        percent=True,
+    )
+
+
 def _area_interval(
     area: float, part_in: FloatArray, part_out: FloatArray, level: float
 ) -> tuple[float, float, str]:

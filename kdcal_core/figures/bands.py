@@ -20,6 +20,7 @@ _STYLES: dict[str, tuple[str | int, str, str]] = {
     "euclidean": (4, "6px,3px", "diamond"),
     "isotonic": (0, "2px,3px", "square"),
     "sigmoid": (6, "8px,3px,2px,3px", "triangle-up"),
+    "kde_mon2": (5, "4px,2px", "triangle-down"),
     "geodesic_paper": (5, "6px,2px", "circle-open"),
     "euclidean_paper": (1, "6px,2px", "diamond-open"),
 }

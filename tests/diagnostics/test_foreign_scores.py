@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from kdcal_core.diagnostics import (
@@ -15,6 +15,7 @@ from kdcal_core.diagnostics import (
     mmc_star,
     ood_auroc,
     ood_calibration_error,
+    unknown_share,
 )
 from kdcal_core.errors import InputError
 
@@ -226,3 +227,14 @@ def test_hellinger_refuses_rows_that_do_not_match():
     with pytest.raises(InputError) as caught:
         hellinger_distance([[0.5, 0.5], [0.5, np.nan]], [[0.5, 0.5], [0.5, 0.5]])
     assert caught.value.row == 2
+
+
+def test_the_share_of_unknown_rows_is_counted_with_its_exact_interval():
+    flags = np.arange(200) < 3
+    share = unknown_share(flags)
+    assert share.value == 0.015
+    exact = binomtest(3, 200).proportion_ci(0.95, method="exact")
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
+    assert unknown_share(np.zeros(9, dtype=bool)).low == 0.0
+    with pytest.raises(InputError, match="shape"):
+        unknown_share([])

@@ -1,0 +1,186 @@
+"""The kernel density version of a review's model: fitted once as a job, read once, set anew.
+
+Pages that show it share one job and one copy in memory. Gamma, variance and floor act on the
+arrays that are there already (`graph_at`), so a slider needs no fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from app.widgets import session, waiting
+from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.figures import foreign_words
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review
+from kdcal_core.runs import ForeignRun, GraphRun, GraphSettings, Request, graph_request
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What can be changed without a fit.
+
+    Attributes
+    ----------
+    gamma : float
+        One of the graph's gammas.
+    variance_factor : float
+        What the graph's own variance floor is multiplied with.
+    alpha : float
+        Share of ordinary rows that may count as unknown; sets the floor.
+    """
+
+    gamma: float
+    variance_factor: float
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted graph, where its files are, and what tells it from others."""
+
+    key: str
+    folder: Path
+    run: GraphRun
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign:
+    """Foreign rows with the parent's answers, and what tells them from others."""
+
+    key: str
+    run: ForeignRun
+
+
+def fitted(
+    review: Review, will_show: str = "", *, settings: GraphSettings | None = None
+) -> Fit | None:
+    """The review's kernel density version once it is fitted; until then the page says how it is.
+
+    Parameters
+    ----------
+    will_show : str
+        What the page will show then, our own words, above the button that begins the fit.
+        Without it the fit begins by itself.
+    """
+    asked = graph_request(session.workspace(), review.id, settings)
+    job = finished(
+        asked, review, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
+    )
+    return None if job is None else _fit(job.key, _folder(job))
+
+
+def finished(
+    asked: Request, review: Review, *, offer: Callable[[], bool] | None = None
+) -> JobSnapshot | None:
+    """The job of a request once it is done; until then its progress or why there is no result.
+
+    ``offer`` draws what is offered and tells whether it was taken up; without it a job that was
+    never begun begins.
+    """
+    job = waiting.find(asked.key)
+    if job is None:
+        if offer is not None and not offer():
+            return None
+        job = begin(asked, review)
+    if job.state == "done":
+        return job
+    if not job.finished:
+        waiting.follow(job.id)
+    elif waiting.start_again(job):
+        begin(asked, review)
+        st.rerun()
+    return None
+
+
+def begin(asked: Request, review: Review) -> JobSnapshot:
+    """Begin the job of a request, or join it."""
+    return waiting.run(
+        asked.target, asked.kwargs, key=asked.key, title=asked.title, owner=review.id
+    )
+
+
+def foreign_of(job: JobSnapshot) -> Foreign:
+    """The foreign rows of a job that is done."""
+    return _foreign(job.key, _folder(job))
+
+
+def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
+    """The graph under other settings; no fit, and the arrays are shared."""
+    return _graph_at(fit.key, setting, fit.run.graph)
+
+
+def posterior(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
+    """The graph's posterior of rows, (m, K). ``rows`` tells them from others."""
+    return _posterior(fit.key, setting, rows, graph_at(fit, setting), located)
+
+
+def log_density(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
+    """Log marginal density of rows, (m,); it does not depend on the floor."""
+    graph = graph_at(fit, setting)
+    return _log_density(fit.key, setting.gamma, setting.variance_factor, rows, graph, located)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the kernel density version")
+def _fit(key: str, _at: Path) -> Fit:
+    return Fit(key, _at, GraphRun.read(_at))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the foreign rows")
+def _foreign(key: str, _at: Path) -> Foreign:
+    return Foreign(key, ForeignRun.read(_at))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelDensityGraph:
+    return _graph.with_settings(
+        gamma=setting.gamma,
+        variance_floor=_graph.variance_floor * setting.variance_factor,
+        floor_quantile=setting.alpha,
+    )
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _posterior(
+    key: str, setting: Setting, rows: str, _graph: KernelDensityGraph, _located: Located
+) -> FloatArray:
+    return _graph.posterior(_located)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _log_density(
+    key: str,
+    gamma: float,
+    variance_factor: float,
+    rows: str,
+    _graph: KernelDensityGraph,
+    _located: Located,
+) -> FloatArray:
+    return _graph.log_marginal(_located)
+
+
+def _offer(review: Review, asked: Request, will_show: str) -> bool:
+    """What fitting means for this review, and the button that begins it."""
+    training = review.training
+    n_calibration = review.tables["calibration"].n_rows
+    with st.container(border=True):
+        st.markdown(will_show)
+        st.markdown(foreign_words.fit_offer(training.n_rows if training else None, n_calibration))
+        return st.button(
+            "Fit the kernel density version",
+            key=f"fit_{asked.key[:16]}",
+            type="primary",
+            icon=":material/play_arrow:",
+        )
+
+
+def _folder(job: JobSnapshot) -> Path:
+    if job.folder is None:
+        raise InputError("This result is no longer kept", fix="Compute it again.")
+    return job.folder

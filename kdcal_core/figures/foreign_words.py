@@ -1,0 +1,170 @@
+"""What stands in words beside the charts of foreign rows: findings and alternative texts.
+
+The sentences hold names as they came from files: escape them on the way to a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kdcal_core.calibration.kernel_density import Selection
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+
+NEAR = 0.02  # a confidence this close to the prior counts as the prior
+_HELD_TENTHS = 3
+_DURATIONS = (
+    (5_000, "a few seconds"),
+    (30_000, "less than a minute"),
+    (120_000, "some minutes"),
+)
+
+
+def fit_offer(n_training: int | None, n_calibration: int) -> str:
+    """What fitting the kernel density version does, on how many rows, and how long about.
+
+    Examples
+    --------
+    >>> fit_offer(1000, 500)[:66]
+    'Fitting reads the regions that the model cuts its inputs into from'
+    """
+    held = n_calibration if n_training else n_calibration * _HELD_TENTHS // 10
+    n_fit = n_training or n_calibration - held
+    source = "training set" if n_training else "calibration set"
+    last = (
+        f"the {held:,} rows of the calibration set"
+        if n_training
+        else f"the other {held:,} rows of the calibration set"
+    )
+    return (
+        f"Fitting reads the regions that the model cuts its inputs into from {n_fit:,} rows of the "
+        f"{source} and chooses its settings on {last}. It takes {_duration(n_fit + held)}; the "
+        "rest of the app stays usable meanwhile, and the result is kept."
+    )
+
+
+def _duration(n: int) -> str:
+    return next((words for most, words in _DURATIONS if n <= most), "several minutes or more")
+
+
+def distance_finding(parent: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
+    """How sure the model is at the farthest sphere, and its kernel density version there."""
+    far, said = parent.radii[-1], float(parent.mean[-1])
+    if abs(said - prior) <= NEAR:
+        sentence = f"Far away the model says {said:.2f}, about the prior of {prior:.2f}"
+    else:
+        word = "still says" if said > prior else "says"
+        sentence = f"Far away the model {word} {said:.2f}, where the prior is {prior:.2f}"
+    if graph is None:
+        return f"{sentence} (at {far:g} times the distance of the farthest ordinary row)."
+    return f"{sentence}; the kernel density version {_return(graph, prior)}."
+
+
+def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
+    """The radius from which on mean confidence stays within 0.02 of the prior, if it does.
+
+    Examples
+    --------
+    >>> one = np.array([0.9, 0.51, 0.5])
+    >>> reaches_prior(DistanceCurve(np.arange(3.0), one, one, one, (10, 90), 5, 0), 0.5)
+    1.0
+    """
+    far = np.flatnonzero(np.abs(curve.mean - prior) > NEAR)
+    first = int(far[-1]) + 1 if far.size else 0
+    return float(curve.radii[first]) if first < len(curve.radii) else None
+
+
+def _return(curve: DistanceCurve, prior: float) -> str:
+    radius, last = reaches_prior(curve, prior), float(curve.mean[-1])
+    if radius is None:
+        return (
+            f"says {last:.2f} at {curve.radii[-1]:g} times the distance of the farthest ordinary "
+            f"row, and has not come to the prior by there"
+        )
+    at = int(np.flatnonzero(curve.radii == radius)[0])
+    return f"falls to {float(curve.mean[at]):.2f}, the prior, from radius {radius:g} on"
+
+
+def set_finding(
+    name: str, parent: Estimate, graph: Estimate | None, prior: float, n_unknown: int | None
+) -> str:
+    """How sure the model is of one set of foreign rows, and its kernel density version.
+
+    ``parent`` and ``graph`` are mean max confidences, ``n_unknown`` the rows below the floor.
+    """
+    sentence = f"{name}: the model says {parent.value:.2f} on average"
+    if graph is None or n_unknown is None:
+        return f"{sentence}; the prior is {prior:.2f} ({_rows(parent.n)})."
+    return (
+        f"{sentence}, the kernel density version {graph.value:.2f}, the prior is {prior:.2f}; "
+        f"{n_unknown:,} of {_rows(parent.n)} count as unknown."
+    )
+
+
+def distance_alt(curves: Mapping[str, DistanceCurve], prior: float) -> str:
+    """Alternative text: each line at the centre, where the data end, and far away."""
+    lines = "; ".join(
+        f"{label} "
+        + ", ".join(f"{curve.mean[at]:.2f} at {curve.radii[at]:g}" for at in _told(curve.radii))
+        for label, curve in curves.items()
+    )
+    return (
+        f"Mean max confidence against distance, where the data end at 1: {lines}. "
+        f"Prior {prior:.2f}."
+    )
+
+
+def _told(radii: FloatArray) -> list[int]:
+    ends = int(np.argmin(np.abs(radii - 1.0)))
+    return sorted({0, ends, len(radii) - 1})
+
+
+def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: float) -> str:
+    """How many ordinary and foreign rows lie below the floor."""
+    return (
+        f"With alpha {alpha:.3g} the floor leaves {share.value:.1%} of the {share.n:,} ordinary "
+        f"rows below it, and {n_unknown:,} of {_rows(n)} of “{name}” "
+        f"({n_unknown / max(n, 1):.0%})."
+    )
+
+
+def density_alt(ordinary: FloatArray, foreign: FloatArray, name: str, floor: float) -> str:
+    """Alternative text: the middle log density of both kinds of rows, and the floor."""
+    return (
+        f"Log densities. Ordinary rows: median {np.median(ordinary):.4g}. {name}: median "
+        f"{np.median(foreign):.4g}. Floor: {floor:.4g}."
+    )
+
+
+def selection_words(selection: Selection) -> str:
+    """Which exponent is in force, and what the others would cost."""
+    chosen, best = selection.chosen, selection.best
+    loss = selection.log_loss
+    sentence = (
+        f"The exponent in force is {selection.exponents[chosen]:.3g}: held-out log loss "
+        f"{loss[chosen]:.3f} on {_rows(selection.n)}"
+    )
+    if loss[chosen] - loss[best] < 5e-4:
+        worst = int(np.argmax(loss))
+        return (
+            f"{sentence}, the least of {len(loss)}; the worst, {selection.exponents[worst]:.3g}, "
+            f"would cost {loss[worst]:.3f}."
+        )
+    return f"{sentence}. Exponent {selection.exponents[best]:.3g} would cost {loss[best]:.3f}."
+
+
+def inside_words(parent: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:
+    """What the kernel density version costs or gains on ordinary rows, by their tiles."""
+    told = [
+        f"{one.label.lower() if one.label == 'Accuracy' else one.label} {estimate_text(other)} "
+        f"instead of {estimate_text(one)}"
+        for one, other in zip(parent, graph, strict=True)
+        if one.label in ("Accuracy", "ECE")
+    ]
+    return f"On ordinary rows the kernel density version has {', and '.join(told)}."
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
