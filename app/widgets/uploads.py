@@ -51,10 +51,8 @@ def upload_row(review: Review | None) -> None:
     early = review is None or "calibration" not in review.tables
     with training:
         _uploader("training", "Training set", TRAINING_HELP, TABLE_SUFFIXES, review, early)
-        st.caption(
-            "Optional. Where it can be had, it shows best where the model has seen data"
-            + ("; the calibration set comes first." if early else ".")
-        )
+        first = " Add the calibration set first." if early else ""
+        st.caption(f"Optional. Shows where the model has seen data and where not.{first}")
 
 
 def _uploader(

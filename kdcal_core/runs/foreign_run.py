@@ -35,6 +35,7 @@ from kdcal_core.runs.graph_run import load_estimator, placed
 from kdcal_core.runs.inputs import (
     Request,
     ReviewFiles,
+    check_ranges,
     features_of,
     open_parent,
     part_of,
@@ -50,6 +51,8 @@ from kdcal_core.runs.storage import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_RANGES = {"radii": (0.0, 1e6), "n": (1.0, 10_000.0), "shifts": (-1e6, 1e6), "seed": (0.0, 2.0**31)}
 
 
 def foreign_request(
@@ -72,6 +75,7 @@ def foreign_request(
         Where the review is not scored or has no model.
     """
     settings = settings or ForeignSettings()
+    check_ranges(settings, _RANGES)
     files = review_files(workspace, review_id)
     return request(
         "kdcal_core.runs.foreign_run:score_foreign",
@@ -110,6 +114,7 @@ def score_foreign(
         told in the record's notes instead.
     """
     sources, chosen = decode(ReviewFiles, files), decode(ForeignSettings, settings)
+    check_ranges(chosen, _RANGES)
     parent = open_parent(sources, progress)
     estimator = load_estimator(graph_folder, parent) if graph_folder else None
     reference = features_of(sources, sources.reference)

@@ -18,6 +18,7 @@ from kdcal_core.runs.grid_results import GRID, GRID_ARRAYS, WIDER, GridRecord, G
 from kdcal_core.runs.inputs import (
     Request,
     ReviewFiles,
+    check_ranges,
     features_of,
     labelled,
     open_parent,
@@ -33,6 +34,8 @@ from kdcal_core.runs.storage import (
 )
 
 PICTURE_ROWS = 2_000
+
+_RANGES = {"resolution": (2.0, 500.0)}
 
 
 def grid_request(
@@ -55,6 +58,7 @@ def grid_request(
         Where the review is not scored or has no model.
     """
     settings = settings or GridSettings()
+    check_ranges(settings, _RANGES)
     files = review_files(workspace, review_id)
     return request(
         "kdcal_core.runs.grid_run:posterior_grid",
@@ -93,6 +97,7 @@ def posterior_grid(
         hold does not exist.
     """
     sources, chosen = decode(ReviewFiles, files), decode(GridSettings, settings)
+    check_ranges(chosen, _RANGES)
     parent = open_parent(sources, progress)
     estimator = load_estimator(graph_folder, parent) if graph_folder else None
     reference = features_of(sources, sources.reference)
@@ -136,11 +141,6 @@ def stratified_sample(y: IntArray, n: int, seed: int = 0) -> IntArray:
 
 
 def _plane(settings: GridSettings, reference: Any, judged: Any) -> Plane:
-    if settings.resolution < 2:
-        raise InputError(
-            f"A map of {settings.resolution} points along each axis is none",
-            fix="Choose 2 or more.",
-        )
     if settings.axes == "principal":
         return principal_plane(reference)
     if settings.row is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,28 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
         classes=review.classes,
         foreign={name: one for name, table in review.foreign.items() if (one := file(table))},
     )
+
+
+def check_ranges(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Refuse a setting that lies outside its range; of a tuple each value is looked at.
+
+    Sliders keep to their ends only in an honest browser.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_ranges(SimpleNamespace(n=0), {"n": (1, 10)})
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: The setting 'n' is 0. Choose a number from 1 to 10.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        for one in value if isinstance(value, tuple) else (value,):
+            if not low <= one <= high:
+                raise InputError(
+                    f"The setting {name!r} is {one:,}",
+                    fix=f"Choose a number from {low:,} to {high:,}.",
+                )
 
 
 def open_parent(files: ReviewFiles, progress: Progress) -> Parent:

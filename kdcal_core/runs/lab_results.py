@@ -14,6 +14,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.runs.foreign_results import RADII
 from kdcal_core.runs.graph_results import Kind
+from kdcal_core.runs.inputs import check_ranges
 from kdcal_core.runs.storage import (
     load_array,
     load_located,
@@ -31,7 +32,19 @@ DRAWN = ("X", "y", "held")
 MAP_EDGE = 2.0  # the map shows [-2, 2]^2 (paper 000 Fig. 8)
 
 _ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
-_LEAST_ROWS = 20
+_RANGES: dict[str, tuple[float, float]] = {
+    "n": (20, 100_000),
+    "n_features": (1, 1_000),
+    "n_trees": (1, 2_000),
+    "layers": (1, 10),
+    "width": (1, 2_000),
+    "epochs": (1, 5_000),
+    "n_sphere": (1, 10_000),
+    "n_test": (1, 100_000),
+    "resolution": (2, 500),
+    "radii": (0, 1e6),
+    "seed": (0, 2**31),
+}
 
 
 @dataclass(frozen=True)
@@ -223,18 +236,6 @@ def check_lab(settings: LabSettings) -> None:
             f"There is no simulation {settings.simulation!r}",
             fix=f"Choose one of: {', '.join(SIMULATIONS)}.",
         )
-    least = {
-        "n": _LEAST_ROWS,
-        **dict.fromkeys(("n_features", "n_trees", "layers", "width", "epochs"), 1),
-        **dict.fromkeys(("n_sphere", "n_test"), 1),
-        "resolution": 2,
-        "seed": 0,
-    }
-    for name, smallest in least.items():
-        value = getattr(settings, name)
-        if value < smallest:
-            raise InputError(
-                f"{name} is {value:,}", fix=f"Choose a whole number from {smallest} on."
-            )
+    check_ranges(settings, _RANGES)
     if not settings.radii:
         raise InputError("There is no radius", fix="Give at least one.")

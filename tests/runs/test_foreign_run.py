@@ -96,6 +96,12 @@ def test_what_cannot_be_made_is_told_and_the_rest_is_there(forest, tmp_path):
     assert "no such" in run.record.notes[0]
 
 
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"n": 10**9}, {"radii": (-1.0,)}, {"seed": -1}])
+def test_settings_out_of_range_are_refused(forest, wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        foreign_request(forest.workspace, forest.review.id, replace(SMALL, **wrong))
+
+
 def test_a_bad_uploaded_row_is_named(forest, tmp_path):
     bad = rows(17, 9)
     bad.loc[4, "a"] = np.inf

@@ -172,6 +172,17 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path):
     assert any("150 of 150 held-out rows" in note for note in run.record.notes)
 
 
+def test_weights_are_not_used_and_that_is_noted(forest, tmp_path):
+    request = graph_request(forest.workspace, forest.review.id)
+    files = request.kwargs["files"]
+    kwargs = {**request.kwargs, "files": {**files, "roles": {**files["roles"], "weight": "a"}}}
+    fit_graph(**kwargs, folder=str(tmp_path), progress=quiet)
+    (tmp_path / "plain").mkdir()
+    weighted, plain = GraphRun.read(tmp_path), fit(forest, tmp_path / "plain")
+    assert "weights are not used" in weighted.record.notes[-1]
+    np.testing.assert_array_equal(weighted.graph.class_masses, plain.graph.class_masses)
+
+
 def test_it_can_be_cancelled(forest, tmp_path):
     request = graph_request(forest.workspace, forest.review.id)
 

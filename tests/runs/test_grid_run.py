@@ -115,7 +115,8 @@ def test_words_and_other_features_are_held(mixed, tmp_path):
         (GridSettings(x="a", y="a"), "same feature"),
         (GridSettings(row=150), "There is no row 151"),
         (GridSettings(row=-1), "There is no row"),
-        (GridSettings(resolution=1), "is none"),
+        (GridSettings(resolution=1), "resolution"),
+        (GridSettings(resolution=10**6), "from 2"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(mixed, tmp_path, settings, words):

@@ -118,6 +118,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another(settings, tmp_pa
         {"resolution": 1},
         {"radii": ()},
         {"seed": -1},
+        {"radii": (1.0, float("nan"))},
+        {"width": 10**7},
     ],
 )
 def test_settings_out_of_range_are_refused_before_anything_starts(wrong, tmp_path):
