@@ -10,8 +10,9 @@ import mmap
 import os
 import pickle
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -77,10 +78,11 @@ def run_blocks(
     if blocks.on_device:
         executor, threads = None, 1
     done = 0
-    for (start, stop), result in _results(blocks.work, prepare(), spans, executor, threads):
-        write(start, stop, result)
-        done += stop - start
-        report(done / n_rows, note)
+    with closing(_results(blocks.work, prepare(), spans, executor, threads)) as results:
+        for (start, stop), result in results:
+            write(start, stop, result)
+            done += stop - start
+            report(done / n_rows, note)
 
 
 def _silent(share: float, note: str) -> None:
@@ -98,7 +100,7 @@ def _results(
     spans: list[tuple[int, int]],
     executor: Executor | None,
     threads: int | None,
-) -> Iterator[tuple[tuple[int, int], Any]]:
+) -> Generator[tuple[tuple[int, int], Any], None, None]:
     if executor is not None:
         with tempfile.TemporaryDirectory(prefix="kdcal-blocks-") as folder:
             frame, ends = _lay_out(prepared, Path(folder) / "arrays")
@@ -119,7 +121,7 @@ def _stream(
     call: Callable[[int, int], Any],
     spans: list[tuple[int, int]],
     in_flight: int,
-) -> Iterator[tuple[tuple[int, int], Any]]:
+) -> Generator[tuple[tuple[int, int], Any], None, None]:
     """Results as they come, with a bounded number of blocks under way."""
     waiting = iter(spans)
     running: dict[Future[Any], tuple[int, int]] = {}
