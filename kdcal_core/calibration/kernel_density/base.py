@@ -37,10 +37,14 @@ from kdcal_core.calibration.kernel_density.rows import (
     take,
     warn_of_overlap,
 )
-from kdcal_core.calibration.kernel_density.views import OutputLayer, warn_of_other_activations
+from kdcal_core.calibration.kernel_density.views import (
+    OutputLayer,
+    partition_codes,
+    warn_of_other_activations,
+)
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import wrap_parent
+from kdcal_core.parents import Parent, wrap_parent
 from kdcal_core.partition import class_masses, estimated_bytes
 
 _FALLBACK_LOG_FLOOR = -1e7
@@ -93,8 +97,14 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return type(self)(**self.get_params(deep=False))
 
     @abstractmethod
-    def _chosen_layer(self, rows: FitRows, progress: Progress) -> OutputLayer | None:
-        """What of the output belongs to a network's codes; None for a forest."""
+    def _first_layer(self) -> OutputLayer | None:
+        """What of a network's output its codes are read with; None for a forest."""
+
+    def _choose(
+        self, parent: Parent, rows: FitRows, held: FitRows | None, progress: Progress
+    ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
+        """The rows with the codes to fit on, and what of the output is in these."""
+        return rows, held, self._first_layer()
 
     def fit(
         self,
@@ -141,17 +151,22 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         index = class_indices(y, parent.classes, len(columns))
         own = own_labels(y, index, parent.classes)
         if X_holdout is None:
-            held = split_off(index, self.holdout_share, self.random_state)
-            parts = take(columns, ~held), index[~held], take(columns, held), index[held]
+            mask = split_off(index, self.holdout_share, self.random_state)
+            X_held, y_held = take(columns, mask), index[mask]
+            columns, index = take(columns, ~mask), index[~mask]
         else:
-            others = own_columns(X_holdout, parent)
-            parts = columns, index, others, class_indices(y_holdout, parent.classes, len(others))
-            warn_of_overlap(columns, others)
-        rows = FitRows(parent, *parts)
+            X_held = own_columns(X_holdout, parent)
+            y_held = class_indices(y_holdout, parent.classes, len(X_held))
+            warn_of_overlap(columns, X_held)
         warn_of_other_activations(parent)
-        layer = self._chosen_layer(rows, part_of(report, 0.0, 0.1))
-        self._placement, self.graph_ = self._fitted(
-            rows, layer, part_of(report, 0.1, 1.0), executor
+        rows, held, layer = self._choose(
+            parent,
+            self._read(parent, columns, index),
+            self._read(parent, X_held, y_held) if len(y_held) else None,
+            part_of(report, 0.0, 0.1),
+        )
+        self._placement, self.graph_ = self._settle(
+            parent, rows, held, layer, part_of(report, 0.1, 1.0), executor
         )
         self.classes_ = own
         self.n_features_in_ = parent.n_features
@@ -222,19 +237,23 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
         return load_estimator(cls, path, parent)
 
-    def _fitted(
+    def _read(self, parent: Parent, X: Any, y: IntArray) -> FitRows:
+        codes = partition_codes(parent, X, self._first_layer())
+        return FitRows(X, y, codes)
+
+    def _settle(
         self,
+        parent: Parent,
         rows: FitRows,
+        held: FitRows | None,
         output_layer: OutputLayer | None,
         progress: Progress,
         executor: Executor | None,
     ) -> tuple[Placement, KernelDensityGraph]:
-        """Placement and graph of rows, with gamma and floor."""
-        n, n_classes = len(rows.y), len(rows.parent.classes)
+        """Placement and graph of rows, with the floor and the gamma that held-out rows choose."""
+        n, n_classes = len(rows.y), len(parent.classes)
         exponents = chosen_exponents(self.gamma, n)
-        placement, index, x = place(
-            rows.parent, output_layer, rows.X, self.distance, scale=self.scale
-        )
+        placement, index, x = place(parent, output_layer, rows, self.distance, scale=self.scale)
         codes, d = placement.polytopes, x.shape[1]
         p = len(codes)
         refuse_beyond_memory(
@@ -248,14 +267,17 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         masses = class_masses(
             codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
         )
-        if len(rows.y_holdout):
-            held = placement.locate(
-                rows.X_holdout, centres, progress=part_of(progress, 0.8, 1.0), executor=executor
+        located = None
+        if held is not None:
+            located = placement.nearest(
+                placement.points(held.X),
+                held.codes,
+                centres,
+                progress=part_of(progress, 0.8, 1.0),
+                executor=executor,
             )
-        else:
-            held = Located(centres[:0], np.zeros(0, np.int64), np.zeros(0, bool))
         graph = KernelDensityGraph(
-            classes=rows.parent.classes,
+            classes=parent.classes,
             n=n,
             centres=centres,
             variances=variances,
@@ -267,12 +289,12 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             variance_floor=float(self.variance_floor),
             log_floor=_FALLBACK_LOG_FLOOR,
             floor_quantile=None,
-            holdout=held,
-            holdout_y=rows.y_holdout,
+            holdout=located,
+            holdout_y=None if held is None else held.y,
         )
-        return placement, self._settled(graph)
+        return placement, self._with_floor_and_gamma(graph)
 
-    def _settled(self, graph: KernelDensityGraph) -> KernelDensityGraph:
+    def _with_floor_and_gamma(self, graph: KernelDensityGraph) -> KernelDensityGraph:
         """The graph with floor and gamma as asked for."""
         if self.log_floor != "quantile":
             graph = graph.with_settings(log_floor=float(self.log_floor))

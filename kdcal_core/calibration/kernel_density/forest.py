@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
-from kdcal_core.calibration.kernel_density.placement import Progress
-from kdcal_core.calibration.kernel_density.rows import FitRows
 
 
 class KernelDensityForest(KernelDensityEstimator):
@@ -74,5 +72,5 @@ class KernelDensityForest(KernelDensityEstimator):
     True
     """
 
-    def _chosen_layer(self, rows: FitRows, progress: Progress) -> None:
+    def _first_layer(self) -> None:
         return None

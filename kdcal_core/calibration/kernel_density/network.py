@@ -11,8 +11,8 @@ from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.placement import Progress, part_of
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.views import OutputLayer
+from kdcal_core.parents import Parent
 
-_CANDIDATES: tuple[OutputLayer, ...] = ("probability", "exclude")
 _TRIAL_ROWS = 5000
 
 
@@ -103,14 +103,23 @@ random_state
         check_is_fitted(self, "graph_")
         return cast(OutputLayer, self._placement.output_layer)
 
-    def _chosen_layer(self, rows: FitRows, progress: Progress) -> OutputLayer:
-        if self.output_layer != "auto":
-            return self.output_layer
-        if not len(rows.y_holdout):
-            return "probability"
+    def _first_layer(self) -> OutputLayer:
+        return "probability" if self.output_layer == "auto" else self.output_layer
+
+    def _choose(
+        self, parent: Parent, rows: FitRows, held: FitRows | None, progress: Progress
+    ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
+        if self.output_layer != "auto" or held is None:
+            return rows, held, self._first_layer()
         few = rows.sample(_TRIAL_ROWS, self.random_state)
-        losses = {}
-        for at, layer in enumerate(_CANDIDATES):
-            _, graph = self._fitted(few, layer, part_of(progress, at / 2, (at + 1) / 2), None)
-            losses[layer] = graph.selection().log_loss.min()
-        return min(_CANDIDATES, key=lambda layer: losses[layer])
+        few_held = held.sample(_TRIAL_ROWS, self.random_state)
+        _, with_bits = self._settle(
+            parent, few, few_held, "probability", part_of(progress, 0.0, 0.5), None
+        )
+        few, few_held = few.without_output_layer(), few_held.without_output_layer()
+        _, without = self._settle(
+            parent, few, few_held, "exclude", part_of(progress, 0.5, 1.0), None
+        )
+        if with_bits.selection().log_loss.min() <= without.selection().log_loss.min():
+            return rows, held, "probability"
+        return rows.without_output_layer(), held.without_output_layer(), "exclude"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
 from kdcal_core.calibration.kernel_density.located import Located
+from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.views import OutputLayer, embedded, partition_codes
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.parents import Parent
@@ -57,12 +58,24 @@ class Placement:
         executor: Executor | None = None,
     ) -> Located:
         """The nearest polytope of each row (paper 000 Eq. 6)."""
-        x = self.points(X)
-        if self.distance == "euclidean":
+        codes = None if self.distance == "euclidean" else self.codes(X)
+        return self.nearest(self.points(X), codes, centres, progress=progress, executor=executor)
+
+    def nearest(
+        self,
+        x: FloatArray,
+        codes: Codes | None,
+        centres: FloatArray,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> Located:
+        """The same from coordinates and codes; the Euclidean distance needs no codes."""
+        if codes is None or self.distance == "euclidean":
             found = nearest_centres(x, centres, progress=progress)
         else:
             found = nearest_polytopes(
-                self.codes(X),
+                codes,
                 self.polytopes,
                 x,
                 centres,
@@ -73,21 +86,26 @@ class Placement:
 
 
 def place(
-    parent: Parent, output_layer: OutputLayer | None, X: Any, distance: Distance, *, scale: bool
+    parent: Parent,
+    output_layer: OutputLayer | None,
+    rows: FitRows,
+    distance: Distance,
+    *,
+    scale: bool,
 ) -> tuple[Placement, IntArray, FloatArray]:
     """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
-    found = find_polytopes(partition_codes(parent, X, output_layer))
-    inner = embedded(parent, X)
+    found = find_polytopes(rows.codes)
+    inner = embedded(parent, rows.X)
     if inner is None:
         coordinates = fit_coordinates(
-            X, n_features=parent.n_features, feature_names=parent.feature_names, scale=scale
+            rows.X, n_features=parent.n_features, feature_names=parent.feature_names, scale=scale
         )
     else:
         coordinates = fit_coordinates(
             inner, n_features=inner.shape[1], feature_names=None, scale=scale
         )
     placement = Placement(parent, output_layer, coordinates, found.codes, distance)
-    return placement, found.index, coordinates.transform(X if inner is None else inner)
+    return placement, found.index, coordinates.transform(rows.X if inner is None else inner)
 
 
 def part_of(progress: Progress | None, start: float, stop: float) -> Progress:

@@ -17,29 +17,44 @@ from kdcal_core.data.checks import check_labels
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent
 from kdcal_core.parents.features import select_columns
+from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """Rows to fit on and rows held out, with their classes as indices into the parent's."""
+    """Labelled rows with their codes, so that the parent is asked once.
 
-    parent: Parent
+    Attributes
+    ----------
+    X : table of n rows
+    y : (n,) int64
+        Indices into the parent's classes.
+    codes : codes of the rows
+    """
+
     X: Any
     y: IntArray
-    X_holdout: Any
-    y_holdout: IntArray
+    codes: Codes
 
     def sample(self, most: int, seed: Any) -> FitRows:
-        """At most about so many rows of each part, every class by its share."""
-        X, y = _sample(self.X, self.y, most, seed)
-        return FitRows(self.parent, X, y, *_sample(self.X_holdout, self.y_holdout, most, seed))
+        """At most about so many of the rows, every class by its share."""
+        if len(self.y) <= most:
+            return self
+        mask = split_off(self.y, most / len(self.y), seed)
+        return FitRows(take(self.X, mask), self.y[mask], _take_codes(self.codes, mask))
+
+    def without_output_layer(self) -> FitRows:
+        """The rows with a network's codes but for the last layer."""
+        assert isinstance(self.codes, ActivationCodes)
+        words = self.codes.words[:, : self.codes.layer_slices()[-1].start]
+        kept = ActivationCodes(np.ascontiguousarray(words), self.codes.layer_widths[:-1])
+        return FitRows(self.X, self.y, kept)
 
 
-def _sample(X: Any, y: IntArray, most: int, seed: Any) -> tuple[Any, IntArray]:
-    if len(y) <= most:
-        return X, y
-    mask = split_off(y, most / len(y), seed)
-    return take(X, mask), y[mask]
+def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
+    if isinstance(codes, LeafCodes):
+        return LeafCodes(codes.leaves[mask])
+    return ActivationCodes(codes.words[mask], codes.layer_widths)
 
 
 def own_columns(X: Any, parent: Parent) -> Any:
