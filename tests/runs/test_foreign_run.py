@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import csv, quiet, rows
+from conftest import Made, csv, quiet, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
-from kdcal_core.review import add_foreign, remove_foreign
+from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
 from kdcal_core.runs import ForeignRun, ForeignSettings, GraphRun, foreign_request, graph_request
 from kdcal_core.runs.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
 from kdcal_core.runs.foreign_run import score_foreign
@@ -132,6 +132,27 @@ def test_the_same_seed_gives_the_same_bytes(forest, tmp_path):
         ask(forest, tmp_path / name, replace(SMALL, shifted_feature="a"), graph)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_a_sample_s_network_is_sure_far_away_and_its_kernel_density_version_is_not(tmp_path):
+    workspace = Workspace(tmp_path / "home")
+    review = start_sample(workspace, "xor_network")
+    one = Made(workspace, review, None, {})
+    folder = fitted(one, tmp_path / "graph")
+    chosen = ForeignSettings(radii=(1.5, 2.0, 10.0), n=200, shifted_feature="x1", shifts=(10.0,))
+    run = ask(one, tmp_path / "run", chosen, folder)
+    fit = GraphRun.read(folder)
+    assert fit.record.fitted_on == "training"
+    graph = fit.graph
+    parent = run.by_radius(run.rows.proba).max(axis=2).mean(axis=1)
+    version = run.by_radius(graph.posterior(run.rows.located)).max(axis=2).mean(axis=1)
+    assert parent.min() > 0.95
+    np.testing.assert_allclose(version, graph.prior.max(), atol=0.02)
+    for foreign in run.sets("uploaded", "shifted"):
+        assert graph.unknown(run.rows_of(foreign).located).mean() > 0.99
+    assert graph.unknown(fit.rows.located).mean() < 0.03
+    right = graph.predict(fit.rows.located) == fit.rows.y
+    assert right.mean() > review.accuracy["evaluation"] - 0.01
 
 
 TABLES = st.integers(1, 30).flatmap(
