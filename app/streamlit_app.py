@@ -25,6 +25,7 @@ def main() -> None:
     pages = {
         "Review": [page("load")],
         "Diagnose": [page("reliability"), page("confidence")],
+        "Learn": [page("lab")],
     }
     try:
         st.navigation(pages, expanded=True).run()

@@ -50,6 +50,12 @@ PLACES = {
         ":material/stacked_line_chart:",
         "How often each predicted class is right, at every score",
     ),
+    "lab": _Place(
+        "../pages/simulation_lab.py",
+        "Simulation lab",
+        ":material/science:",
+        "Models trained on the spot where the truth is known, among their data and far outside",
+    ),
 }
 
 

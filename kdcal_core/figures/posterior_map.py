@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,9 @@ from kdcal_core.figures.template import panel, template
 
 MAX_POINTS = 2000
 _GAP = 0.05  # between panels, as a share of the width
-_HEIGHTS = {2: 380, 3: 310}  # of a panel, by the number of panels; 250 for more
+_HEIGHTS = {2: 380, 3: 310}  # of a panel, by the panels in a row; 250 for more
+_BETWEEN = 40  # pixels from a row of panels to the next
+_STACKED = 262  # height of a panel where there are several rows of them
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 
 
@@ -52,6 +54,7 @@ def posterior_map_figure(
     dark: bool,
     equal: bool = False,
     data_box: tuple[float, float, float, float] | None = None,
+    columns: int | None = None,
 ) -> go.Figure:
     """The rows, then one heat map a panel, all on the same two axes.
 
@@ -70,11 +73,14 @@ def posterior_map_figure(
         One unit is as long on both axes; for axes of one kind, as those of the simulations.
     data_box : (x0, x1, y0, y1), optional
         Where the data lie; beyond it is out of distribution.
+    columns : int, optional
+        Panels in a row, the first among them the rows'; by default all.
     """
     colours = palette(dark)
     n = len(panels) + 1
     names = [panel(at) for at in range(n)]
-    figure = go.Figure(layout=_layout(n, x, y, dark, equal))
+    places = list(_places(n, columns or n))
+    figure = go.Figure(layout=_layout(places, x, y, dark, equal))
     figure.add_traces(_points(points, colours, names[0]))
     for at, shown in enumerate(panels):
         figure.add_trace(
@@ -101,45 +107,75 @@ def posterior_map_figure(
             )
         )
     for at, title in enumerate(["Rows", *(shown.title for shown in panels)]):
-        figure.add_annotation(_title(title, at, n, colours))
+        figure.add_annotation(_title(title, places[at], colours))
     if data_box is not None:
         for name in names:
             figure.add_shape(_box(data_box, name, colours))
     for at, name in enumerate(names):
         axis = name["xaxis"].replace("x", "xaxis")
-        figure.update_layout({axis: {"title_text": escape_html(x_title, limit=24)}})
-        if at == 0:
-            figure.update_layout(yaxis={"title_text": escape_html(y_title, limit=24)})
+        if places[at].lowest:
+            figure.update_layout({axis: {"title_text": escape_html(x_title, limit=24)}})
+        if places[at].left == 0:
+            axis = name["yaxis"].replace("y", "yaxis")
+            figure.update_layout({axis: {"title_text": escape_html(y_title, limit=24)}})
     return figure
 
 
-def _layout(n: int, x: FloatArray, y: FloatArray, dark: bool, equal: bool) -> dict[str, Any]:
-    width = (1 - _GAP * (n - 1)) / n
+@dataclass(frozen=True)
+class _Place:
+    """Where a panel stands, in shares of the plot, and the layout's height in pixels."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    lowest: bool
+    height: int
+
+
+def _places(n: int, columns: int) -> Iterator[_Place]:
+    rows = -(-n // columns)
+    panel_height = _HEIGHTS.get(columns, 250) if rows == 1 else _STACKED
+    inside = rows * panel_height + (rows - 1) * _BETWEEN
+    gap = _BETWEEN / inside
+    width, tall = (1 - _GAP * (columns - 1)) / columns, (1 - gap * (rows - 1)) / rows
+    for at in range(n):
+        down, across = divmod(at, columns)
+        left, top = across * (width + _GAP), 1 - down * (tall + gap)
+        bottom = 0.0 if down == rows - 1 else top - tall
+        yield _Place(left, left + width, bottom, top, at + columns >= n, inside + 116)
+
+
+def _layout(
+    places: Sequence[_Place], x: FloatArray, y: FloatArray, dark: bool, equal: bool
+) -> dict[str, Any]:
+    height = places[0].height
     layout: dict[str, Any] = {
         "template": template(dark),
-        "height": _HEIGHTS.get(n, 250) + 116,
+        "height": height,
         "margin": {"l": 58, "r": 10, "t": 64, "b": 52},
         "dragmode": "select",
-        "legend": {"y": 1.11},
+        "legend": {"y": 1 + 28 / (height - 116)},
     }
-    for at in range(n):
+    for at, place in enumerate(places):
         name = panel(at)
-        left = at * (width + _GAP)
         x_axis, y_axis = name["xaxis"].replace("x", "xaxis"), name["yaxis"].replace("y", "yaxis")
         layout[x_axis] = {
-            "domain": [left, left + width],
+            "domain": [place.left, place.right],
             "anchor": name["yaxis"],
             "range": [x[0], x[-1]],
             "nticks": 4,
             "showgrid": False,
+            "showticklabels": place.lowest,
             "constrain": "domain",
         }
         layout[y_axis] = {
+            "domain": [place.bottom, place.top],
             "anchor": name["xaxis"],
             "range": [y[0], y[-1]],
             "nticks": 5,
             "showgrid": False,
-            "showticklabels": at == 0,
+            "showticklabels": place.left == 0,
             "constrain": "domain",
             "constraintoward": "top",
         }
@@ -182,12 +218,11 @@ def _sample(label: IntArray) -> NDArray[np.int64]:
     return order[np.linspace(0, order.size - 1, MAX_POINTS).astype(np.int64)]
 
 
-def _title(text: str, at: int, n: int, colours: Palette) -> dict[str, Any]:
-    width = (1 - _GAP * (n - 1)) / n
+def _title(text: str, place: _Place, colours: Palette) -> dict[str, Any]:
     return {
         "text": escape_html(text, limit=36),
-        "x": at * (width + _GAP) + width / 2,
-        "y": 1.0,
+        "x": (place.left + place.right) / 2,
+        "y": place.top,
         "xref": "paper",
         "yref": "paper",
         "xanchor": "center",

@@ -1,0 +1,184 @@
+"""The simulation lab's finding, takeaways and alternative texts, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics import DistanceCurve, Estimate, number_text
+
+NEAR_PRIOR = 0.02  # confidence counts as the prior within this
+_CLOSE = 0.01  # an error counts as kept within this
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method's confidence far away and its error, beside the other's."""
+
+    far: Estimate
+    error: Estimate
+
+
+def lab_finding(
+    name: str, parent: Compared, graph: Compared, *, radius: float, prior: float
+) -> str:
+    """What parent and kernel density version say far from the data, and what that costs inside.
+
+    Parameters
+    ----------
+    name : str
+        "forest" or "network".
+    prior : float
+        Of the most frequent class: what confidence should be where nothing was ever seen.
+
+    Examples
+    --------
+    >>> def number(value): return Estimate("", "", value, value - 0.01, value + 0.01, 2000)
+    >>> lab_finding("forest", Compared(number(0.9), number(0.061)),
+    ...             Compared(number(0.5), number(0.060)), radius=2.0, prior=0.5)
+    'At radius 2 the forest still says 0.90, the kernel density version 0.50, the prior; error \
+0.060 against 0.061.'
+    """
+    stays = parent.far.value - prior > NEAR_PRIOR
+    says = f"At radius {radius:g} the {name} {'still ' if stays else ''}says {parent.far.value:.2f}"
+    falls = abs(graph.far.value - prior) <= NEAR_PRIOR
+    ends = ", the prior" if falls else f", and the prior is {prior:.2f}"
+    return (
+        f"{says}, the kernel density version {graph.far.value:.2f}{ends}; "
+        f"{_errors_words(parent.error, graph.error)}."
+    )
+
+
+def _errors_words(parent: Estimate, graph: Estimate) -> str:
+    width = max(graph.high - graph.low, parent.high - parent.low)
+    both = f"error {number_text(graph.value, width)} against {number_text(parent.value, width)}"
+    if graph.value - parent.value <= _CLOSE:
+        return both
+    clear = graph.low > parent.high
+    return f"{both}, {'clearly more' if clear else 'more, though within the intervals'}"
+
+
+def maps_words(name: str, parent: float, geodesic: float, euclidean: float) -> str:
+    """How much of the map outside the data each method is sure of.
+
+    Examples
+    --------
+    >>> maps_words("forest", 0.75, 0.06, 0.0)
+    'Outside the data the forest claims more than 90% confidence on 75% of the map, its geodesic \
+kernel density version on 6%, the Euclidean one on 0%.'
+    """
+    return (
+        f"Outside the data the {name} claims more than 90% confidence on {parent:.0%} of the map, "
+        f"its geodesic kernel density version on {geodesic:.0%}, the Euclidean one on "
+        f"{euclidean:.0%}."
+    )
+
+
+def maps_alt(name: str, title: str, words: str) -> str:
+    """Alternative text of the maps."""
+    return (
+        f"{title}: the rows, and heat maps of the probability of class 1 over a plane twice as "
+        f"wide as the data, by the true posterior, the {name} and its two kernel density "
+        f"versions. {words}"
+    )
+
+
+def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
+    """The radius from which on the mean confidence stays within 0.02 of the prior, if any.
+
+    Examples
+    --------
+    >>> radii, mean = np.array([0.0, 1.0, 2.0]), np.array([0.9, 0.51, 0.5])
+    >>> first_at_prior(DistanceCurve(radii, mean, mean, mean, (25, 75), 10, 0), 0.5)
+    1.0
+    """
+    off = np.flatnonzero(np.abs(curve.mean - prior) > NEAR_PRIOR)
+    first = 0 if off.size == 0 else int(off[-1]) + 1
+    return float(curve.radii[first]) if first < len(curve.radii) else None
+
+
+def distance_words(name: str, parent: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
+    """From which radius on parent and kernel density version know that they know nothing."""
+    ours, theirs = first_at_prior(graph, prior), first_at_prior(parent, prior)
+    last = parent.radii[-1]
+    said = f"within {NEAR_PRIOR:g} of the prior {prior:.2f}"
+    if ours is None:
+        mine = (
+            f"At these settings the kernel density version does not stay {said} up to radius "
+            f"{last:g}, where it says {graph.mean[-1]:.2f}"
+        )
+    else:
+        mine = f"The kernel density version stays {said} from radius {ours:g} on"
+    if theirs is None:
+        return f"{mine}; the {name} says {parent.mean[-1]:.2f} at radius {last:g}."
+    return f"{mine}; the {name} from radius {theirs:g} on."
+
+
+def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
+    """Alternative text of confidence against distance."""
+    ends = ", ".join(
+        f"{label} from {curve.mean[0]:.2f} to {curve.mean[-1]:.2f}"
+        for label, curve in zip(labels, curves, strict=True)
+    )
+    last = curves[0].radii[-1] if curves else 0.0
+    return f"Mean max confidence from the centre to radius {last:g}: {ends}."
+
+
+def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
+    """Which measures inside the data the kernel density version worsens or betters, if any."""
+    named = {
+        "error": "error",
+        "hellinger": "Hellinger distance to the truth",
+        "ece": "calibration error",
+        "log_loss": "log loss",
+    }
+    lower = [word for key, word in named.items() if graph[key].high < parent[key].low]
+    higher = [word for key, word in named.items() if graph[key].low > parent[key].high]
+    if not lower and not higher:
+        return (
+            "Inside the data no measure of the kernel density version differs from the parent's "
+            "by more than the intervals."
+        )
+    parts = [
+        f"{_listed(words)} clearly {how}"
+        for words, how in ((lower, "lower"), (higher, "higher"))
+        if words
+    ]
+    return (
+        "Inside the data, of the kernel density version beside the parent: "
+        f"{', '.join(parts)}; what is not named lies within the intervals."
+    )
+
+
+def measures_alt(labels: Sequence[str], errors: Sequence[Estimate]) -> str:
+    """Alternative text of the measures: the error of each method."""
+    values = ", ".join(
+        f"{label} {each.value:.3f}" for label, each in zip(labels, errors, strict=True)
+    )
+    return f"Measures of each method with their intervals. Error: {values}."
+
+
+def switch_words(distances: FloatArray) -> str:
+    """Where the floor hands over to the prior, in units of the data's largest norm.
+
+    Examples
+    --------
+    >>> switch_words(np.array([0.0034, 0.0034, 0.01]))
+    'Half of the polytopes hand over to the prior within 0.0034 of their centre, all within 0.01.'
+    """
+    middle, most = float(np.median(distances)), float(np.max(distances))
+    if most == 0.0:
+        return "Every polytope lies below the floor even at its centre: the prior answers always."
+    if most - middle < 0.005 * most:
+        return f"Every polytope hands over to the prior at {most:.3g} from its centre, or nearer."
+    return (
+        f"Half of the polytopes hand over to the prior within {middle:.3g} of their centre, all "
+        f"within {most:.3g}."
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
