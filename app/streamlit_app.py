@@ -24,7 +24,7 @@ def main() -> None:
     st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
     pages = {
         "Review": [page("load")],
-        "Diagnose": [page("reliability"), page("confidence")],
+        "Diagnose": [page("reliability"), page("confidence"), page("foreign"), page("map")],
         "Learn": [page("lab")],
     }
     try:

@@ -17,8 +17,8 @@ _CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
     "scrollZoom": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 }
+_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
 PAPER_002 = (
     "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
 )
@@ -29,6 +29,16 @@ _MEANING = {
     "above 0 the model is too sure, below 0 not sure enough.",
     "ECE": "Expected calibration error: how far stated confidence and accuracy lie apart, on "
     "average over the bins. It is above 0 by chance alone, so compare it with what chance gives.",
+    "OCE, empirical prior": "Out-of-distribution calibration error: how far the confidence on "
+    "foreign rows lies from the prior's, on average. 0 is best: of a row unlike the data nothing "
+    "is known but how often each class occurs.",
+    "AUROC, foreign rows": "How well ordinary and foreign rows are told apart: the chance that an "
+    "ordinary row scores above a foreign one. 1 is best, 0.5 is guessing.",
+    "FPR@95": "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is "
+    "best.",
+    "Called unknown": "Ordinary rows that lie below the floor and so count as unknown: the price "
+    "of caution, set by alpha.",
+    "Mean confidence": "Probability of the predicted class, on average.",
     "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
     "that are wrong cost most.",
 }
@@ -50,6 +60,7 @@ def chart(
     alt: str,
     table: Callable[[], pd.DataFrame],
     name: str,
+    on_box: Callable[[], None] | None = None,
 ) -> None:
     """Show a figure with its sentence, its explanation, its alternative text and its data.
 
@@ -65,14 +76,24 @@ def chart(
         Gives the chart's data; called when the reader asks for the CSV.
     name : str
         The CSV's file name without its ending.
+    on_box : callable, optional
+        Called when the reader has dragged a box, which is then in the session state of ``key``,
+        or cleared it. What it changes must not change the figure: the box would be lost.
     """
     if takeaway:
         st.markdown(escape_markdown(takeaway, 1000))
+    removed = [button for button in _NO_BUTTONS if on_box is None or button != "select2d"]
     st.plotly_chart(
         figure,
         key=key,
         theme=None,
-        config={**_CONFIG, "toImageButtonOptions": {"filename": name}},
+        config={
+            **_CONFIG,
+            "modeBarButtonsToRemove": removed,
+            "toImageButtonOptions": {"filename": name},
+        },
+        on_select=on_box or "ignore",
+        selection_mode="box",
         alt=alt,
     )
     with st.container(horizontal=True, gap="small"):
@@ -114,16 +135,19 @@ def _is_formula(cell: object) -> bool:
 
 
 def estimate_row(
-    estimates: Sequence[Estimate], parent_estimates: Sequence[Estimate] | None = None
+    estimates: Sequence[Estimate],
+    parent_estimates: Sequence[Estimate] | None = None,
+    *,
+    notes: Sequence[str] | None = None,
 ) -> None:
     """At most four tiles: value, interval, what chance alone gives, and the change.
 
-    ``parent_estimates`` are the same estimates of the uncalibrated parent, to compare with.
+    ``parent_estimates`` are the same estimates of the uncalibrated parent, to compare with;
+    ``notes`` our own words under each tile, in place of what stands there otherwise.
     """
     parents: Sequence[Estimate | None] = parent_estimates or [None] * len(estimates)
-    for column, estimate, parent in zip(
-        st.columns(len(estimates)), estimates, parents, strict=True
-    ):
+    said = notes or [_note(*pair) for pair in zip(estimates, parents, strict=True)]
+    for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
         with column.container(border=True, height="stretch"):
             st.metric(
                 escape_markdown(estimate.label),
@@ -137,7 +161,7 @@ def estimate_row(
                     800,
                 ),
             )
-            st.caption(_note(estimate, parent))
+            st.caption(note)
 
 
 def _note(estimate: Estimate, parent: Estimate | None) -> str:

@@ -50,6 +50,18 @@ PLACES = {
         ":material/stacked_line_chart:",
         "How often each predicted class is right, at every score",
     ),
+    "foreign": _Place(
+        "../pages/out_of_distribution.py",
+        "Out of distribution",
+        ":material/explore:",
+        "How confident the model stays as rows leave its data",
+    ),
+    "map": _Place(
+        "../pages/posterior_map.py",
+        "Posterior map",
+        ":material/gradient:",
+        "What the model says all over a plane, and far outside its data",
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -178,6 +190,16 @@ _WILL_SHOW = {
     "confidence": (
         "Here you will see, for each predicted class, how often it is right at every score: the "
         "two densities behind it, the histogram under it, and how the calibrators compare."
+    ),
+    "foreign": (
+        "Here you will see how confident the model stays as rows leave its data: its confidence "
+        "against distance beside that of a kernel density version, how well foreign rows are told "
+        "from ordinary ones, and which foreign rows it is surest about."
+    ),
+    "map": (
+        "Here you will see what the model says all over a plane, out to twice the range of its "
+        "data, beside a kernel density version of it that knows where the data end. Drag a box "
+        "over any part of it to see the rows there and whether they bear the model out."
     ),
 }
 

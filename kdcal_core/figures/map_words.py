@@ -1,0 +1,191 @@
+"""What a posterior map shows, and what the rows in a box of it say, in plain sentences.
+
+The sentences hold feature and class names as they came: escape them on the way to a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import Estimate, number_text
+
+SURE = 0.9
+VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points
+_NAMED = 6
+
+Cells = NDArray[np.bool_]
+
+
+def map_finding(
+    parent: FloatArray, kernel_density: FloatArray | None, outside: Cells, prior: float
+) -> str:
+    """How much of the area outside the data each claims with more than 90% confidence.
+
+    Parameters
+    ----------
+    parent, kernel_density : (n_y, n_x)
+        Confidence on the grid; None where there is no kernel density version.
+    outside : (n_y, n_x) bool
+        Which cells lie outside the data's range.
+    prior : float
+        The largest class prior: the confidence of one who knows nothing.
+
+    Examples
+    --------
+    >>> outside = np.array([[True, True], [True, False]])
+    >>> sure = np.array([[0.95, 0.92], [0.6, 0.99]])
+    >>> map_finding(sure, np.full((2, 2), 0.5), outside, 0.5)
+    'Outside the data the model is more than 90% sure on 67% of the area shown, its kernel density
+     version on none of it: there the one says 82% on average, the other 50%, where the prior
+     alone is 50%.'
+    """
+    lead = "Outside the data the model is more than 90% sure on"
+    claimed = f"{_share(parent[outside])} of the area shown"
+    said = f"{parent[outside].mean():.0%} on average"
+    if kernel_density is None:
+        return f"{lead} {claimed}: there it says {said}."
+    other = kernel_density[outside]
+    version = f"its kernel density version on {_share(other, follows=True)}"
+    ending = f"the other {other.mean():.0%}, where the prior alone is {prior:.0%}"
+    if prior > SURE:
+        ending += ", which is more than 90% as well"
+    return f"{lead} {claimed}, {version}: there the one says {said}, {ending}."
+
+
+def map_alt(
+    x_name: str,
+    y_name: str,
+    shown: str,
+    panels: Sequence[tuple[str, FloatArray]],
+    outside: Cells,
+) -> str:
+    """Alternative text of the maps: what they show, and its mean inside and outside the data."""
+    means = "; ".join(
+        f"{title} {values[~outside].mean():.0%} inside the data's range, "
+        f"{values[outside].mean():.0%} outside"
+        for title, values in panels
+    )
+    return (
+        f"Heat maps of {shown} over {x_name} and {y_name}, to twice the range of the data, "
+        f"beside the rows. On average: {means}."
+    )
+
+
+def held_words(n_others: int, row: int | None) -> str:
+    """What the features that are not drawn are held at; empty where there are none.
+
+    Examples
+    --------
+    >>> held_words(28, None)
+    'The other 28 features are held at their medians and most frequent values. Rows are drawn where
+     their two features put them, whatever their others are.'
+    """
+    if n_others == 0:
+        return ""
+    others = "The other feature is" if n_others == 1 else f"The other {n_others:,} features are"
+    own = "its median or most frequent value"
+    typical = own if n_others == 1 else "their medians and most frequent values"
+    at = typical if row is None else f"the values of row {row + 1:,}"
+    return (
+        f"{others} held at {at}. Rows are drawn where their two features put them, whatever "
+        "their others are."
+    )
+
+
+def axes_words(
+    explained: Sequence[float], strongest: Sequence[Sequence[tuple[str, float]]]
+) -> tuple[str, ...]:
+    """A sentence for each principal axis: its share of variance and what one step changes.
+
+    Examples
+    --------
+    >>> axes_words([0.47], [[("age", 5.1), ("gain", -340.2)]])
+    ('Axis 1 carries 47% of the variance; one step along it changes most: age +5.1, gain -340.',)
+    """
+    return tuple(
+        f"Axis {at} carries {share:.0%} of the variance; one step along it changes most: "
+        f"{', '.join(f'{name} {step:+.3g}' for name, step in features)}."
+        for at, (share, features) in enumerate(zip(explained, strongest, strict=True), start=1)
+    )
+
+
+def region_finding(
+    n_inside: int,
+    n_all: int,
+    parent: tuple[Estimate, Estimate] | None,
+    kernel_density: tuple[Estimate, Estimate] | None,
+) -> str:
+    """How many rows a box holds, and how right and how sure each model is there.
+
+    Parameters
+    ----------
+    n_inside, n_all : int
+        Rows in the box, and in the whole set.
+    parent, kernel_density : pair of Estimate, optional
+        Accuracy and mean confidence of the rows inside.
+    """
+    if n_inside == 0 or parent is None:
+        return (
+            f"None of the {n_all:,} rows lies in the box: nothing can be measured there, and "
+            "whatever the maps say about it is extrapolation."
+        )
+    rows = f"{_rows(n_inside)} of {n_all:,} {'lies' if n_inside == 1 else 'lie'} in the box"
+    if n_inside < VERY_FEW:
+        right, _ = parent
+        return (
+            f"{rows}, too few to judge: the model is right in {_of(right, n_inside)} of them, "
+            f"and its true accuracy here may be anything from {right.low:.0%} to {right.high:.0%}."
+        )
+    said = f"the model is right in {_text(parent[0])} and says {_text(parent[1], short=True)}"
+    if kernel_density is not None:
+        right, sure = kernel_density
+        said += (
+            f"; its kernel density version is right in {_text(right, short=True)} and says "
+            f"{_text(sure, short=True)}"
+        )
+    few = " With so few rows the intervals are wide." if n_inside < FEW else ""
+    return f"{rows}: {said}.{few}"
+
+
+def mix_words(labels: IntArray, classes: Sequence[str]) -> str:
+    """The classes of rows with their shares, the most frequent first.
+
+    Examples
+    --------
+    >>> mix_words(np.array([0, 1, 1, 1]), ("cat", "dog"))
+    'dog 3 (75%), cat 1 (25%)'
+    """
+    count = np.bincount(labels, minlength=len(classes))
+    order = [int(at) for at in np.argsort(-count, kind="stable") if count[at]]
+    named = [f"{classes[at]} {count[at]:,} ({count[at] / labels.size:.0%})" for at in order]
+    rest = len(named) - _NAMED
+    if rest > 1:
+        named = [*named[:_NAMED], f"{rest} further classes {count[order[_NAMED:]].sum():,}"]
+    return ", ".join(named)
+
+
+def _share(confidence: FloatArray, *, follows: bool = False) -> str:
+    share = float(np.mean(confidence > SURE)) if confidence.size else 0.0
+    if share in (0.0, 1.0):
+        return ("none of it", "all of it")[int(share)] if follows else ("none", "all")[int(share)]
+    return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
+def _of(right: Estimate, n: int) -> str:
+    return f"{round(right.value * n):,}"
+
+
+def _text(estimate: Estimate, *, short: bool = False) -> str:
+    width = estimate.high - estimate.low
+    value, low, high = (
+        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
+    )
+    return value if short else f"{value} of them ({low} to {high})"
