@@ -21,6 +21,7 @@ from kdcal_core.runs.storage import (
     load_record,
     save_array,
     save_located,
+    save_record,
 )
 from kdcal_core.simulation import SIMULATIONS
 
@@ -29,7 +30,7 @@ Asked = Literal["grid", "spheres", "test"]
 
 DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
 DRAWN = ("X", "y", "held")
-MAP_EDGE = 2.0  # the map shows [-2, 2]^2 (paper 000 Fig. 8)
+MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
 
 _ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
 _RANGES: dict[str, tuple[float, float]] = {
@@ -107,6 +108,9 @@ class LabRecord:
         Rows.
     reach : float
         Largest norm of the rows drawn, the unit of the radii.
+    edge : float or None
+        The map reaches from minus this to this in the first two dimensions, and the others are
+        held at 0; None where there is but one.
     """
 
     settings: LabSettings
@@ -114,6 +118,7 @@ class LabRecord:
     n_fit: int
     n_holdout: int
     reach: float
+    edge: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +161,7 @@ class LabRun:
     graphs : dict
         The fitted graph under "geodesic" and "euclidean".
     grid : LabRows or None
-        The map over [-2, 2]^2, x2 slowest; None where there are more than two dimensions.
+        The map, x2 slowest; None where there is but one dimension.
     spheres : LabRows
         All spheres, one after the other.
     test : LabRows
@@ -183,7 +188,6 @@ class LabRun:
         """
         path = Path(folder)
         record = load_record(path, LabRecord)
-        mapped = SIMULATIONS[record.settings.simulation].in_box
         X, y, held = (load_array(path, name) for name in DRAWN)
         return cls(
             record,
@@ -191,15 +195,28 @@ class LabRun:
             y,
             held,
             {distance: KernelDensityGraph.load(path / f"{distance}.zip") for distance in DISTANCES},
-            _load_rows(path, "grid") if mapped else None,
+            None if record.edge is None else _load_rows(path, "grid"),
             _load_rows(path, "spheres"),
             _load_rows(path, "test"),
         )
 
+    def save(self, folder: str | Path) -> None:
+        """Write all of it; `read` reads it."""
+        path = Path(folder)
+        for distance, graph in self.graphs.items():
+            graph.save(path / f"{distance}.zip")
+        for part in DRAWN:
+            save_array(path, part, getattr(self, part))
+        if self.grid is not None:
+            _save_rows(path, "grid", self.grid)
+        _save_rows(path, "spheres", self.spheres)
+        _save_rows(path, "test", self.test)
+        save_record(path, self.record)
+
     @property
     def axis(self) -> FloatArray:
-        """Coordinates of the map along each axis."""
-        return np.linspace(-MAP_EDGE, MAP_EDGE, self.record.settings.resolution)
+        """Coordinates of the map along each axis; empty without one."""
+        return map_axis(self.record)
 
     def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the map's points (G * G, ...) as (G, G, ...), x2 first."""
@@ -211,8 +228,14 @@ class LabRun:
         return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
 
 
-def save_lab_rows(folder: Path, name: Asked, rows: LabRows) -> None:
-    """Write points and answers; `LabRun.read` reads them."""
+def map_axis(record: LabRecord) -> FloatArray:
+    """Coordinates of a run's map along each axis; empty without one."""
+    if record.edge is None:
+        return np.zeros(0)
+    return np.linspace(-record.edge, record.edge, record.settings.resolution)
+
+
+def _save_rows(folder: Path, name: Asked, rows: LabRows) -> None:
     for part in _ANSWERS:
         save_array(folder, f"{name}_{part}", getattr(rows, part))
     for distance, located in rows.located.items():

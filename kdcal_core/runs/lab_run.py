@@ -6,7 +6,6 @@ This is one panel of the papers' simulation figures (paper 000 Figs. 3 and 8) at
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,17 +25,16 @@ from kdcal_core.runs.inputs import Request, part_of, request
 from kdcal_core.runs.lab_parents import grow_forest, train_network
 from kdcal_core.runs.lab_results import (
     DISTANCES,
-    DRAWN,
     MAP_EDGE,
     Asked,
     Distance,
     LabRecord,
     LabRows,
+    LabRun,
     LabSettings,
     check_lab,
-    save_lab_rows,
+    map_axis,
 )
-from kdcal_core.runs.storage import save_array, save_record
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
 
 if TYPE_CHECKING:
@@ -76,29 +74,40 @@ def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[
     settings : dict
         LabSettings as JSON.
     """
-    chosen = decode(LabSettings, settings)
-    check_lab(chosen)
+    run = explore(decode(LabSettings, settings), progress)
+    run.save(folder)
+    return encode(run.record)
+
+
+def explore(settings: LabSettings, progress: Progress) -> LabRun:
+    """Carry out a simulation here.
+
+    Raises
+    ------
+    InputError
+        For settings out of range.
+    """
+    check_lab(settings)
     progress(0.0, "Drawing the rows")
-    drawn = _draw(chosen, chosen.n, chosen.seed)
-    held = held_out(drawn.y, chosen.seed)
+    drawn = _draw(settings, settings.n, settings.seed)
+    held = held_out(drawn.y, settings.seed)
     X, y = drawn.X[~held], drawn.y[~held]
-    parent = _parent(chosen, X, y, part_of(progress, 0.0, 0.5))
+    parent = _parent(settings, X, y, part_of(progress, 0.0, 0.5))
     fresh = (drawn.X[held], drawn.y[held])
-    fitted = _fit(chosen, parent, (X, y), fresh, part_of(progress, 0.5, 0.7))
-    path = Path(folder)
-    for distance, estimator in fitted.graphs.items():
-        estimator.graph_.save(path / f"{distance}.zip")
+    fitted = _fit(settings, parent, (X, y), fresh, part_of(progress, 0.5, 0.7))
     reach = float(np.linalg.norm(drawn.X, axis=1).max())
-    asked = _asked(chosen, drawn.X.shape[1], reach)
+    edge = _edge(settings, drawn.X)
+    record = LabRecord(settings, parent.kind, len(y), int(held.sum()), reach, edge)
+    asked = _asked(settings, record)
+    rows = {}
     for at, (name, points) in enumerate(asked.items()):
         share = [0.7 + 0.3 * done / len(asked) for done in (at, at + 1)]
-        truth = true_posterior(chosen.simulation, points.X)
-        save_lab_rows(path, name, fitted.ask(points, truth, part_of(progress, *share)))
-    for part, array in zip(DRAWN, (drawn.X, drawn.y, held), strict=True):
-        save_array(path, part, array)
-    record = LabRecord(chosen, parent.kind, len(y), int(held.sum()), reach)
-    save_record(path, record)
-    return encode(record)
+        truth = true_posterior(settings.simulation, points.X)
+        rows[name] = fitted.ask(points, truth, part_of(progress, *share))
+    graphs = {distance: each.graph_ for distance, each in fitted.graphs.items()}
+    return LabRun(
+        record, drawn.X, drawn.y, held, graphs, rows.get("grid"), rows["spheres"], rows["test"]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +184,23 @@ def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progres
     return wrap_parent(network, classes=("0", "1"))
 
 
-def _asked(settings: LabSettings, n_features: int, reach: float) -> dict[Asked, _Points]:
+def _edge(settings: LabSettings, X: FloatArray) -> float | None:
+    """How far the map reaches along both axes: twice as far as the data."""
+    if SIMULATIONS[settings.simulation].in_box:
+        return MAP_EDGE
+    return 2.0 * float(np.abs(X[:, :2]).max()) if X.shape[1] > 1 else None
+
+
+def _asked(settings: LabSettings, record: LabRecord) -> dict[Asked, _Points]:
     """The points that all methods are asked about."""
-    directions = sphere_points(settings.n_sphere, n_features, reach, settings.seed)
-    spheres = np.concatenate([radius * directions for radius in settings.radii])
     fresh = _draw(settings, settings.n_test, settings.seed + _TEST_SEED)
+    n_features = fresh.X.shape[1]
+    directions = sphere_points(settings.n_sphere, n_features, record.reach, settings.seed)
+    spheres = np.concatenate([radius * directions for radius in settings.radii])
     asked: dict[Asked, _Points] = {"spheres": _Points(spheres), "test": _Points(fresh.X, fresh.y)}
-    if n_features == 2 and SIMULATIONS[settings.simulation].in_box:
-        axis = np.linspace(-MAP_EDGE, MAP_EDGE, settings.resolution)
-        grid = np.column_stack([np.tile(axis, len(axis)), np.repeat(axis, len(axis))])
+    if record.edge is not None:
+        axis = map_axis(record)
+        grid = np.zeros((len(axis) ** 2, n_features))
+        grid[:, 0], grid[:, 1] = np.tile(axis, len(axis)), np.repeat(axis, len(axis))
         asked["grid"] = _Points(grid)
     return asked

@@ -88,10 +88,20 @@ def test_the_test_rows_are_fresh(forest):
     assert forest.spheres.y is None
 
 
-def test_trunk_has_no_map(tmp_path):
+def test_the_map_of_trunk_shows_its_first_two_dimensions_twice_as_wide_as_the_data(tmp_path):
     lab = run(replace(SMALL, simulation="trunk", n_features=3), tmp_path)
-    assert lab.grid is None
     assert lab.X.shape == (300, 3)
+    assert lab.axis[-1] == -lab.axis[0] == 2 * np.abs(lab.X[:, :2]).max()
+    points = lab.as_map(lab.grid.X)
+    np.testing.assert_array_equal(points[20, 4], [lab.axis[4], lab.axis[20], 0])
+    np.testing.assert_array_equal(lab.grid.truth, true_posterior("trunk", lab.grid.X))
+
+
+def test_one_dimension_has_no_map(tmp_path):
+    lab = run(replace(SMALL, simulation="trunk", n_features=1), tmp_path)
+    assert lab.grid is None
+    assert lab.axis.size == 0
+    assert lab.spheres.X.shape == (160, 1)
 
 
 @pytest.mark.parametrize("settings", [SMALL, NETWORK])
