@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.calibration.kernel_density.arithmetic import log_n
 from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
 from kdcal_core.calibration.kernel_density.fitted import FittedGraph
-from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
+from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians, held_out_spread
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
@@ -48,6 +48,7 @@ from kdcal_core.parents import Parent, wrap_parent
 from kdcal_core.partition import class_masses, estimated_bytes
 
 _FALLBACK_LOG_FLOOR = -1e7
+_PAPERS_VARIANCE = 1e-6
 _PROBES = 64
 
 
@@ -58,7 +59,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         "parent": [object],
         "distance": [StrOptions({"geodesic", "euclidean"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "variance_floor": [Interval(Real, 0, None, closed="neither")],
+        "variance_floor": [StrOptions({"holdout"}), Interval(Real, 0, None, closed="neither")],
         "log_floor": [StrOptions({"quantile"}), Interval(Real, None, None, closed="left")],
         "floor_quantile": [Interval(Real, 0, 1, closed="neither")],
         "prior": [None, "array-like"],
@@ -73,7 +74,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         *,
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         gamma: Any = "auto",
-        variance_floor: float = 1e-6,
+        variance_floor: Any = 1e-6,
         log_floor: Any = "quantile",
         floor_quantile: float = 0.01,
         prior: Any = None,
@@ -158,6 +159,13 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             X_held = own_columns(X_holdout, parent)
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
             warn_of_overlap(columns, X_held)
+        if not len(y_held):
+            warnings.warn(
+                "There are too few rows to hold any out: gamma is the largest that was asked for, "
+                "and a floor that would follow the data is the paper's constant.",
+                InputWarning,
+                stacklevel=2,
+            )
         warn_of_other_activations(parent)
         rows, held, layer = self._choose(
             parent,
@@ -276,6 +284,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
                 progress=part_of(progress, 0.8, 1.0),
                 executor=executor,
             )
+        floor, shape = self._variance_floor(located, centres)
         graph = KernelDensityGraph(
             classes=parent.classes,
             n=n,
@@ -286,13 +295,25 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             class_masses=masses,
             prior=checked_prior(self.prior, counts.sum(axis=0) / n),
             gamma=float(exponents[-1] / log_n(n)),
-            variance_floor=float(self.variance_floor),
+            variance_floor=floor,
             log_floor=_FALLBACK_LOG_FLOOR,
             floor_quantile=None,
             holdout=located,
             holdout_y=None if held is None else held.y,
+            variance_shape=shape,
         )
         return placement, self._with_floor_and_gamma(graph)
+
+    def _variance_floor(
+        self, located: Located | None, centres: FloatArray
+    ) -> tuple[float, FloatArray | None]:
+        """What is added to the variances on average, and its shape over the coordinates."""
+        if self.variance_floor != "holdout":
+            return float(self.variance_floor), None
+        if located is None:
+            return _PAPERS_VARIANCE, None
+        spread = held_out_spread(located, centres) + _PAPERS_VARIANCE
+        return float(spread.mean()), spread / spread.mean()
 
     def _with_floor_and_gamma(self, graph: KernelDensityGraph) -> KernelDensityGraph:
         """The graph with floor and gamma as asked for."""
@@ -300,11 +321,4 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             graph = graph.with_settings(log_floor=float(self.log_floor))
         elif graph.n_holdout:
             graph = graph.with_settings(floor_quantile=self.floor_quantile)
-        else:
-            warnings.warn(
-                "There are too few rows to hold any out: the floor is the paper's constant "
-                "exp(-1e7), and gamma is the largest of the grid.",
-                InputWarning,
-                stacklevel=4,
-            )
         return graph.with_settings(gamma=graph.selection().best_gamma)

@@ -21,8 +21,10 @@ class KernelDensityForest(KernelDensityEstimator):
     gamma : "auto", float or array of floats, default="auto"
         Exponent gamma * log n of the kernel (Eq. 18). "auto" and an array are chosen from by
         held-out log loss, of equal ones the largest (decision D10).
-    variance_floor : float, default=1e-6
-        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates.
+    variance_floor : "holdout" or float, default=1e-6
+        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates. "holdout":
+        for each coordinate the mean squared distance of held-out rows from the centres of their
+        polytopes, so that a Gaussian reaches as far as fresh rows lie, and 1e-6 more.
     log_floor : "quantile" or float, default="quantile"
         Log of the constant b of Eq. 8 (decision D1), -1e7 in the papers, minus infinity for none.
         "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.

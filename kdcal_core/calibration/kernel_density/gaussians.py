@@ -52,14 +52,33 @@ def fit_gaussians(
     return centres, variances
 
 
-def log_normaliser(variances: FloatArray, variance_floor: float) -> FloatArray:
-    """Logarithm of each Gaussian's height at its centre, (p,)."""
+def held_out_spread(located: Located, centres: FloatArray) -> FloatArray:
+    """Mean squared distance of held-out rows from the centres of their polytopes, (d,).
+
+    How far fresh rows lie from the polytopes' own rows, most of all where these are singletons.
+
+    Examples
+    --------
+    >>> rows = Located(np.array([[1.0], [3.0]]), np.array([0, 0]), np.array([False, False]))
+    >>> held_out_spread(rows, np.array([[1.0]])).tolist()
+    [2.0]
+    """
+    total = np.zeros(centres.shape[1])
+    rows = max(1, _BLOCK_CELLS // max(1, centres.shape[1]))
+    for start in range(0, len(located), rows):
+        part = slice(start, start + rows)
+        total += ((located.x[part] - centres[located.index[part]]) ** 2).sum(axis=0)
+    return total / len(located)
+
+
+def log_normaliser(variances: FloatArray, added: FloatArray) -> FloatArray:
+    """Logarithm of each Gaussian's height at its centre, (p,); ``added`` to the variances, (d,)."""
     n_polytopes, n_dimensions = variances.shape
     total = np.zeros(n_polytopes)
     rows = max(1, _BLOCK_CELLS // max(1, n_dimensions))
     for start in range(0, n_polytopes, rows):
         part = slice(start, start + rows)
-        total[part] = np.log(variances[part] + variance_floor).sum(axis=1)
+        total[part] = np.log(variances[part] + added).sum(axis=1)
     height: FloatArray = -0.5 * (total + n_dimensions * _LOG_2PI)
     return height
 
@@ -68,7 +87,7 @@ def log_gaussian(
     located: Located,
     centres: FloatArray,
     variances: FloatArray,
-    variance_floor: float,
+    added: FloatArray,
     normaliser: FloatArray,
 ) -> FloatArray:
     """Logarithm of the Gaussian of each row's own polytope, (m,).
@@ -84,7 +103,7 @@ def log_gaussian(
         with np.errstate(over="ignore"):
             deviations = located.x[part] - centres[index]
             deviations *= deviations
-            deviations /= variances[index] + variance_floor
+            deviations /= variances[index] + added
             squares[part] = deviations.sum(axis=1)
     log_density: FloatArray = normaliser[located.index] - 0.5 * squares
     return log_density

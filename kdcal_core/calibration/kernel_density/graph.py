@@ -67,6 +67,9 @@ class KernelDensityGraph:
     holdout : Located or None
     holdout_y : (h,) int64 or None
         Held-out rows and their classes.
+    variance_shape : (d,) array or None
+        The floor of a coordinate's variance as a multiple of ``variance_floor``, one on average;
+        all ones, as in the papers, where None.
 
     Notes
     -----
@@ -101,6 +104,7 @@ class KernelDensityGraph:
     floor_quantile: float | None
     holdout: Located | None
     holdout_y: IntArray | None
+    variance_shape: FloatArray | None = None
 
     @property
     def gammas(self) -> FloatArray:
@@ -277,8 +281,14 @@ class KernelDensityGraph:
 
     def _log_gaussian(self, located: Located) -> FloatArray:
         return log_gaussian(
-            located, self.centres, self.variances, self.variance_floor, self._log_normaliser
+            located, self.centres, self.variances, self._added, self._log_normaliser
         )
+
+    @property
+    def _added(self) -> FloatArray:
+        """What is added to the variance of each coordinate, (d,)."""
+        ones = np.ones(self.centres.shape[1])
+        return self.variance_floor * (ones if self.variance_shape is None else self.variance_shape)
 
     @property
     def _position(self) -> int:
@@ -287,7 +297,7 @@ class KernelDensityGraph:
 
     @cached_property
     def _log_normaliser(self) -> FloatArray:
-        return log_normaliser(self.variances, self.variance_floor)
+        return log_normaliser(self.variances, self._added)
 
     @cached_property
     def _log_gaussian_held(self) -> FloatArray:

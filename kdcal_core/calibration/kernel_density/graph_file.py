@@ -26,6 +26,7 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exponents": ("f", ("G",)),
     "class_masses": ("f", ("G", "p", "K")),
     "prior": ("f", ("K",)),
+    "variance_shape": ("f", ("d",)),
     "holdout_x": ("f", ("h", "d")),
     "holdout_index": ("i", ("h",)),
     "holdout_tied": ("b", ("h",)),
@@ -53,6 +54,8 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[dict[str, Any], dict[str, ND
         arrays["holdout_index"] = graph.holdout.index
         arrays["holdout_tied"] = graph.holdout.tied
         arrays["holdout_y"] = graph.holdout_y
+    if graph.variance_shape is not None:
+        arrays["variance_shape"] = graph.variance_shape
     return about, arrays
 
 
@@ -94,6 +97,7 @@ def graph_from_parts(
         if held
         else None,
         holdout_y=found["holdout_y"] if held else None,
+        variance_shape=found.get("variance_shape"),
     )
     # A gamma that is not of the grid or a variance floor of zero is refused here.
     graph.with_settings(
@@ -118,7 +122,8 @@ def load_graph(path: str | Path) -> KernelDensityGraph:
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The length that each letter stands for."""
     held = {name for name in _ARRAYS if name.startswith("holdout")}
-    _demand(set(_ARRAYS) - held <= set(found) and (held <= set(found) or not held & set(found)))
+    needed = set(_ARRAYS) - held - {"variance_shape"}
+    _demand(needed <= set(found) and (held <= set(found) or not held & set(found)))
     lengths: dict[str, int] = {}
     for name, array in found.items():
         kind, letters = _ARRAYS[name]
@@ -135,6 +140,7 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
             _demand(bool(np.isfinite(array).all()))
     for name in ("variances", "counts", "class_masses", "prior"):
         _demand(bool((found[name] >= 0).all()))
+    _demand(bool((found.get("variance_shape", np.ones(1)) > 0).all()))
     exponents = found["exponents"]
     _demand(bool((exponents > 0).all() and (np.diff(exponents) > 0).all()))
     _demand(abs(float(found["prior"].sum()) - 1.0) <= 1e-9)

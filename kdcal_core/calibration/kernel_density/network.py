@@ -75,7 +75,7 @@ random_state
         output_layer: Literal["auto"] | OutputLayer = "auto",
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         gamma: Any = "auto",
-        variance_floor: float = 1e-6,
+        variance_floor: Any = 1e-6,
         log_floor: Any = "quantile",
         floor_quantile: float = 0.01,
         prior: Any = None,

@@ -149,13 +149,14 @@ def test_the_order_of_classes_does_not_matter(forest):
     np.testing.assert_array_equal(one.predict(new), other.predict(new))
 
 
+@pytest.mark.parametrize("variance_floor", [1e-6, "holdout"])
 @pytest.mark.parametrize("alpha", [0.01, 0.1])
-def test_at_most_alpha_of_ordinary_rows_are_flagged(alpha):
+def test_at_most_alpha_of_ordinary_rows_are_flagged(alpha, variance_floor):
     # Decision D1 and the rank of an exchangeable row; gamma is chosen on the same hold-out.
     tree = DecisionTreeClassifier(max_leaf_nodes=6, random_state=0).fit(*xor(200, seed=99))
     seeds, fresh = 120, 50
     flagged = sum(
-        KernelDensityForest(tree, floor_quantile=alpha)
+        KernelDensityForest(tree, floor_quantile=alpha, variance_floor=variance_floor)
         .fit(*xor(80, seed=3 * seed), *xor(60, seed=3 * seed + 1))
         .is_unknown(xor(fresh, seed=3 * seed + 2)[0])
         .sum()
@@ -316,6 +317,29 @@ def test_scale_divides_by_the_largest_norm_of_the_fit(forest):
     np.testing.assert_allclose(scaled.centres_ * norm, plain.centres_)
     new = xor(100, seed=3)[0]
     np.testing.assert_allclose(scaled.predict_proba(new), plain.predict_proba(new), rtol=1e-8)
+
+
+def test_the_variance_floor_may_follow_the_held_out_rows(forest):
+    X, y = xor(150, seed=1)
+    held, y_held = xor(80, seed=2)
+    X, held = X * [1.0, 5.0], held * [1.0, 5.0]
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    model = KernelDensityForest(forest, variance_floor="holdout").fit(X, y, held, y_held)
+    located = model.locate(held)
+    spread = ((located.x - model.centres_[located.index]) ** 2).mean(axis=0) + 1e-6
+    plain = KernelDensityForest(forest, variance_floor=float(spread.mean()))
+    plain.fit(X, y, held, y_held)
+    assert model.graph_.variance_floor == pytest.approx(spread.mean())
+    deviations = located.x - model.centres_[located.index]
+    variance = model.variances_[located.index] + spread
+    log_gaussian = -0.5 * (np.log(2 * np.pi * variance) + deviations**2 / variance).sum(axis=1)
+    shares = model.class_masses_ / model.class_masses_.sum(axis=0)
+    with np.errstate(divide="ignore"):
+        expected = np.log(shares)[located.index] + log_gaussian[:, None]
+    np.testing.assert_allclose(model.log_density(held), expected, rtol=1e-10)
+    assert not np.allclose(plain.log_density(held), expected)
+    wider = model.graph_.with_settings(variance_floor=10.0)
+    assert (wider.log_marginal(located) < -1).all()
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ CASES = {
         rows,
     ),
     "no floor": lambda: (KernelDensityForest(forest(), log_floor=-np.inf), rows),
+    "wide": lambda: (KernelDensityForest(forest(), variance_floor="holdout"), rows),
     "network": lambda: (
         KernelDensityNetwork(
             MLPClassifier((9, 70), random_state=0, max_iter=900).fit(*rows()),
