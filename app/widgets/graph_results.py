@@ -1,7 +1,7 @@
 """The kernel density version of a review's model: fitted once as a job, read once, set anew.
 
 Pages that show it share one job and one copy in memory. Gamma, variance and floor act on the
-arrays that are there already (`graph_at`), so a slider needs no fit.
+arrays that are there already (`Version`), so a slider needs no fit.
 """
 
 from __future__ import annotations
@@ -48,6 +48,38 @@ class Fit:
     key: str
     folder: Path
     run: GraphRun
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """The kernel density version: a fitted graph at a setting, which needs no other fit.
+
+    ``rows`` tells the rows that are asked about from others, for the cache.
+    """
+
+    fit: Fit
+    setting: Setting
+
+    @property
+    def key(self) -> str:
+        """What tells it from others."""
+        return f"{self.fit.key} {self.setting}"
+
+    @property
+    def graph(self) -> KernelDensityGraph:
+        """The graph at the setting; it shares its arrays with the others of its fit."""
+        return _graph_at(self.fit.key, self.setting, self.fit.run.graph)
+
+    def posterior(self, rows: str, located: Located | None) -> FloatArray:
+        """Probabilities of rows, (m, K)."""
+        assert located is not None
+        return _posterior(self.key, rows, self.graph, located)
+
+    def log_density(self, rows: str, located: Located | None) -> FloatArray:
+        """Log marginal density of rows, (m,); it does not depend on alpha."""
+        assert located is not None
+        at = f"{self.fit.key} {self.setting.gamma} {self.setting.variance_factor}"
+        return _log_density(at, rows, self.graph, located)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,22 +143,6 @@ def foreign_of(job: JobSnapshot) -> Foreign:
     return _foreign(job.key, _folder(job))
 
 
-def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
-    """The graph under other settings; no fit, and the arrays are shared."""
-    return _graph_at(fit.key, setting, fit.run.graph)
-
-
-def posterior(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
-    """The graph's posterior of rows, (m, K). ``rows`` tells them from others."""
-    return _posterior(fit.key, setting, rows, graph_at(fit, setting), located)
-
-
-def log_density(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
-    """Log marginal density of rows, (m,); it does not depend on the floor."""
-    graph = graph_at(fit, setting)
-    return _log_density(fit.key, setting.gamma, setting.variance_factor, rows, graph, located)
-
-
 @st.cache_resource(max_entries=4, show_spinner="Reading the kernel density version")
 def _fit(key: str, _at: Path) -> Fit:
     return Fit(key, _at, GraphRun.read(_at))
@@ -147,21 +163,12 @@ def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelD
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _posterior(
-    key: str, setting: Setting, rows: str, _graph: KernelDensityGraph, _located: Located
-) -> FloatArray:
+def _posterior(key: str, rows: str, _graph: KernelDensityGraph, _located: Located) -> FloatArray:
     return _graph.posterior(_located)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _log_density(
-    key: str,
-    gamma: float,
-    variance_factor: float,
-    rows: str,
-    _graph: KernelDensityGraph,
-    _located: Located,
-) -> FloatArray:
+def _log_density(key: str, rows: str, _graph: KernelDensityGraph, _located: Located) -> FloatArray:
     return _graph.log_marginal(_located)
 
 

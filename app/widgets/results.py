@@ -234,6 +234,11 @@ def _method_points(digest: str, key: str, label: int, _scored: ScoredSet) -> tup
     return is_curve, (score, calibrator.predict_confidence(rows) if len(rows) else score)
 
 
+def fitted_method(scored: ScoredSet, key: str) -> TopLabelCalibrator:
+    """A method of the registry, fitted on the set with its default settings."""
+    return _method(scored.digest, key, scored)
+
+
 @st.cache_resource(max_entries=32, show_spinner="Fitting the methods")
 def _method(digest: str, key: str, _scored: ScoredSet) -> TopLabelCalibrator:
     if key.startswith("kde_mon"):

@@ -1,4 +1,4 @@
-"""Uploaded files on the Load page: bytes go at once into the workspace, never into a session."""
+"""Uploaded files: bytes go at once into the workspace, never into a session."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import streamlit as st
 from app.widgets import session, waiting
 from kdcal_core.jobs import Progress
 from kdcal_core.parents import MODEL_SUFFIXES
-from kdcal_core.review import Review, add_model, add_table, add_training
+from kdcal_core.review import Review, add_foreign, add_model, add_table, add_training
 
-Upload = Literal["model", "calibration", "evaluation", "training"]
+Upload = Literal["model", "calibration", "evaluation", "training", "foreign"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 # Offered so that choosing a pickle gives the reason and the remedy, not a greyed-out file.
@@ -34,6 +34,15 @@ TRAINING_HELP = (
     "seen data and where it has not; a kernel density version of it is fitted on them. They never "
     "calibrate."
 )
+FOREIGN_HELP = (
+    "Rows unlike the data, with the model's features under the same names. They need no true "
+    "class. They are only looked at: nothing is fitted on them."
+)
+
+
+def foreign_uploader(review: Review) -> None:
+    """One uploader for a table of foreign rows; the Out of distribution page shows them."""
+    _uploader("foreign", "A table of foreign rows", FOREIGN_HELP, TABLE_SUFFIXES, review)
 
 
 def upload_row(review: Review | None) -> None:
@@ -95,6 +104,8 @@ def _step(
             return add_model(*at, source, name, progress=progress, cancelled=cancelled)
         if which == "training":
             return add_training(*at, source, name, progress=progress, cancelled=cancelled)
+        if which == "foreign":
+            return add_foreign(*at, source, name, progress=progress, cancelled=cancelled)
         return add_table(*at, which, source, name, progress=progress, cancelled=cancelled)
 
     return work

@@ -14,7 +14,7 @@ from kdcal_core.runs.foreign_results import (
     ForeignSet,
     ForeignSettings,
 )
-from kdcal_core.runs.foreign_run import foreign_request
+from kdcal_core.runs.foreign_run import foreign_frame, foreign_request
 from kdcal_core.runs.graph_results import GraphRecord, GraphRun, GraphSettings
 from kdcal_core.runs.graph_run import graph_request
 from kdcal_core.runs.grid_results import GridRecord, GridRun, GridSettings
@@ -43,6 +43,7 @@ __all__ = [
     "LabSettings",
     "Request",
     "Rows",
+    "foreign_frame",
     "foreign_request",
     "graph_request",
     "grid_request",

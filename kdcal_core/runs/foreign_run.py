@@ -151,6 +151,32 @@ def score_foreign(
     return encode(record)
 
 
+def foreign_frame(
+    workspace: Workspace, review_id: str, settings: ForeignSettings, one: ForeignSet
+) -> pd.DataFrame:
+    """The features of a set's rows, in the order of their answers.
+
+    Uploaded rows are read again, and made ones are made again: the settings hold their seed.
+
+    Raises
+    ------
+    InputError
+        Where the review no longer has these rows.
+    """
+    files = review_files(workspace, review_id)
+    made, _ = _made(files, settings, features_of(files, files.reference))
+    for batch in [*_uploaded(files), *made]:
+        values = [value for name, value in batch.sets if name == one.name]
+        if batch.kind == one.kind and one.value in values:
+            rows = batch.rows()
+            size = len(rows) // len(batch.sets)
+            start = size * batch.sets.index((one.name, one.value))
+            return rows.iloc[start : start + size].reset_index(drop=True)
+    raise InputError(
+        "These foreign rows are no longer part of the review", fix="Ask the model about them again."
+    )
+
+
 @dataclass(frozen=True)
 class _Batch:
     """Sets of one kind that are scored together, each with as many rows as the others."""

@@ -1,0 +1,245 @@
+"""What follows from foreign rows, computed once for each setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.widgets import results, session
+from app.widgets.graph_results import Fit, Foreign, Version
+from kdcal_core.calibration import Selection
+from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.diagnostics import (
+    DistanceCurve,
+    Estimate,
+    confidence_by_distance,
+    fpr_at_95_tpr,
+    mean_max_confidence,
+    ood_auroc,
+    ood_calibration_error,
+    unknown_share,
+)
+from kdcal_core.review import Review
+from kdcal_core.runs import ForeignRun, ForeignSet, Rows, foreign_frame
+
+Method = Literal["parent", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
+
+BAND = (10.0, 90.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The set of foreign rows that is looked at, and the run it is part of."""
+
+    foreign: Foreign
+    one: ForeignSet
+    name: str
+
+    @property
+    def rows(self) -> Rows:
+        return self.foreign.run.rows_of(self.one)
+
+    @property
+    def key(self) -> str:
+        return f"{self.foreign.key} {self.one.start} {self.one.stop}"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """All that the page shows: the review, its ordinary rows, its foreign ones, the setting.
+
+    Attributes
+    ----------
+    review : Review
+    calibration : ScoredSet
+        On which the calibrators are fitted.
+    ordinary : ScoredSet
+        The rows that the foreign ones are compared with, as the parent answers them.
+    prior : (K,) float64
+    foreign : Foreign
+        Spheres, uploaded rows, noise.
+    version : Version or None
+        None for a parent without a partition.
+    chosen : Chosen or None
+        None while its answers are under way.
+    """
+
+    review: Review
+    calibration: ScoredSet
+    ordinary: ScoredSet
+    prior: FloatArray
+    foreign: Foreign
+    version: Version | None = None
+    chosen: Chosen | None = None
+
+
+def ordinary_of(review: Review, fit: Fit | None) -> ScoredSet:
+    """The ordinary rows: those the graph is judged on, or the last held-out set of the review."""
+    if fit is None:
+        which: Literal["evaluation", "calibration"] = (
+            "evaluation" if review.has_evaluation else "calibration"
+        )
+        return results.scored_set(session.workspace(), review, which)
+    return _as_set(fit.key, "judged", fit.run.rows.proba, fit)
+
+
+def inside(version: Version) -> ScoredSet:
+    """The same ordinary rows as the kernel density version answers them."""
+    proba = version.posterior("judged", version.fit.run.rows.located)
+    return _as_set(version.key, "judged", proba, version.fit)
+
+
+def _as_set(key: str, who: str, proba: FloatArray, fit: Fit) -> ScoredSet:
+    rows = fit.run.rows
+    assert rows.y is not None
+    return ScoredSet(proba, rows.y, fit.run.record.classes, f"{key} {who}", "ordinary rows")
+
+
+def curve(view: View, method: Method) -> DistanceCurve:
+    """Mean max confidence on the spheres, of the parent, a calibrator or the graph."""
+    foreign = view.foreign
+    proba = foreign.run.rows.proba
+    if method == "parent":
+        return _curve((foreign.key, method), foreign.run, lambda: proba)
+    if method == "geodesic":
+        assert view.version is not None
+        return version_curve(view.version, foreign)
+    fitted_on = view.calibration
+
+    def answers() -> FloatArray:
+        calibrated: FloatArray = results.fitted_method(fitted_on, method).predict_proba(proba)
+        return calibrated
+
+    return _curve((foreign.key, method, fitted_on.digest), foreign.run, answers)
+
+
+def version_curve(version: Version, foreign: Foreign) -> DistanceCurve:
+    """The same of a kernel density version, whatever distance it goes by."""
+    return _curve(
+        (foreign.key, version.key),
+        foreign.run,
+        lambda: version.posterior(foreign.key, foreign.run.rows.located),
+    )
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _curve(
+    who: tuple[str, ...], _run: ForeignRun, _proba: Callable[[], FloatArray]
+) -> DistanceCurve:
+    return confidence_by_distance(
+        _run.by_radius(_proba()), _run.radii, q=BAND, seed=_run.record.settings.seed
+    )
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The estimates of one set of foreign rows, for the parent and for the graph.
+
+    Attributes
+    ----------
+    parent : OCE, AUROC and FPR@95 of the parent, by its confidence
+    graph : the same of the graph, by its log density; None without a graph
+    confidence : mean max confidence on the foreign rows, of the parent and of the graph
+    unknown : share of ordinary rows below the floor; None without a graph
+    n_unknown : foreign rows below the floor
+    """
+
+    parent: tuple[Estimate, Estimate, Estimate]
+    confidence: tuple[Estimate, Estimate | None]
+    graph: tuple[Estimate, Estimate, Estimate] | None = None
+    unknown: Estimate | None = None
+    n_unknown: int | None = None
+
+
+def tiles(view: View, chosen: Chosen) -> Tiles:
+    """The estimates for the chosen foreign rows."""
+    version = "" if view.version is None else view.version.key
+    return _tiles(version, chosen.key, view.ordinary.digest, view, chosen)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _tiles(version: str, foreign: str, ordinary: str, _view: View, _chosen: Chosen) -> Tiles:
+    parent = _parent_tiles(foreign, ordinary, _view, _chosen)
+    said = mean_max_confidence(_chosen.rows.proba)
+    if _view.version is None:
+        return Tiles(parent, (said, None))
+    inner, outer = densities(_view.version, _chosen)
+    proba = foreign_posterior(_view.version, _chosen)
+    floor = _view.version.graph.effective_log_floor
+    return Tiles(
+        parent,
+        (said, mean_max_confidence(proba)),
+        graph=(_oce(_view, proba), ood_auroc(inner, outer), fpr_at_95_tpr(inner, outer)),
+        unknown=unknown_share(inner < floor),
+        n_unknown=int((outer < floor).sum()),
+    )
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _parent_tiles(
+    foreign: str, ordinary: str, _view: View, _chosen: Chosen
+) -> tuple[Estimate, Estimate, Estimate]:
+    inner, outer = _view.ordinary.proba.max(axis=1), _chosen.rows.proba.max(axis=1)
+    return (
+        _oce(_view, _chosen.rows.proba),
+        ood_auroc(inner, outer),
+        fpr_at_95_tpr(inner, outer),
+    )
+
+
+def _oce(view: View, proba: FloatArray) -> Estimate:
+    return ood_calibration_error(proba, view.prior, prior_kind="empirical")
+
+
+def densities(version: Version, chosen: Chosen) -> tuple[FloatArray, FloatArray]:
+    """Log densities of the ordinary rows and of the chosen foreign ones."""
+    foreign, one = chosen.foreign, chosen.one
+    ordinary = version.log_density("judged", version.fit.run.rows.located)
+    whole = version.log_density(foreign.key, foreign.run.rows.located)
+    return ordinary, whole[one.start : one.stop]
+
+
+def foreign_posterior(version: Version, chosen: Chosen) -> FloatArray:
+    """What the kernel density version says of the chosen rows."""
+    foreign, one = chosen.foreign, chosen.one
+    return version.posterior(foreign.key, foreign.run.rows.located)[one.start : one.stop]
+
+
+def selection_of(version: Version) -> Selection:
+    """Held-out log loss of every exponent at the setting in force."""
+    return _selection(version.key, version)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _selection(key: str, _version: Version) -> Selection:
+    return _version.graph.selection()
+
+
+def frame_of(view: View, chosen: Chosen) -> pd.DataFrame:
+    """The features of the chosen rows, as they were read or made. Untrusted names and texts.
+
+    Raises
+    ------
+    InputError
+        Where an uploaded table is gone.
+    """
+    return _frame(chosen.key, view.review.id, chosen)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _frame(key: str, review_id: str, _chosen: Chosen) -> pd.DataFrame:
+    settings = _chosen.foreign.run.record.settings
+    return foreign_frame(session.workspace(), review_id, settings, _chosen.one)
+
+
+def prior_of(scored: ScoredSet, fit: Fit | None) -> FloatArray:
+    """Class shares: of the graph's fit, or of the calibration set."""
+    if fit is not None:
+        return fit.run.graph.prior
+    share: FloatArray = results.confusion_of(scored).joint.sum(axis=1)
+    return np.asarray(share / share.sum())
