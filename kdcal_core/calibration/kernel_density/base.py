@@ -15,18 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.kernel_density.arithmetic import log_n
-from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
 from kdcal_core.calibration.kernel_density.fitted import FittedGraph
-from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians, held_out_spread
-from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
-from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.placement import (
-    Placement,
     Progress,
     part_of,
-    place,
 )
 from kdcal_core.calibration.kernel_density.rows import (
     FitRows,
@@ -37,6 +30,7 @@ from kdcal_core.calibration.kernel_density.rows import (
     take,
     warn_of_overlap,
 )
+from kdcal_core.calibration.kernel_density.settling import Wishes, settle
 from kdcal_core.calibration.kernel_density.views import (
     OutputLayer,
     partition_codes,
@@ -45,10 +39,7 @@ from kdcal_core.calibration.kernel_density.views import (
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, wrap_parent
-from kdcal_core.partition import class_masses, estimated_bytes
 
-_FALLBACK_LOG_FLOOR = -1e7
-_PAPERS_VARIANCE = 1e-6
 _PROBES = 64
 
 
@@ -173,8 +164,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             self._read(parent, X_held, y_held) if len(y_held) else None,
             part_of(report, 0.0, 0.1),
         )
-        self._placement, self.graph_ = self._settle(
-            parent, rows, held, layer, part_of(report, 0.1, 1.0), executor
+        self._placement, self.graph_ = settle(
+            parent, rows, held, layer, self._wishes(), part_of(report, 0.1, 1.0), executor
         )
         self.classes_ = own
         self.n_features_in_ = parent.n_features
@@ -249,76 +240,13 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         codes = partition_codes(parent, X, self._first_layer())
         return FitRows(X, y, codes)
 
-    def _settle(
-        self,
-        parent: Parent,
-        rows: FitRows,
-        held: FitRows | None,
-        output_layer: OutputLayer | None,
-        progress: Progress,
-        executor: Executor | None,
-    ) -> tuple[Placement, KernelDensityGraph]:
-        """Placement and graph of rows, with the floor and the gamma that held-out rows choose."""
-        n, n_classes = len(rows.y), len(parent.classes)
-        exponents = chosen_exponents(self.gamma, n)
-        placement, index, x = place(parent, output_layer, rows, self.distance, scale=self.scale)
-        codes, d = placement.polytopes, x.shape[1]
-        p = len(codes)
-        refuse_beyond_memory(
-            estimated_bytes(codes, n_classes, len(exponents)) + 16 * d * (n + p),
-            f"The fit on {n:,} rows in {p:,} polytopes",
-            "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
+    def _wishes(self) -> Wishes:
+        return Wishes(
+            distance=self.distance,
+            gamma=self.gamma,
+            variance_floor=self.variance_floor,
+            log_floor=self.log_floor,
+            floor_quantile=self.floor_quantile,
+            prior=self.prior,
+            scale=self.scale,
         )
-        centres, variances = fit_gaussians(x, index, p)
-        cells = np.bincount(index * n_classes + rows.y, minlength=p * n_classes)
-        counts = cells.reshape(p, n_classes).astype(np.int64)
-        masses = class_masses(
-            codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
-        )
-        located = None
-        if held is not None:
-            located = placement.nearest(
-                placement.points(held.X),
-                held.codes,
-                centres,
-                progress=part_of(progress, 0.8, 1.0),
-                executor=executor,
-            )
-        floor, shape = self._variance_floor(located, centres)
-        graph = KernelDensityGraph(
-            classes=parent.classes,
-            n=n,
-            centres=centres,
-            variances=variances,
-            counts=counts,
-            exponents=exponents,
-            class_masses=masses,
-            prior=checked_prior(self.prior, counts.sum(axis=0) / n),
-            gamma=float(exponents[-1] / log_n(n)),
-            variance_floor=floor,
-            log_floor=_FALLBACK_LOG_FLOOR,
-            floor_quantile=None,
-            holdout=located,
-            holdout_y=None if held is None else held.y,
-            variance_shape=shape,
-        )
-        return placement, self._with_floor_and_gamma(graph)
-
-    def _variance_floor(
-        self, located: Located | None, centres: FloatArray
-    ) -> tuple[float, FloatArray | None]:
-        """What is added to the variances on average, and its shape over the coordinates."""
-        if self.variance_floor != "holdout":
-            return float(self.variance_floor), None
-        if located is None:
-            return _PAPERS_VARIANCE, None
-        spread = held_out_spread(located, centres) + _PAPERS_VARIANCE
-        return float(spread.mean()), spread / spread.mean()
-
-    def _with_floor_and_gamma(self, graph: KernelDensityGraph) -> KernelDensityGraph:
-        """The graph with floor and gamma as asked for."""
-        if self.log_floor != "quantile":
-            graph = graph.with_settings(log_floor=float(self.log_floor))
-        elif graph.n_holdout:
-            graph = graph.with_settings(floor_quantile=self.floor_quantile)
-        return graph.with_settings(gamma=graph.selection().best_gamma)

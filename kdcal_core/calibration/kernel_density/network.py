@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.placement import Progress, part_of
 from kdcal_core.calibration.kernel_density.rows import FitRows
+from kdcal_core.calibration.kernel_density.settling import settle
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.parents import Parent
 
@@ -113,13 +114,12 @@ random_state
             return rows, held, self._first_layer()
         few = rows.sample(_TRIAL_ROWS, self.random_state)
         few_held = held.sample(_TRIAL_ROWS, self.random_state)
-        _, with_bits = self._settle(
-            parent, few, few_held, "probability", part_of(progress, 0.0, 0.5), None
+        wishes = self._wishes()
+        _, with_bits = settle(
+            parent, few, few_held, "probability", wishes, part_of(progress, 0.0, 0.5)
         )
         few, few_held = few.without_output_layer(), few_held.without_output_layer()
-        _, without = self._settle(
-            parent, few, few_held, "exclude", part_of(progress, 0.5, 1.0), None
-        )
+        _, without = settle(parent, few, few_held, "exclude", wishes, part_of(progress, 0.5, 1.0))
         if with_bits.selection().log_loss.min() <= without.selection().log_loss.min():
             return rows, held, "probability"
         return rows.without_output_layer(), held.without_output_layer(), "exclude"

@@ -22,7 +22,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.calibration.kernel_density import base, memory
+from kdcal_core.calibration.kernel_density import memory, settling
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import wrap_parent
 from kdcal_core.partition import geodesic_kernel, pack_bits
@@ -472,7 +472,7 @@ def test_hold_out_rows_without_labels_are_refused(forest):
 
 def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
-    monkeypatch.setattr(base, "class_masses", None)  # never reached
+    monkeypatch.setattr(settling, "class_masses", None)  # never reached
     with pytest.raises(InputError, match=r"GB of memory.*fewer rows"):
         KernelDensityForest(forest).fit(*xor(50))
 

@@ -1,0 +1,120 @@
+"""From rows with their codes to a graph: densities first, then floor and gamma."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kdcal_core.calibration.kernel_density.arithmetic import log_n
+from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
+from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians, held_out_spread
+from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
+from kdcal_core.calibration.kernel_density.located import Located
+from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
+from kdcal_core.calibration.kernel_density.placement import (
+    Placement,
+    Progress,
+    part_of,
+    place,
+)
+from kdcal_core.calibration.kernel_density.rows import FitRows
+from kdcal_core.calibration.kernel_density.views import OutputLayer
+from kdcal_core.data import FloatArray
+from kdcal_core.parents import Parent
+from kdcal_core.partition import class_masses, estimated_bytes
+
+_PAPERS_LOG_FLOOR = -1e7
+_PAPERS_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Wishes:
+    """What the user asks of a fit; fields as the parameters of :class:`KernelDensityForest`."""
+
+    distance: Literal["geodesic", "euclidean"]
+    gamma: Any
+    variance_floor: Any
+    log_floor: Any
+    floor_quantile: float
+    prior: Any
+    scale: bool
+
+
+def settle(
+    parent: Parent,
+    rows: FitRows,
+    held: FitRows | None,
+    output_layer: OutputLayer | None,
+    wishes: Wishes,
+    progress: Progress,
+    executor: Executor | None = None,
+) -> tuple[Placement, KernelDensityGraph]:
+    """Placement and graph of rows, with the floor and the gamma that held-out rows choose."""
+    n, n_classes = len(rows.y), len(parent.classes)
+    exponents = chosen_exponents(wishes.gamma, n)
+    placement, index, x = place(parent, output_layer, rows, wishes.distance, scale=wishes.scale)
+    codes, d = placement.polytopes, x.shape[1]
+    p = len(codes)
+    refuse_beyond_memory(
+        estimated_bytes(codes, n_classes, len(exponents)) + 16 * d * (n + p),
+        f"The fit on {n:,} rows in {p:,} polytopes",
+        "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
+    )
+    centres, variances = fit_gaussians(x, index, p)
+    cells = np.bincount(index * n_classes + rows.y, minlength=p * n_classes)
+    counts = cells.reshape(p, n_classes).astype(np.int64)
+    masses = class_masses(
+        codes, counts, exponents, progress=part_of(progress, 0.0, 0.8), executor=executor
+    )
+    located = None
+    if held is not None:
+        located = placement.nearest(
+            placement.points(held.X),
+            held.codes,
+            centres,
+            progress=part_of(progress, 0.8, 1.0),
+            executor=executor,
+        )
+    floor, shape = _variance_floor(wishes.variance_floor, located, centres)
+    graph = KernelDensityGraph(
+        classes=parent.classes,
+        n=n,
+        centres=centres,
+        variances=variances,
+        counts=counts,
+        exponents=exponents,
+        class_masses=masses,
+        prior=checked_prior(wishes.prior, counts.sum(axis=0) / n),
+        gamma=float(exponents[-1] / log_n(n)),
+        variance_floor=floor,
+        log_floor=_PAPERS_LOG_FLOOR,
+        floor_quantile=None,
+        holdout=located,
+        holdout_y=None if held is None else held.y,
+        variance_shape=shape,
+    )
+    return placement, _with_floor_and_gamma(graph, wishes)
+
+
+def _variance_floor(
+    wish: Any, located: Located | None, centres: FloatArray
+) -> tuple[float, FloatArray | None]:
+    """What is added to the variances on average, and its shape over the coordinates."""
+    if wish != "holdout":
+        return float(wish), None
+    if located is None:
+        return _PAPERS_VARIANCE, None
+    spread = held_out_spread(located, centres) + _PAPERS_VARIANCE
+    return float(spread.mean()), spread / spread.mean()
+
+
+def _with_floor_and_gamma(graph: KernelDensityGraph, wishes: Wishes) -> KernelDensityGraph:
+    """The graph with floor and gamma as asked for."""
+    if wishes.log_floor != "quantile":
+        graph = graph.with_settings(log_floor=float(wishes.log_floor))
+    elif graph.n_holdout:
+        graph = graph.with_settings(floor_quantile=wishes.floor_quantile)
+    return graph.with_settings(gamma=graph.selection().best_gamma)
