@@ -183,7 +183,11 @@ def _own_rows(review: Review) -> None:
             key=f"remove_foreign_{at}",
             icon=":material/close:",
             type="tertiary",
-            on_click=remove_foreign,
-            args=(session.workspace(), review.id, name),
+            on_click=_remove,
+            args=(review.id, name),
             disabled=waiting.busy(review.id),
         )
+
+
+def _remove(review_id: str, name: str) -> None:
+    remove_foreign(session.workspace(), review_id, name)

@@ -68,18 +68,17 @@ class Version:
     @property
     def graph(self) -> KernelDensityGraph:
         """The graph at the setting; it shares its arrays with the others of its fit."""
-        return _graph_at(self.fit.key, self.setting, self.fit.run.graph)
+        return graph_at(self.fit, self.setting)
 
     def posterior(self, rows: str, located: Located | None) -> FloatArray:
         """Probabilities of rows, (m, K)."""
-        assert located is not None
-        return _posterior(self.key, rows, self.graph, located)
+        assert located is not None  # a graph was fitted, so there is a partition
+        return posterior(self.fit, self.setting, rows, located)
 
     def log_density(self, rows: str, located: Located | None) -> FloatArray:
         """Log marginal density of rows, (m,); it does not depend on alpha."""
-        assert located is not None
-        at = f"{self.fit.key} {self.setting.gamma} {self.setting.variance_factor}"
-        return _log_density(at, rows, self.graph, located)
+        assert located is not None  # as for `posterior`
+        return log_density(self.fit, self.setting, rows, located)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +142,22 @@ def foreign_of(job: JobSnapshot) -> Foreign:
     return _foreign(job.key, _folder(job))
 
 
+def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
+    """The graph at another setting: no fit, and its arrays are shared."""
+    return _graph_at(fit.key, setting, fit.run.graph)
+
+
+def posterior(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
+    """The graph's posterior of rows, (m, K). ``rows`` tells them from others, for the cache."""
+    return _posterior(fit.key, setting, rows, graph_at(fit, setting), located)
+
+
+def log_density(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
+    """Log marginal density of rows, (m,); it does not depend on alpha."""
+    graph = graph_at(fit, setting)
+    return _log_density(fit.key, setting.gamma, setting.variance_factor, rows, graph, located)
+
+
 @st.cache_resource(max_entries=4, show_spinner="Reading the kernel density version")
 def _fit(key: str, _at: Path) -> Fit:
     return Fit(key, _at, GraphRun.read(_at))
@@ -163,12 +178,21 @@ def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelD
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _posterior(key: str, rows: str, _graph: KernelDensityGraph, _located: Located) -> FloatArray:
+def _posterior(
+    key: str, setting: Setting, rows: str, _graph: KernelDensityGraph, _located: Located
+) -> FloatArray:
     return _graph.posterior(_located)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _log_density(key: str, rows: str, _graph: KernelDensityGraph, _located: Located) -> FloatArray:
+def _log_density(
+    key: str,
+    gamma: float,
+    variance_factor: float,
+    rows: str,
+    _graph: KernelDensityGraph,
+    _located: Located,
+) -> FloatArray:
     return _graph.log_marginal(_located)
 
 
