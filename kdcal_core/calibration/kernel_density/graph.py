@@ -126,6 +126,12 @@ class KernelDensityGraph:
         return self.log_floor - float(np.log(log_n(self.n)))
 
     @property
+    def added_variance(self) -> FloatArray:
+        """What is added to each polytope's variances, (d,): the floor times its shape."""
+        ones = np.ones(self.centres.shape[1])
+        return self.variance_floor * (ones if self.variance_shape is None else self.variance_shape)
+
+    @property
     def chosen_masses(self) -> FloatArray:
         """n~_ry at the gamma in force, (p, K) (Eq. 16)."""
         masses: FloatArray = self.class_masses[self._position]
@@ -281,14 +287,8 @@ class KernelDensityGraph:
 
     def _log_gaussian(self, located: Located) -> FloatArray:
         return log_gaussian(
-            located, self.centres, self.variances, self._added, self._log_normaliser
+            located, self.centres, self.variances, self.added_variance, self._log_normaliser
         )
-
-    @property
-    def _added(self) -> FloatArray:
-        """What is added to the variance of each coordinate, (d,)."""
-        ones = np.ones(self.centres.shape[1])
-        return self.variance_floor * (ones if self.variance_shape is None else self.variance_shape)
 
     @property
     def _position(self) -> int:
@@ -297,7 +297,7 @@ class KernelDensityGraph:
 
     @cached_property
     def _log_normaliser(self) -> FloatArray:
-        return log_normaliser(self.variances, self._added)
+        return log_normaliser(self.variances, self.added_variance)
 
     @cached_property
     def _log_gaussian_held(self) -> FloatArray:

@@ -1,5 +1,8 @@
 """Forests and networks: the papers' guarantees, scikit-learn's manners, awkward input."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -330,6 +333,8 @@ def test_the_variance_floor_may_follow_the_held_out_rows(forest):
     plain = KernelDensityForest(forest, variance_floor=float(spread.mean()))
     plain.fit(X, y, held, y_held)
     assert model.graph_.variance_floor == pytest.approx(spread.mean())
+    np.testing.assert_allclose(model.graph_.added_variance, spread)
+    np.testing.assert_allclose(plain.graph_.added_variance, np.full(2, spread.mean()))
     deviations = located.x - model.centres_[located.index]
     variance = model.variances_[located.index] + spread
     log_gaussian = -0.5 * (np.log(2 * np.pi * variance) + deviations**2 / variance).sum(axis=1)
@@ -512,3 +517,11 @@ def test_the_split_is_seeded_and_keeps_a_row_of_each_class(forest):
     rare = np.zeros(50, dtype=int)
     rare[7] = 1
     assert KernelDensityForest(forest).fit(X[:50], rare).prior_[1] == pytest.approx(1 / 35)
+
+
+def test_importing_the_estimators_compiles_nothing():
+    code = "import sys, kdcal_core.calibration.kernel_density as _; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert {"numba", "torch", "onnxruntime"}.isdisjoint(loaded.stdout.split())
