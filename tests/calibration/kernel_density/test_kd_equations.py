@@ -230,6 +230,7 @@ def test_the_papers_floor_switches_at_radius_4_47_in_any_dimension(d):
     assert low == pytest.approx(np.sqrt(20.0), rel=1e-3)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(0, 50), min_size=4, max_size=4),
     st.floats(0.01, 0.99),
@@ -277,7 +278,7 @@ def test_a_class_without_rows_has_no_density_and_no_share():
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 3))
 def test_log_n_is_guarded(n):
     graph = graph_of([[0.0]], [[0.0]], [[1.0, 1.0]], n=n, log_floor=-7.0)

@@ -297,6 +297,7 @@ def test_an_array_that_says_it_is_longer_than_its_bytes_is_refused(saved):
         KernelDensityForest.load(out, parent)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.one_of(st.none(), st.text(max_size=5), st.integers(-5, 5), st.booleans()), min_size=1
