@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import lab_parts, lab_settings, lab_text, session, waiting
+from app.widgets import lab_parts, lab_settings, lab_sizes, lab_text, session, waiting
 from app.widgets.lab_results import run_of
 from kdcal_core.errors import InputError
 from kdcal_core.runs import lab_request
 
 st.title("Simulation lab")
 st.caption(lab_text.INTRODUCTION)
-request = lab_request(lab_settings.choose())
+settings = lab_settings.choose()
+request = lab_request(settings)
 job = waiting.find(request.key)
 
 
@@ -34,6 +35,8 @@ elif job.state == "done":
     try:
         assert job.folder is not None
         lab_parts.results(run_of(request.key, job.folder), request.key)
+        lab_sizes.card(settings)
+        lab_parts.flaws()
     except InputError as error:
         session.error_box(error)
 elif not job.finished:

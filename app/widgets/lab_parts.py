@@ -44,7 +44,7 @@ LOG_FLOORS = (
     *(-1e8, PAPER_LOG_FLOOR, -1e6, -1e5, -1e4, -1e3, -300.0, -100.0, -30.0, -10.0, -3.0, -1.0),
     PRINTED_LOG_FLOOR,
 )
-VARIANCES = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+FACTORS = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
 MEASURES = {
     "error": "Error",
     "hellinger": "Hellinger distance",
@@ -71,6 +71,10 @@ def results(run: LabRun, key: str) -> None:
     _distance(run, answers)
     _measures(run, measures)
     _selection(run, choice)
+
+
+def flaws() -> None:
+    """Where the papers' texts contradict each other or themselves, and what is done here."""
     with st.expander("Where the papers' texts go wrong", icon=":material/menu_book:"):
         st.markdown(text.FLAWS)
         st.caption(text.PAPER_000)
@@ -100,7 +104,7 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         f"{prefix}_floor": "data",
         f"{prefix}_share": graph.floor_quantile,
         f"{prefix}_log_b": PAPER_LOG_FLOOR,
-        f"{prefix}_variance": graph.variance_floor,
+        f"{prefix}_variance": 1.0,
     }
     for name, value in by_data.items():
         st.session_state.setdefault(name, value)
@@ -112,8 +116,8 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         with middle:
             quantile, log_floor = _floor(graph, prefix)
         with right:
-            variance = _variance(graph, prefix)
-        choice = GraphChoice(position, quantile, log_floor, variance)
+            factor = _variance(graph, prefix)
+        choice = GraphChoice(position, quantile, log_floor, factor)
         moved = choice.applied(graph)
         with middle:
             st.caption(f"log b = {_log_b(moved.log_floor)}")
@@ -201,16 +205,16 @@ def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float 
     return share, None
 
 
-def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
-    variance: float = st.select_slider(
+def _variance(graph: KernelDensityGraph, prefix: str) -> float:
+    factor: float = st.select_slider(
         "Variance floor",
-        options=_with(VARIANCES, graph.variance_floor),
-        format_func="{:.0e}".format,
+        options=FACTORS,
+        format_func=lambda factor: f"{graph.variance_floor * factor:.0e}",
         key=f"{prefix}_variance",
         persist_state="session",
         help="In units in which the farthest row lies at 1.",
     )
-    return None if variance == graph.variance_floor else variance
+    return factor
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:

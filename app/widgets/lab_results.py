@@ -16,6 +16,7 @@ from kdcal_core.runs.lab_measures import (
     graph_answers,
     measured,
 )
+from kdcal_core.runs.lab_sizes_run import SizesRun
 from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
 
 
@@ -24,6 +25,13 @@ def run_of(key: str, _folder: Path) -> LabRun:
     """The finished run of this key."""
     del key
     return LabRun.read(_folder)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def sizes_of(key: str, _folder: Path) -> SizesRun:
+    """The finished run over training sizes of this key."""
+    del key
+    return SizesRun.read(_folder)
 
 
 def answers_of(run: LabRun, key: str, choice: GraphChoice) -> dict[Method, LabAnswers]:

@@ -95,6 +95,10 @@ Each point is the median over the repetitions, each band goes from the first to 
 judges it on its own fresh rows. Exponent and floor are those that the data choose each time; the
 sliders above do not act here.
 """
+SIZES_LAST = (
+    "{} runs, each with its own rows and its own parent: a minute or so for forests up to 1,000 "
+    "rows, many minutes for networks. The number of rows set above does not count here."
+)
 FLAWS = r"""
 The texts contradict each other and themselves in places. What is simulated here:
 

@@ -78,7 +78,7 @@ def distance_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=420)
-    figure.add_traces(_band_lines(lines, colours, "Distance %{x:.3g}", "confidence", band_words))
+    figure.add_traces(band_lines(lines, colours, "Distance %{x:.3g}", "confidence", band_words))
     last = max((float(line.x[-1]) for line in lines if line.x.size), default=data_radius)
     figure.add_trace(
         go.Scatter(
@@ -137,7 +137,7 @@ def measure_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=340)
-    figure.add_traces(_band_lines(lines, colours, "%{x:,.4g}", y_title.lower(), band_words))
+    figure.add_traces(band_lines(lines, colours, "%{x:,.4g}", y_title.lower(), band_words))
     places = np.concatenate([line.x for line in lines]) if lines else np.ones(1)
     if target is not None:
         figure.add_trace(
@@ -192,7 +192,7 @@ def selection_figure(
     return figure
 
 
-def _band_lines(
+def band_lines(
     lines: Sequence[BandLine], colours: Palette, place: str, what: str, band_words: str
 ) -> list[go.Scatter]:
     """Bands first, so that no curve lies under another's band."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,14 @@ import plotly.graph_objects as go
 
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.figures.bands import line_style
+from kdcal_core.figures.bands import BandLine, band_lines, line_style
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.template import new_figure, panel, square
 
 _ROW_HEIGHT = 27
 _ABOVE_AND_BELOW = 74
 _GAP = 0.03  # between panels, as a share of the width
+_WIDE_GAP = 0.085  # the same where each panel has its own vertical axis
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,78 @@ def interval_figure(
         )
     figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 58, "b": 8})
     return figure
+
+
+def sizes_figure(
+    panels: Mapping[str, Sequence[BandLine]],
+    *,
+    dark: bool,
+    target: tuple[str, float, str] | None = None,
+) -> go.Figure:
+    """Measures against the number of rows, one panel a measure, with one legend for all.
+
+    ``target`` names a panel, a value to compare with in it, and what that is.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=380)
+    width = (1.0 - _WIDE_GAP * (len(panels) - 1)) / len(panels)
+    for at, (measure, lines) in enumerate(panels.items()):
+        axes = panel(at)
+        left = at * (width + _WIDE_GAP)
+        for trace in band_lines(lines, colours, "%{x:,} rows", measure.lower(), "quartiles"):
+            trace.update(**axes, showlegend=at == 0 and bool(trace.name) and trace.fill is None)
+            figure.add_trace(trace)
+        if target is not None and target[0] == measure:
+            figure.add_shape(_target(target[1], axes, colours))
+            figure.add_annotation(_target_name(target, axes, colours))
+        figure.update_layout(
+            {
+                axes["xaxis"].replace("x", "xaxis"): {
+                    "domain": [left, left + width],
+                    "anchor": axes["yaxis"],
+                    "type": "log",
+                    "tickvals": list(lines[0].x) if lines else [],
+                    "ticktext": [f"{place:,.0f}" for place in lines[0].x] if lines else [],
+                    "title_text": "Rows drawn",
+                },
+                axes["yaxis"].replace("y", "yaxis"): {
+                    "anchor": axes["xaxis"],
+                    "title_text": measure,
+                    "nticks": 6,
+                },
+            }
+        )
+    figure.update_layout(margin={"t": 64, "b": 52})
+    return figure
+
+
+def _target(value: float, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "xref": f"{axes['xaxis']} domain",
+        "yref": axes["yaxis"],
+        "x0": 0,
+        "x1": 1,
+        "y0": value,
+        "y1": value,
+        "line": {"color": colours.truth, "width": 1, "dash": "4px,4px"},
+    }
+
+
+def _target_name(
+    target: tuple[str, float, str], axes: dict[str, str], colours: Palette
+) -> dict[str, Any]:
+    return {
+        "text": target[2],
+        "xref": f"{axes['xaxis']} domain",
+        "yref": axes["yaxis"],
+        "x": 1,
+        "y": target[1],
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12, "color": colours.muted},
+    }
 
 
 def _dot(method: MeasuredMethod, at: int, colours: Palette, axes: dict[str, str]) -> go.Scatter:

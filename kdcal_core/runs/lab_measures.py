@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
     DistanceCurve,
@@ -46,6 +46,7 @@ METHODS: dict[Method, str] = {
 }
 MEASURES = ("error", "hellinger", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b, decision D1
+PAPER_VARIANCE_FLOOR = 1e-6  # paper 000 Tables 3 and 4
 PRINTED_LOG_FLOOR = -1e-7  # what the papers' tables print
 FAR = 2.0  # the radius that confidence outside is told at
 SURE = 0.9
@@ -64,13 +65,14 @@ class GraphChoice:
         The floor follows the held-out rows, at this share.
     log_floor : float or None
         A fixed log b instead.
-    variance_floor : float or None
+    variance_factor : float
+        What each graph's own variance floor is multiplied with.
     """
 
     position: int | None = None
     floor_quantile: float | None = None
     log_floor: float | None = None
-    variance_floor: float | None = None
+    variance_factor: float = 1.0
 
     def applied(self, graph: KernelDensityGraph) -> KernelDensityGraph:
         """The graph at these settings.
@@ -88,7 +90,7 @@ class GraphChoice:
             )
         return graph.with_settings(
             gamma=None if position is None else float(graph.gammas[position]),
-            variance_floor=self.variance_floor,
+            variance_floor=graph.variance_floor * self.variance_factor,
             log_floor=self.log_floor,
             floor_quantile=self.floor_quantile,
         )
@@ -125,36 +127,49 @@ def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
             _stated(run.spheres, method),
             _stated(run.test, method),
         )
-    paper = graph_answers(run, GraphChoice(log_floor=PAPER_LOG_FLOOR))
-    found["geodesic_paper"], found["euclidean_paper"] = (paper[each] for each in DISTANCES)
+    papers: dict[Distance, Method] = {
+        "geodesic": "geodesic_paper",
+        "euclidean": "euclidean_paper",
+    }
+    for distance, method in papers.items():
+        graph = run.graphs[distance].with_settings(
+            log_floor=PAPER_LOG_FLOOR, variance_floor=PAPER_VARIANCE_FLOOR
+        )
+        found[method] = _asked(run, distance, graph)
     return found
 
 
 def graph_answers(run: LabRun, choice: GraphChoice) -> dict[Distance, LabAnswers]:
     """Both graphs at the settings of the moment, without a fit."""
-    found: dict[Distance, LabAnswers] = {}
-    for distance in DISTANCES:
-        graph = choice.applied(run.graphs[distance])
-        found[distance] = LabAnswers(
-            None if run.grid is None else placed(graph, run.grid.located[distance]),
-            placed(graph, run.spheres.located[distance]),
-            placed(graph, run.test.located[distance]),
-        )
-    return found
+    return {
+        distance: _asked(run, distance, choice.applied(run.graphs[distance]))
+        for distance in DISTANCES
+    }
 
 
-def placed(graph: KernelDensityGraph, located: Located) -> Answers:
-    """What a graph answers for points that have their place in it."""
-    return Answers(graph.posterior(located), graph.predict(located))
+def all_answers(run: LabRun, choice: GraphChoice) -> dict[Method, LabAnswers]:
+    """Every method of `METHODS`, in their order."""
+    moved = graph_answers(run, choice)
+    found: dict[Method, LabAnswers] = {
+        **fixed_answers(run),
+        "geodesic": moved["geodesic"],
+        "euclidean": moved["euclidean"],
+    }
+    return {method: found[method] for method in METHODS}
 
 
-def measured(run: LabRun, answers: LabAnswers) -> dict[str, Estimate]:
+def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 400) -> dict[str, Estimate]:
     """The measures of paper 000 section 2.9 for one method, each with its interval.
 
     Error, calibration error (top label, 15 equal-width bins) and log loss on the test rows. The
     Hellinger distance to the true posterior on the map's points in [-1, 1]^2 (decision D26), its
     interval as if they were drawn at random; where there is no such map, on the test rows.
     Confidence on the sphere of radius 2, in units of the data's largest norm.
+
+    Parameters
+    ----------
+    n_boot : int
+        Draws behind the interval of the calibration error.
 
     Returns
     -------
@@ -169,7 +184,7 @@ def measured(run: LabRun, answers: LabAnswers) -> dict[str, Estimate]:
     return {
         "error": _error(right),
         "hellinger": _hellinger(run, answers),
-        "ece": confidence_calibration_error(confidence, right, n_boot=400),
+        "ece": confidence_calibration_error(confidence, right, n_boot=n_boot),
         "log_loss": log_loss(test.proba, y),
         "confidence": replace(mean_max_confidence(far), label=f"Confidence at radius {FAR:g}"),
     }
@@ -231,6 +246,15 @@ def switch_distances(graph: KernelDensityGraph) -> FloatArray:
         height = np.log(shares @ graph.prior) - 0.5 * np.log(2.0 * np.pi * variances).sum(axis=1)
     room = np.maximum(height - graph.effective_log_floor, 0.0)
     return np.asarray(np.sqrt(2.0 * room * n_features / (1.0 / variances).sum(axis=1)))
+
+
+def _asked(run: LabRun, distance: Distance, graph: KernelDensityGraph) -> LabAnswers:
+    def answer(rows: LabRows) -> Answers:
+        located = rows.located[distance]
+        return Answers(graph.posterior(located), graph.predict(located))
+
+    grid = None if run.grid is None else answer(run.grid)
+    return LabAnswers(grid, answer(run.spheres), answer(run.test))
 
 
 def _stated(rows: LabRows, method: Method) -> Answers:
