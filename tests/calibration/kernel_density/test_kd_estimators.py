@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -506,6 +507,16 @@ def test_progress_runs_from_nothing_to_all_and_may_stop_the_fit(forest):
 
     with pytest.raises(KeyboardInterrupt):
         KernelDensityForest(forest).fit(*xor(300, seed=1), progress=stop)
+
+
+def test_an_executor_changes_no_byte(net):
+    rows = *xor(200, seed=1), *xor(100, seed=2)
+    alone = KernelDensityNetwork(net).fit(*rows)
+    with ThreadPoolExecutor(2) as executor:
+        spread = KernelDensityNetwork(net).fit(*rows, executor=executor)
+        located = spread.locate(rows[2], executor=executor)
+    np.testing.assert_array_equal(spread.class_masses_, alone.class_masses_)
+    np.testing.assert_array_equal(spread.graph_.posterior(located), alone.predict_proba(rows[2]))
 
 
 def test_the_split_is_seeded_and_keeps_a_row_of_each_class(forest):
