@@ -8,6 +8,7 @@ from app.widgets import graph_results, session, uploads, waiting
 from app.widgets.foreign_results import Chosen
 from app.widgets.graph_results import Fit, Foreign
 from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review, remove_foreign
 from kdcal_core.runs import ForeignSettings, foreign_request
 
@@ -39,25 +40,31 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
     )
     memory = f"foreign_shown_{review.id}"
-    job = graph_results.finished(
-        asked, review, offer=None if fit is not None else lambda: _offer(review)
-    )
+    job = graph_results.finished(asked, review, offer=None if fit is not None else _offer)
+    fitted = fit.key if fit is not None else ""
     if job is not None:
-        st.session_state[memory] = (fit and fit.key, job.key)
+        st.session_state[memory] = (fitted, job.key)
+    else:
+        last_fit, last = st.session_state.get(memory, ("", ""))
+        job = waiting.find(last) if last and last_fit == fitted else None
+    if job is None or job.state != "done":
+        return None
+    try:
         return graph_results.foreign_of(job)
-    last_fit, last = st.session_state.get(memory, (None, ""))
-    before = waiting.find(last) if last and last_fit == (fit and fit.key) else None
-    return graph_results.foreign_of(before) if before and before.state == "done" else None
+    except InputError as error:
+        session.error_box(error)
+        return None
 
 
-def _offer(review: Review) -> bool:
+def _offer() -> bool:
     """What asking means for a model without a kernel density version."""
-    del review
+    made = ForeignSettings()
+    n = (len(made.radii) + 2) * made.n  # spheres, noise, shuffled rows
     with st.container(border=True):
         st.markdown(
             "Here you will see how confident the model and its calibrators are far from the data, "
             "and how well that confidence tells foreign rows from ordinary ones. The model is "
-            "asked about 17,000 rows made from its data; that takes some seconds."
+            f"asked about {n:,} rows made from its data, which takes some seconds."
         )
         return st.button(
             "Ask the model about foreign rows",

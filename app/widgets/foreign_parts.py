@@ -24,13 +24,14 @@ from kdcal_core.figures import (
     selection_figure,
 )
 from kdcal_core.review import Review
-from kdcal_core.runs import GraphSettings, foreign_request, graph_request
+from kdcal_core.runs import GraphSettings, foreign_request
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SUREST = 10
 MAX_FEATURES = 20
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
+_BANDED = ("parent", "geodesic")  # six bands over each other show nothing
 _OWN_LABELS = {
     "parent": "Model",
     "geodesic": "Kernel density, geodesic",
@@ -61,14 +62,20 @@ def uploads(review: Review) -> None:
         session.error_box(ended.error)
 
 
-def has_partition(review: Review) -> bool:
-    """Whether the model has a kernel density version; else says why not, and what is left."""
+def kernel_density(review: Review) -> tuple[Fit | None, bool]:
+    """The kernel density version, and whether the page can go on.
+
+    It can without one where the model has no partition; the page then says why and what is left.
+    """
     try:
-        graph_request(session.workspace(), review.id)
+        fit = graph_results.fitted(review, text.WILL_SHOW)
     except InputError as error:
+        if review.parent is not None and review.parent.has_codes:
+            session.error_box(error)
+            return None, False
         st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
-        return False
-    return True
+        return None, True
+    return fit, fit is not None
 
 
 def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
@@ -175,7 +182,7 @@ def _finding(view: View) -> None:
             [*tiles.graph, tiles.unknown],
             notes=[
                 *(f"{number(one)} for the model itself" for one in tiles.parent),
-                f"about {alpha:.1%} intended; the model knows no such thing",
+                f"alpha asks for {alpha:.1%}; the model has no such answer",
             ],
         )
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
@@ -202,7 +209,7 @@ def _distance(view: View) -> None:
     )
     curves = _curves(view, list(shown or ()))
     lines = [
-        BandLine(key, _label(key), curve.radii, curve.mean, curve.low, curve.high)
+        BandLine(key, _label(key), curve.radii, curve.mean, curve.low, curve.high, key in _BANDED)
         for key, curve in curves.items()
     ]
     largest = float(view.prior.max())

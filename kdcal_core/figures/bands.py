@@ -39,6 +39,8 @@ class BandLine:
         For the legend; our own text.
     x, middle, low, high : (R,)
         Places, the curve, and its band.
+    filled : bool
+        Whether the band is drawn; where not, it is still told when a mark is pointed at.
     """
 
     key: str
@@ -47,6 +49,7 @@ class BandLine:
     middle: FloatArray
     low: FloatArray
     high: FloatArray
+    filled: bool = True
 
 
 def line_style(key: str, colours: Palette) -> tuple[str, str, str]:
@@ -199,18 +202,19 @@ def band_lines(
     bands, curves = [], []
     for line in lines:
         colour, dash, symbol = line_style(line.key, colours)
-        known = np.isfinite(line.low) & np.isfinite(line.high)
-        bands.append(
-            ribbon(
-                line.x[known],
-                line.low[known],
-                line.high[known],
-                faded(colour, 0.16),
-                name=line.label,
-                legendgroup=line.key,
-                showlegend=False,
+        if line.filled:
+            known = np.isfinite(line.low) & np.isfinite(line.high)
+            bands.append(
+                ribbon(
+                    line.x[known],
+                    line.low[known],
+                    line.high[known],
+                    faded(colour, 0.16),
+                    name=line.label,
+                    legendgroup=line.key,
+                    showlegend=False,
+                )
             )
-        )
         curves.append(
             go.Scatter(
                 x=line.x,
