@@ -125,6 +125,9 @@ def _setting(fit: Fit) -> Setting:
         persist_state="session",
         help="It sets the floor from the held-out rows. Nothing is fitted anew.",
     )
+    least = 1.0 / (graph.n_holdout + 1)
+    if alpha < least:
+        st.caption(f"{graph.n_holdout:,} held-out rows cannot promise less than {least:.1%}.")
     with st.expander("Exponent and variance"):
         gammas = graph.gammas
         chosen = int(np.argmin(np.abs(gammas - graph.gamma)))

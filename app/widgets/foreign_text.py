@@ -13,7 +13,8 @@ DISTANCE = r"""
 every feature measured in its standard deviation; the shaded part is where the data are. **Up**:
 the largest probability, averaged over 1,000 rows spread evenly over each sphere (paper 000 section
 3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class prior, where
-confidence should end: of a row unlike anything seen, only the class frequencies are known.
+confidence should end: of a row unlike anything seen, only the class frequencies are known. The
+sentence above says from which radius on the line stays within 0.02 of it.
 
 **The model** may stay sure all the way: a ReLU network becomes arbitrarily confident far away, and
 a forest answers as in its outermost leaves (papers 000 and 001, section 1). **Isotonic, sigmoid

@@ -120,6 +120,8 @@ def finished(
         if offer is not None and not offer():
             return None
         job = begin(asked, review)
+        if offer is not None:
+            st.rerun()  # what was offered gives way to the progress
     if job.state == "done":
         return job
     if not job.finished:

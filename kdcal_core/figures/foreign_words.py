@@ -50,16 +50,24 @@ def _duration(n: int) -> str:
 
 
 def distance_finding(parent: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
-    """How sure the model is at the farthest sphere, and its kernel density version there."""
-    far, said = parent.radii[-1], float(parent.mean[-1])
-    if abs(said - prior) <= NEAR:
-        sentence = f"Far away the model says {said:.2f}, about the prior of {prior:.2f}"
-    else:
-        word = "still says" if said > prior else "says"
-        sentence = f"Far away the model {word} {said:.2f}, where the prior is {prior:.2f}"
+    """How sure the model is at the farthest sphere, and its kernel density version there.
+
+    "Far" is ten times as far as the farthest ordinary row, or whatever the last radius is. The
+    version counts as fallen to the prior from where it stays within 0.02 of it.
+    """
+    said = float(parent.mean[-1])
+    still = "still says" if said > prior + NEAR else "says"
+    sentence = f"Far away (radius {parent.radii[-1]:g}) the model {still} {said:.2f}"
     if graph is None:
-        return f"{sentence} (at {far:g} times the distance of the farthest ordinary row)."
-    return f"{sentence}; the kernel density version {_return(graph, prior)}."
+        return f"{sentence}, where the prior is {prior:.2f}."
+    radius, last = reaches_prior(graph, prior), float(graph.mean[-1])
+    version = "the kernel density version"
+    if radius is None:
+        return f"{sentence} and {version} {last:.2f}, which has not come to the prior, {prior:.2f}."
+    if radius == graph.radii[0]:
+        return f"{sentence}; {version} keeps to the prior, {prior:.2f}, at every distance."
+    word = "falls" if graph.mean.max() > prior + NEAR else "rises"
+    return f"{sentence}; {version} {word} to {last:.2f}, the prior, from radius {radius:g} on."
 
 
 def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
@@ -74,17 +82,6 @@ def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
     far = np.flatnonzero(np.abs(curve.mean - prior) > NEAR)
     first = int(far[-1]) + 1 if far.size else 0
     return float(curve.radii[first]) if first < len(curve.radii) else None
-
-
-def _return(curve: DistanceCurve, prior: float) -> str:
-    radius, last = reaches_prior(curve, prior), float(curve.mean[-1])
-    if radius is None:
-        return (
-            f"says {last:.2f} at {curve.radii[-1]:g} times the distance of the farthest ordinary "
-            f"row, and has not come to the prior by there"
-        )
-    at = int(np.flatnonzero(curve.radii == radius)[0])
-    return f"falls to {float(curve.mean[at]):.2f}, the prior, from radius {radius:g} on"
 
 
 def set_finding(
@@ -124,9 +121,9 @@ def _told(radii: FloatArray) -> list[int]:
 def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: float) -> str:
     """How many ordinary and foreign rows lie below the floor."""
     return (
-        f"With alpha {alpha:.3g} the floor leaves {share.value:.1%} of the {share.n:,} ordinary "
-        f"rows below it, and {n_unknown:,} of {_rows(n)} of “{name}” "
-        f"({n_unknown / max(n, 1):.0%})."
+        f"With alpha at {100 * alpha:.3g}% the floor leaves {share.value:.1%} of {share.n:,} "
+        f"ordinary rows below it, and {n_unknown:,} of {_rows(n)} ({n_unknown / max(n, 1):.0%}) "
+        f"of “{name}”."
     )
 
 
@@ -142,6 +139,11 @@ def selection_words(selection: Selection) -> str:
     """Which exponent is in force, and what the others would cost."""
     chosen, best = selection.chosen, selection.best
     loss = selection.log_loss
+    if selection.n == 0:
+        return (
+            f"No rows are held out, so the exponent, {selection.exponents[chosen]:.3g}, could not "
+            "be chosen by them."
+        )
     sentence = (
         f"The exponent in force is {selection.exponents[chosen]:.3g}: held-out log loss "
         f"{loss[chosen]:.3f} on {_rows(selection.n)}"
