@@ -1,0 +1,111 @@
+"""The sentences of the Out of distribution page, on results whose finding is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kdcal_core.calibration import Selection
+from kdcal_core.diagnostics import DistanceCurve, mean_max_confidence, unknown_share
+from kdcal_core.figures import foreign_words as words
+
+RADII = np.array([0.0, 1.0, 2.0, 10.0])
+
+
+def curve(*mean: float) -> DistanceCurve:
+    middle = np.array(mean)
+    return DistanceCurve(RADII, middle, middle - 0.1, middle + 0.1, (10, 90), 50, 0)
+
+
+def test_the_finding_holds_the_far_confidences_and_where_the_prior_begins() -> None:
+    sentence = words.distance_finding(curve(0.7, 0.9, 0.95, 0.97), curve(0.7, 0.9, 0.515, 0.5), 0.5)
+    assert sentence == (
+        "Far away (radius 10) the model still says 0.97; the kernel density version falls to 0.50, "
+        "the prior, from radius 2 on."
+    )
+
+
+def test_a_dip_to_the_prior_that_does_not_last_does_not_count() -> None:
+    assert words.reaches_prior(curve(0.5, 0.9, 0.5, 0.6), 0.5) is None
+    assert words.reaches_prior(curve(0.5, 0.9, 0.5, 0.5), 0.5) == 2.0
+    sentence = words.distance_finding(curve(0.7, 0.9, 0.95, 0.97), curve(0.7, 0.9, 0.5, 0.6), 0.5)
+    assert sentence.endswith(
+        "the kernel density version 0.60, which has not come to the prior, 0.50."
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "said"),
+    [
+        ((0.5, 0.5, 0.5, 0.51), "keeps to the prior, 0.50, at every distance."),
+        ((0.3, 0.4, 0.49, 0.5), "rises to 0.50, the prior, from radius 2 on."),
+    ],
+)
+def test_the_finding_says_how_the_prior_is_come_to(mean: tuple[float, ...], said: str) -> None:
+    sentence = words.distance_finding(curve(0.7, 0.6, 0.5, 0.51), curve(*mean), 0.5)
+    assert sentence.startswith("Far away (radius 10) the model says 0.51;")
+    assert sentence.endswith(said)
+
+
+def test_without_a_version_the_finding_names_the_prior() -> None:
+    assert words.distance_finding(curve(0.7, 0.9, 0.9, 0.97), None, 0.5) == (
+        "Far away (radius 10) the model still says 0.97, where the prior is 0.50."
+    )
+
+
+def test_a_set_of_foreign_rows_is_told_with_its_counts() -> None:
+    said = mean_max_confidence([[0.9, 0.1], [0.8, 0.2]])
+    version = mean_max_confidence([[0.5, 0.5], [0.6, 0.4]])
+    sentence = words.set_finding("Ring", said, version, 0.5, 1)
+    assert "the model says 0.85 on average, the kernel density version 0.55" in sentence
+    assert sentence.endswith("1 of 2 rows count as unknown.")
+    assert words.set_finding("Ring", said, None, 0.5, None).endswith("the prior is 0.50 (2 rows).")
+
+
+def test_the_floor_is_told_for_both_kinds_of_rows() -> None:
+    share = unknown_share(np.arange(1000) < 12)
+    assert words.density_words(share, "Ring", 3, 4, 0.01) == (
+        "With alpha at 1% the floor leaves 1.2% of 1,000 ordinary rows below it, and 3 of 4 rows "
+        "(75%) of “Ring”."
+    )
+
+
+def test_the_selection_names_the_exponent_in_force_and_what_others_cost() -> None:
+    exponents, loss = np.array([0.5, 1.0, 2.0]), np.array([0.4, 0.3, 0.6])
+    chosen = Selection(exponents, exponents / 7, loss, loss / 9, 80, 1)
+    assert words.selection_words(chosen) == (
+        "The exponent in force is 1: held-out log loss 0.300 on 80 rows, the least of 3; the "
+        "worst, 2, would cost 0.600."
+    )
+    assert words.selection_words(replace(chosen, chosen=2)) == (
+        "The exponent in force is 2: held-out log loss 0.600 on 80 rows. Exponent 1 would cost "
+        "0.300."
+    )
+    nothing = replace(chosen, log_loss=np.full(3, np.nan), n=0, chosen=2)
+    assert words.selection_words(nothing) == (
+        "No rows are held out, so the exponent, 2, could not be chosen by them."
+    )
+
+
+def test_the_offer_counts_the_rows_and_says_how_long() -> None:
+    with_training = words.fit_offer(20_000, 6_000)
+    assert "from 20,000 rows of the training set" in with_training
+    assert "on the 6,000 rows of the calibration set" in with_training
+    assert "less than a minute" in with_training
+    alone = words.fit_offer(None, 1_000)
+    assert "from 700 rows of the calibration set" in alone
+    assert "on the other 300 rows" in alone
+    assert "a few seconds" in alone
+    assert "several minutes or more" in words.fit_offer(10**6, 10)
+
+
+def test_alternative_texts_hold_the_numbers() -> None:
+    alt = words.distance_alt({"Model": curve(0.7, 0.9, 0.95, 0.97)}, 0.5)
+    assert "Model 0.70 at 0, 0.90 at 1, 0.97 at 10" in alt
+    ordinary, foreign = np.array([-1.0, -2.0, -3.0]), np.array([-np.inf, -50.0, -40.0])
+    alt = words.density_alt(ordinary, foreign, "Ring", -10.0)
+    assert "median -2" in alt
+    assert "Ring: median -50" in alt
+    assert "Floor: -10" in alt
