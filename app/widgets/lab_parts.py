@@ -143,10 +143,10 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
     title, buttons = st.columns([1, 2.2], vertical_alignment="center")
     title.markdown("**The kernel density version**")
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        for label, (values, icon, said) in presets.items():
+        for at, (label, (values, icon, said)) in enumerate(presets.items()):
             st.button(
                 label,
-                key=f"{prefix}_{label}",
+                key=f"{prefix}_preset_{at}",
                 icon=f":material/{icon}:",
                 help=said,
                 on_click=st.session_state.update,

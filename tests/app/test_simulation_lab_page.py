@@ -1,0 +1,202 @@
+"""The simulation lab without a browser: every state of the page, and what moves without a fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/simulation_lab.py"
+N_CHARTS = 5  # small picture, maps, distance, measures, exponent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("kdcal")
+        patch.setenv("KDCAL_HOME", str(folder))
+        yield folder
+
+
+def launch(*, dark: bool = False, **chosen: Any) -> AppTest:
+    """The page with a small forest, and other settings where they are given."""
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    at.run()
+    at = at.switch_page(PAGE).run()
+    for name, value in {"rows": 1000, "parent": "forest", "trees": 100, **chosen}.items():
+        if value is None:
+            continue
+        key = f"lab_{name}"
+        kinds = (at.select_slider, at.segmented_control, at.number_input, at.slider)
+        widget = next(w for kind in kinds for w in kind if w.key == key)
+        at = widget.set_value(value).run()
+    return healthy(at)
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def finish(at: AppTest, key: str = "lab_run") -> AppTest:
+    """Press Run where the result is not stored yet, and wait."""
+    pressed = [button for button in at.button if button.key == key]
+    if pressed:
+        at = pressed[0].click().run()
+        for job in jobs().active():
+            jobs().wait(job.id, 120)
+        at = at.run()
+    return healthy(at)
+
+
+@pytest.fixture
+def done() -> AppTest:
+    return finish(launch())
+
+
+def specs(at: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def setting(at: AppTest, kind: str, name: str) -> Any:
+    return next(widget for widget in getattr(at, kind) if widget.key.endswith(f"_{name}"))
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    return healthy(next(b for b in at.button if b.label == label).click().run())
+
+
+def captions(at: AppTest) -> str:
+    return " ".join(caption.value for caption in at.caption)
+
+
+def test_a_newcomer_finds_a_picture_what_will_come_and_one_button() -> None:
+    at = launch(seed=99)
+    assert at.title[0].value == "Simulation lab"
+    assert [button.label for button in at.button] == ["Run"]
+    (picture,) = at.get("plotly_chart")
+    assert "Gaussian XOR" in picture.proto.alt
+    assert not at.metric
+
+
+def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
+    sentence = done.subheader[0].value
+    assert sentence.startswith("At radius 2 the forest still says 0.")
+    assert "the kernel density version 0.5" in sentence
+    assert "the prior; error 0." in sentence
+    assert len(done.metric) == 4
+    charts = done.get("plotly_chart")
+    assert len(charts) == N_CHARTS
+    for chart in charts:
+        assert chart.proto.alt
+        assert "#00000" not in chart.proto.spec
+    maps = specs(done)[1]
+    titles = [unescape(annotation["text"]) for annotation in maps["layout"]["annotations"]]
+    assert titles == [
+        "Rows",
+        "True posterior",
+        "Forest",
+        "Kernel density, geodesic",
+        "Kernel density, Euclidean",
+        "Geodesic, papers' floor",
+    ]
+    table = done.dataframe[0].value
+    assert len(table) == 7
+    assert " to " in table["Error"].iloc[0]
+
+
+def test_what_is_stored_is_there_at_once(done: AppTest) -> None:
+    del done
+    again = launch()
+    assert again.subheader
+    assert not jobs().active()
+
+
+def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
+    done: AppTest,
+) -> None:
+    before = specs(done)[1]
+    for kind, name, value in (
+        ("select_slider", "exponent", 20),
+        ("select_slider", "share", 0.2),
+        ("select_slider", "variance", 1e4),
+        ("segmented_control", "floor", "fixed"),
+    ):
+        moved = healthy(setting(done, kind, name).set_value(value).run())
+        assert specs(moved)[1] != before, name
+        assert not jobs().active()
+        back = press(moved, "Chosen by data")
+        assert specs(back)[1] == before, name
+
+
+def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest) -> None:
+    meant = press(done, "Papers' floor")
+    assert "log b = -1e+07" in captions(meant)
+    # the root of 20 and hardly more, as no polytope has a variance worth speaking of (D1)
+    assert re.search(r"within 4\.4\d of their centre", captions(meant))
+    assert ", and the prior is 0.50" in meant.subheader[0].value
+    printed = press(done, "As printed")
+    assert "log b = -1e-07" in captions(printed)
+    assert "the prior" in printed.subheader[0].value
+    shown = setting(printed, "select_slider", "log_b")
+    assert shown.value == -1e-7
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"simulation": "trunk", "dimensions": 5},
+        {"parent": "network", "trees": None, "layers": 1, "width": 10, "rows": 100},
+    ],
+)
+def test_other_simulations_and_parents(chosen: dict[str, Any]) -> None:
+    order = {"simulation": None, "rows": None, "parent": None} | chosen
+    at = finish(launch(**order))
+    assert at.subheader[0].value.startswith("At radius 2 the ")
+    assert len(at.get("plotly_chart")) == N_CHARTS
+
+
+def test_the_dark_theme_draws_with_its_own_colours(done: AppTest) -> None:
+    dark = finish(launch(dark=True))
+    for one, other in zip(specs(done), specs(dark), strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]
+
+
+def test_a_run_that_is_stopped_says_so_and_starts_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = launch(rows=10_000, trees=500, seed=5)
+    at = next(b for b in at.button if b.key == "lab_run").click().run()
+    (job,) = jobs().active()
+    assert job.title == "Simulating Gaussian XOR"
+    jobs().cancel(job.id)
+    jobs().wait(job.id, 30)
+    at = healthy(at.run())
+    assert any("Stopped before it ended" in info.value for info in at.info)
+    at = next(b for b in at.button if b.label == "Start again").click().run()
+    (job,) = jobs().active()
+    jobs().cancel(job.id)
+    jobs().wait(job.id, 30)
+
+
+def test_over_training_sizes(done: AppTest) -> None:
+    done.select_slider(key="lab_most").set_value(316).run()
+    done.select_slider(key="lab_repetitions").set_value(3).run()
+    at = finish(done, "lab_run_sizes")
+    said = unescape(" ".join(each.value for each in at.markdown))
+    assert "With 316 rows (median of 3 runs)" in said
+    sizes = specs(at)[-1]
+    assert list(sizes["layout"]["xaxis"]["ticktext"]) == ["100", "316"]
+    names = {trace["name"] for trace in sizes["data"] if trace.get("showlegend")}
+    assert len(names) == 7
