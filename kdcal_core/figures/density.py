@@ -125,9 +125,9 @@ def _log_density(place: FloatArray, top: float) -> FloatArray:
 
 def _ticks(top: float, least: float) -> tuple[list[float], list[str]]:
     """The densest row, and round log densities each about ten times as far below it."""
-    start = 0.0 if abs(top) < 100 else top
-    values = np.array([start - 10.0**power for power in range(1, 16)])
-    values = np.concatenate([[top], values[(values < top - 5) & (values >= least)]])
+    powers = 10.0 ** np.arange(1, 16)
+    below = np.floor((top - powers) / powers) * powers
+    values = np.concatenate([[top], below[below >= least]])
     return list(_place(values, top)), [_short(value) for value in values]
 
 
