@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets import graph_results, session, uploads, waiting
 from app.widgets.foreign_results import Chosen
@@ -83,6 +84,7 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
     if st.session_state.get(key) not in options:
         st.session_state.pop(key, None)
     what, how, own = st.columns([2, 2.4, 1], vertical_alignment="bottom")
+    below = st.container()
     with what:
         kind, name = st.selectbox(
             "Foreign rows",
@@ -98,7 +100,7 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
         if kind == "sphere":
             return _sphere(base)
         if kind == "shifted":
-            return _shifted(review, fit)
+            return _shifted(review, fit, below)
         return _named(base, kind, name)
 
 
@@ -137,7 +139,7 @@ def _sphere(base: Foreign) -> Chosen:
     return Chosen(base, one, f"Sphere of radius {radius:g}")
 
 
-def _shifted(review: Review, fit: Fit | None) -> Chosen | None:
+def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen | None:
     """One feature moved: asked for when it is chosen, every size at once."""
     which, size = st.columns(2)
     feature = which.selectbox(
@@ -161,13 +163,14 @@ def _shifted(review: Review, fit: Fit | None) -> Chosen | None:
         ForeignSettings(radii=(), shifted_feature=feature, shifts=SHIFTS),
         graph_folder=None if fit is None else fit.folder,
     )
-    job = graph_results.finished(asked, review)
+    with below:
+        job = graph_results.finished(asked, review)
     if job is None:
         return None
     foreign = graph_results.foreign_of(job)
     sets = {one.value: one for one in foreign.run.sets("shifted")}
     if by not in sets:
-        st.caption(escape_markdown(" ".join(foreign.run.record.notes), 400))
+        below.caption(escape_markdown(" ".join(foreign.run.record.notes), 400))
         return None
     return Chosen(foreign, sets[by], f"{feature[:60]} shifted by {by:+g} standard deviations")
 
@@ -183,17 +186,17 @@ def _own_rows(review: Review) -> None:
     """The uploader, and the tables that are there with a way to take each out."""
     uploads.foreign_uploader(review)
     for at, name in enumerate(review.foreign):
-        label, button = st.columns([4, 1], vertical_alignment="center")
-        label.markdown(f"{escape_markdown(name, 60)} · {review.foreign[name].n_rows:,} rows")
-        button.button(
-            "Remove",
-            key=f"remove_foreign_{at}",
-            icon=":material/close:",
-            type="tertiary",
-            on_click=_remove,
-            args=(review.id, name),
-            disabled=waiting.busy(review.id),
-        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{escape_markdown(name, 60)} · {review.foreign[name].n_rows:,} rows")
+            st.button(
+                "Remove",
+                key=f"remove_foreign_{at}",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=_remove,
+                args=(review.id, name),
+                disabled=waiting.busy(review.id),
+            )
 
 
 def _remove(review_id: str, name: str) -> None:

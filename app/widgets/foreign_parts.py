@@ -6,30 +6,35 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import foreign_choice, foreign_results, graph_results, results, session, waiting
+from app.widgets import (
+    foreign_choice,
+    foreign_details,
+    foreign_results,
+    graph_results,
+    results,
+    session,
+    waiting,
+)
 from app.widgets import foreign_text as text
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
-from app.widgets.foreign_results import Chosen, Method, View
+from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.foreign_results import Method, View
 from app.widgets.graph_results import Fit, Foreign, Setting, Version
-from app.widgets.numbers import interval, number
+from app.widgets.numbers import number
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import DistanceCurve, Estimate
+from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (
     BandLine,
     density_figure,
     distance_figure,
     foreign_words,
-    selection_figure,
 )
 from kdcal_core.review import Review
 from kdcal_core.runs import GraphSettings, foreign_request
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-SUREST = 10
-MAX_FEATURES = 20
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
 _BANDED = ("parent", "geodesic")  # six bands over each other show nothing
 _OWN_LABELS = {
@@ -105,12 +110,12 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     if version is not None:
         with drawing:
             _densities(view, version)
-        _fitted_on(version)
+        foreign_details.fitted_on(version)
     if chosen is not None:
-        _surest(view, chosen)
+        foreign_details.surest(view, chosen)
     if version is not None:
-        _inside(view, version)
-    _advice()
+        foreign_details.inside(view, version)
+    foreign_details.advice()
 
 
 def _setting(fit: Fit) -> Setting:
@@ -297,146 +302,6 @@ def _densities(view: View, version: Version) -> None:
         ),
         name=f"{view.review.title} densities {chosen.name}",
     )
-
-
-def _fitted_on(version: Version) -> None:
-    """Which rows the graph was fitted on, what that means, and how the exponent was chosen."""
-    record, graph = version.fit.run.record, version.graph
-    left, right = st.columns(2)
-    with left.container(border=True, height="stretch"):
-        st.markdown("**What it was fitted on**")
-        source = {"training": "training set", "calibration": "calibration set"}[record.fitted_on]
-        judged = {
-            "evaluation": "the evaluation set",
-            "holdout": "the same held-out rows, which flatters it a little",
-        }[record.judged_on]
-        st.markdown(
-            f"{record.n_fit:,} rows of the {source}, in {graph.n_polytopes:,} regions; exponent "
-            f"and floor from {record.n_holdout:,} held-out rows of the calibration set. Ordinary "
-            f"rows on this page: {record.n_judged:,}, {judged}."
-        )
-        st.markdown(text.FITTED_ON[record.fitted_on])
-        for note in record.notes:
-            st.warning(escape_markdown(note, 600), icon=":material/visibility:")
-    with right.container(border=True, height="stretch"):
-        st.markdown("**How the exponent was chosen**")
-        found = foreign_results.selection_of(version)
-        chart(
-            selection_figure(
-                found.exponents,
-                {"Held-out log loss": found.log_loss},
-                float(found.exponents[found.chosen]),
-                dark=is_dark(),
-            ),
-            key="foreign_selection",
-            takeaway=foreign_words.selection_words(found),
-            how_to_read=text.SELECTION,
-            alt=foreign_words.selection_words(found),
-            table=lambda: pd.DataFrame(
-                {
-                    "exponent": found.exponents,
-                    "gamma": found.gammas,
-                    "log_loss": found.log_loss,
-                    "standard_error": found.standard_error,
-                }
-            ),
-            name="kernel exponent",
-        )
-
-
-def _surest(view: View, chosen: Chosen) -> None:
-    """The foreign rows that the model was surest about, with their features."""
-    with st.container(border=True):
-        st.markdown("**Foreign rows that the model is surest about**")
-        answers = _answers(view, chosen)
-        st.markdown(escape_markdown(_surest_words(answers, chosen.name), 600))
-        try:
-            features = foreign_results.frame_of(view, chosen)
-        except InputError as error:
-            session.error_box(error)
-            return
-        table = answers.join(
-            features.rename(columns=lambda name: f"{name} (feature)" if name in answers else name)
-        )
-        st.dataframe(
-            table.head(SUREST).iloc[:, : len(answers.columns) + MAX_FEATURES],
-            hide_index=True,
-            column_config={
-                name: st.column_config.NumberColumn(format="percent")
-                for name in ("Model says", "Kernel density version says")
-            },
-            alt=f"The {SUREST} foreign rows that the model is surest about",
-            key="foreign_surest",
-        )
-        csv_button(
-            lambda: table, key="foreign_surest_csv", name=f"{view.review.title} {chosen.name}"
-        )
-
-
-def _answers(view: View, chosen: Chosen) -> pd.DataFrame:
-    """What is said of each row, surest first; the index is the row's place in its set."""
-    proba = chosen.rows.proba
-    said = pd.DataFrame(
-        {
-            "Row": np.arange(1, len(proba) + 1),
-            "Predicted class": np.array(view.ordinary.classes, dtype=object)[proba.argmax(axis=1)],
-            "Model says": proba.max(axis=1),
-        }
-    )
-    if view.version is not None:
-        density = foreign_results.densities(view.version, chosen)[1]
-        posterior = foreign_results.foreign_posterior(view.version, chosen)
-        said["Kernel density version says"] = posterior.max(axis=1)
-        said["Unknown"] = density < view.version.graph.effective_log_floor
-    return said.sort_values("Model says", ascending=False, kind="stable")
-
-
-def _surest_words(answers: pd.DataFrame, name: str) -> str:
-    first = answers.iloc[0]
-    sure = int((answers["Model says"] > 0.9).sum())
-    sentence = (
-        f"{sure:,} of {len(answers):,} rows of “{name}” are answered with more than 90% "
-        f"confidence; the surest is row {first['Row']:,}, with {first['Model says']:.1%} for class "
-        f"{first['Predicted class']}"
-    )
-    if "Unknown" not in answers:
-        return f"{sentence}."
-    sure_too = int((answers["Kernel density version says"] > 0.9).sum())
-    return f"{sentence}. The kernel density version is as sure of {sure_too:,}."
-
-
-def _inside(view: View, version: Version) -> None:
-    """Accuracy and calibration among the ordinary rows, when asked for."""
-    with st.expander(
-        "And among ordinary rows? Accuracy and calibration of both",
-        key="foreign_inside",
-        on_change="rerun",
-    ) as shown:
-        if not shown.open:
-            return
-        model = results.summary_of(view.ordinary)
-        graph = results.summary_of(foreign_results.inside(version))
-        st.markdown(escape_markdown(foreign_words.inside_words(model, graph), 600))
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "Estimate": [one.label for one in model],
-                    "Model": [_told(one) for one in model],
-                    "Kernel density version": [_told(one) for one in graph],
-                    "Full name": [one.name for one in model],
-                }
-            ),
-            hide_index=True,
-            alt="Accuracy and calibration among ordinary rows",
-        )
-        st.caption(text.INSIDE)
-
-
-def _told(estimate: Estimate) -> str:
-    return f"{number(estimate)} ({interval(estimate)})"
-
-
-def _advice() -> None:
-    with st.expander("Before you rely on it", icon=":material/menu_book:"):
-        st.markdown(text.ADVICE)
-        st.caption(f"In our words. {text.PAPERS}")
+    places = (version.fit.run.rows.located, chosen.rows.located)
+    if ties := foreign_words.ties_words(*(int(at.tied.sum()) for at in places if at is not None)):
+        st.caption(ties)

@@ -73,12 +73,14 @@ def _uploader(
     disabled: bool = False,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
+    # nothing that is fitted or asked meanwhile reads a foreign table that comes anew
+    busy = waiting.reading if which == "foreign" else waiting.busy
     uploaded = st.file_uploader(
         label,
         type=list(dict.fromkeys(suffixes)),
         help=help_text,
         key=f"{which}_file_{generation}",
-        disabled=disabled or (review is not None and waiting.busy(review.id)),
+        disabled=disabled or (review is not None and busy(review.id)),
     )
     if uploaded is None:
         return

@@ -86,6 +86,11 @@ def busy(owner: str) -> bool:
     return bool(jobs().active(owner))
 
 
+def reading(owner: str) -> bool:
+    """Whether a file of this review is being read, or its rows scored."""
+    return any(not job.key for job in jobs().active(owner))
+
+
 @st.fragment(run_every=0.5)
 def follow(job_id: str) -> None:
     """The job's progress, with a button that stops it; the page runs anew when it has ended."""

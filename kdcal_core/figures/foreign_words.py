@@ -14,6 +14,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
 
 NEAR = 0.02  # a confidence this close to the prior counts as the prior
+SURE = 0.9
 _HELD_TENTHS = 3
 _DURATIONS = (
     (5_000, "a few seconds"),
@@ -127,11 +128,58 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
     )
 
 
+def ties_words(n_ordinary: int, n_foreign: int) -> str:
+    """For how many rows the nearest region was not the only one (decision D7); empty for none.
+
+    Examples
+    --------
+    >>> ties_words(0, 3)
+    'Several regions were equally near for 3 foreign rows: there the nearest centre decided.'
+    """
+    told = [
+        f"{n:,} {kind} row{'s' * (n != 1)}"
+        for n, kind in ((n_ordinary, "ordinary"), (n_foreign, "foreign"))
+        if n
+    ]
+    if not told:
+        return ""
+    return (
+        f"Several regions were equally near for {' and '.join(told)}: there the nearest centre "
+        "decided."
+    )
+
+
 def density_alt(ordinary: FloatArray, foreign: FloatArray, name: str, floor: float) -> str:
     """Alternative text: the middle log density of both kinds of rows, and the floor."""
     return (
         f"Log densities. Ordinary rows: median {np.median(ordinary):.4g}. {name}: median "
         f"{np.median(foreign):.4g}. Floor: {floor:.4g}."
+    )
+
+
+def surest_words(
+    name: str, said: FloatArray, version: FloatArray | None, *, row: int, predicted: str
+) -> str:
+    """How many rows are answered with much confidence, and which is the surest.
+
+    ``said`` and ``version`` are the confidences of the model and of its kernel density version,
+    (m,), the model's surest row first; ``row`` and ``predicted`` are that row's number and class.
+
+    Examples
+    --------
+    >>> surest_words("Ring", np.array([0.95, 0.6]), np.array([0.5, 0.5]), row=7, predicted="a")[:52]
+    'The model answers 1 of 2 rows of “Ring” with more th'
+    """
+    sentence = (
+        f"The model answers {int((said > SURE).sum()):,} of {_rows(len(said))} of “{name}” with "
+        f"more than {SURE:.0%} confidence; the surest is row {row:,}, with {said[0]:.1%} for class "
+        f"{predicted}."
+    )
+    if version is None:
+        return sentence
+    return (
+        f"{sentence} The kernel density version is as sure of {int((version > SURE).sum()):,}, and "
+        f"says {version[0]:.1%} for that row."
     )
 
 

@@ -101,6 +101,21 @@ def test_the_offer_counts_the_rows_and_says_how_long() -> None:
     assert "several minutes or more" in words.fit_offer(10**6, 10)
 
 
+def test_the_surest_row_is_named_with_what_the_version_says_of_it() -> None:
+    said, version = np.array([0.99, 0.95, 0.6]), np.array([0.5, 0.91, 0.5])
+    assert words.surest_words("Ring", said, version, row=7, predicted="a") == (
+        "The model answers 2 of 3 rows of “Ring” with more than 90% confidence; the surest is row "
+        "7, with 99.0% for class a. The kernel density version is as sure of 1, and says 50.0% for "
+        "that row."
+    )
+    assert words.surest_words("Ring", said, None, row=7, predicted="a").endswith("for class a.")
+
+
+def test_ties_are_told_where_there_are_any() -> None:
+    assert words.ties_words(0, 0) == ""
+    assert "for 1 ordinary row and 2,000 foreign rows" in words.ties_words(1, 2000)
+
+
 def test_alternative_texts_hold_the_numbers() -> None:
     alt = words.distance_alt({"Model": curve(0.7, 0.9, 0.95, 0.97)}, 0.5)
     assert "Model 0.70 at 0, 0.90 at 1, 0.97 at 10" in alt
