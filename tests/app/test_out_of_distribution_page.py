@@ -1,0 +1,253 @@
+"""The Out of distribution page: each of its states, and settings that act without a fit."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+from kdcal_core.jobs.target import find_target
+from kdcal_core.review import (
+    Workspace,
+    add_model,
+    add_table,
+    create_review,
+    score,
+    start_sample,
+    steps,
+)
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/out_of_distribution.py"
+HOSTILE = "far <b>*x*</b>.csv"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+@pytest.fixture(scope="module")
+def network(workspace: Workspace) -> str:
+    return start_sample(workspace, "xor_network").id
+
+
+@pytest.fixture(scope="module")
+def linear(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model without a partition."""
+    frame = pd.DataFrame({"x": np.linspace(-3, 3, 200), "z": np.cos(np.arange(200))})
+    frame["kind"] = np.where(frame["x"] + frame["z"] > 0, "yes", "no")
+    model = LogisticRegression().fit(frame[["x", "z"]], frame["kind"])
+    path = tmp_path_factory.mktemp("model") / "model.skops"
+    skops.io.dump(model, path)
+    review_id = create_review(workspace).id
+    table = io.BytesIO(frame.to_csv(index=False).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(steps, "run_limited", _run_here)
+        add_model(workspace, review_id, path, "model.skops")
+        add_table(workspace, review_id, "calibration", table, "calibration.csv")
+        return score(workspace, review_id).id
+
+
+def _run_here(target: str, kwargs: dict, **limits: object) -> object:
+    """Workers are tested elsewhere, and each takes a second."""
+    function = find_target(target)
+    known = inspect.signature(function).parameters
+    more = {"progress": lambda share, note: None} if "progress" in known else {}
+    return json.loads(json.dumps(function(**kwargs, **more)))
+
+
+def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    if review is not None:
+        at.query_params["review"] = review
+    at.run()
+    return at.switch_page(PAGE).run()
+
+
+def settle(at: AppTest) -> AppTest:
+    """Run the page until it begins no more jobs: one may follow another."""
+    while active := jobs().active():
+        for job in active:
+            jobs().wait(job.id, 90)
+        at.run()
+    return healthy(at)
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+@pytest.fixture
+def page(network: str) -> AppTest:
+    """The page of the network, with its kernel density version fitted."""
+    at = launch(network)
+    if not at.get("plotly_chart"):
+        (fit,) = (button for button in at.button if button.label.startswith("Fit"))
+        settle(fit.click().run())
+    return healthy(at)
+
+
+def specs(at: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def lines(at: AppTest) -> list[str]:
+    return [trace["name"] for trace in specs(at)[0]["data"] if trace.get("showlegend", True)]
+
+
+def tiles(at: AppTest) -> list[str]:
+    return [metric.value for metric in at.metric]
+
+
+def choose(at: AppTest, kind: str) -> AppTest:
+    """Choose a kind of foreign rows."""
+    box = next(box for box in at.selectbox if box.label == "Foreign rows")
+    return box.set_value((kind, "")).run()
+
+
+def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
+    at = healthy(launch())
+    assert at.title[0].value == "Out of distribution"
+    assert not at.get("plotly_chart")
+    assert any("Open a sample" in button.label for button in at.button)
+
+
+def test_predictions_alone_are_not_enough(workspace: Workspace) -> None:
+    at = healthy(launch(start_sample(workspace, "digits_predictions").id))
+    assert any("predictions only" in text.value for text in at.markdown)
+    assert not at.button
+    assert not at.get("plotly_chart")
+
+
+def test_a_model_without_partition_is_asked_all_the_same(linear: str) -> None:
+    at = healthy(launch(linear))
+    assert "does not divide its inputs into polytopes" in at.info[0].value
+    (ask,) = (button for button in at.button if button.label.startswith("Ask"))
+    at = settle(ask.click().run())
+    assert lines(at)[0] == "Model"
+    assert set(lines(at)[1:4]) == {"Isotonic", "Sigmoid", "KDE (b_mon2)"}
+    assert [metric.label for metric in at.metric][-1] == "Mean confidence"
+    assert len(at.get("plotly_chart")) == 1
+    assert "where the prior is" in at.subheader[0].value
+
+
+def test_the_offer_says_what_will_be_done_and_begins_nothing(workspace: Workspace) -> None:
+    at = healthy(launch(start_sample(workspace, "digits").id))
+    offer = " ".join(text.value for text in at.markdown)
+    assert "597 rows of the training set" in offer
+    assert "600 rows of the calibration set" in offer
+    assert [button.label for button in at.button] == ["Fit the kernel density version"]
+    assert not jobs().active()
+
+
+def test_a_fitted_version_fills_the_page(page: AppTest, network: str) -> None:
+    assert len(page.get("plotly_chart")) == 3
+    assert len(page.metric) == 4
+    assert "falls to 0&#46;50, the prior, from radius" in page.subheader[0].value
+    assert "Kernel density, geodesic" in lines(page)
+    assert "Kernel density, Euclidean" not in lines(page)
+    for chart in page.get("plotly_chart"):
+        assert chart.proto.alt
+        assert "#00000" not in chart.proto.spec
+    table = page.dataframe[0].value
+    assert len(table) == 10
+    assert table["Model says"].is_monotonic_decreasing
+    assert {"x1", "x2"} <= set(table.columns)
+    # asked for again, everything is there at once
+    again = healthy(launch(network))
+    assert len(again.get("plotly_chart")) == 3
+
+
+def test_alpha_exponent_and_variance_act_without_a_fit(page: AppTest) -> None:
+    before, drawn = tiles(page), specs(page)
+    page.select_slider(key="foreign_alpha").set_value(0.2).run()
+    assert not jobs().active()
+    after = tiles(healthy(page))
+    assert after[1:3] == before[1:3]  # how well rows are told apart does not depend on the floor
+    assert after[3] != before[3]
+    assert specs(page)[1] != drawn[1]
+    for name in ("foreign_exponent", "foreign_variance"):
+        drawn = specs(page)
+        slider = next(one for one in page.select_slider if one.key.startswith(name))
+        slider.set_value(slider.options.index(slider.options[0]) if "exp" in name else 100.0)
+        page.run()
+        assert not jobs().active()
+        assert specs(healthy(page))[1:] != drawn[1:]
+
+
+def test_each_kind_of_foreign_rows_can_be_looked_at(page: AppTest) -> None:
+    seen = [specs(page)[1]]
+    for kind in ("sphere", "uniform", "shuffled"):
+        choose(page, kind)
+        assert not jobs().active()
+        seen.append(specs(healthy(page))[1])
+    choose(page, "sphere")
+    page.select_slider(key="foreign_radius").set_value(1.0).run()
+    seen.append(specs(healthy(page))[1])
+    assert len({json.dumps(one, sort_keys=True) for one in seen}) == 5
+
+
+def test_a_feature_is_shifted_by_a_job_and_then_at_once(page: AppTest) -> None:
+    choose(page, "shifted")
+    settle(page)
+    far = tiles(page)
+    page.select_slider(key="foreign_shift").set_value(-2.0).run()
+    assert not jobs().active()
+    assert tiles(healthy(page)) != far
+    assert "x1 shifted by -2 standard deviations" in json.dumps(specs(page)[1])
+
+
+def test_euclidean_distance_is_fitted_when_it_is_asked_for(page: AppTest) -> None:
+    pills = next(one for one in page.button_group if one.label == "Compare with")
+    pills.set_value(["euclidean"]).run()
+    settle(page)
+    assert lines(page)[:3] == ["Model", "Kernel density, geodesic", "Kernel density, Euclidean"]
+
+
+def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTest) -> None:
+    table = pd.DataFrame({"x2": [9.0, 8.0, 7.5], "x1": [-9.0, 8.0, 7.0], "else": [1, 2, 3]})
+    page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
+    page.run()
+    settle(page)
+    told = " ".join(text.value for text in page.markdown)
+    assert "3 of 3 rows" in told
+    assert "<b>" not in told
+    assert "<b>" not in json.dumps(specs(page)[1])
+    assert sorted(page.dataframe[0].value["x1"]) == [-9.0, 7.0, 8.0]
+    removes = [button for button in page.button if button.label == "Remove"]
+    removes[-1].click().run()
+    settle(page)
+    assert HOSTILE not in next(b for b in page.selectbox if b.label == "Foreign rows").options
+
+
+def test_a_table_that_lacks_a_feature_is_refused_in_words(page: AppTest) -> None:
+    page.file_uploader[0].upload("bad.csv", b"x1,z\n1,2\n")
+    page.run()
+    for job in jobs().active():
+        jobs().wait(job.id, 60)
+    page.run()
+    assert not page.exception
+    assert "x2" in page.error[0].value
+    assert len(page.get("plotly_chart")) == 3
+
+
+def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, network: str) -> None:
+    dark = launch(network, dark=True)
+    for one, other in zip(specs(page), specs(healthy(dark)), strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]
