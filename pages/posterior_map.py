@@ -15,17 +15,13 @@ if review is not None and parts.can_be_drawn(review):
         plane, label = parts.controls(review)
         drawn = parts.grid(review, plane, fit)
         picture = st.container()
-        setting = None
-        if fit is not None and drawn is not None:
-            setting = parts.setting(review, fit.run.graph)
-            parts.about_graph(fit.run)
+        version = parts.set_anew(fit) if fit is not None else None
     if drawn is not None:
-        maps = parts.posteriors(review, drawn, fit, setting)
+        maps = parts.posteriors(review, drawn, version)
         prior = parts.prior_of(review, fit)
         with finding:
             parts.finding(drawn.run, maps, prior)
         with picture:
-            parts.picture(
-                review, drawn.run, maps, label, prior, map_region.on_box(review, drawn.run)
-            )
-        map_region.region(review, drawn.run, fit, setting)
+            on_box = map_region.on_box(review, drawn.run)
+            parts.picture(review, drawn.run, maps, label, prior, on_box)
+        map_region.region(review, drawn.run, version)

@@ -10,9 +10,8 @@ import streamlit as st
 
 from app.widgets import graph_results, map_results, results, session
 from app.widgets.charts import chart, is_dark
-from app.widgets.graph_results import Fit, Setting
+from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
-from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.data import FloatArray, escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.figures import MapPoints, PosteriorPanel, map_words, posterior_map_figure
@@ -30,7 +29,7 @@ AXES: dict[Literal["features", "principal"], str] = {
 }
 RESOLUTIONS = {50: "Coarse", 100: "Fine", 200: "Finest"}
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-FACTORS = tuple(10.0**power for power in range(-4, 5))
+FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ENOUGH_VALUES = 10
 # samples drawn from a simulation, so that the truth is known: its name and its features
 SIMULATED = dict.fromkeys(("xor_forest", "xor_network"), ("gaussian_xor", ("x1", "x2")))
@@ -65,8 +64,9 @@ SETTINGS = """
 * **The exponent** of the kernel (paper 000 Eq. 18: gamma times log n) says how fast a polytope
   stops counting the rows of others: small ones blur, large ones let each stand alone. It was
   chosen by the log loss of held-out rows.
-* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow, in
-  squared coordinates, where the farthest row has length 1.
+* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper
+  000 Eq. 19), here as a multiple of what the fit chose. A larger one carries the answers farther
+  out.
 
 All three act at once: nothing is fitted anew.
 """
@@ -227,46 +227,69 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
         return None
 
 
-def setting(review: Review, graph: KernelDensityGraph) -> Setting:
-    """What the reader sets without a fit: alpha, exponent and least variance."""
-    keys = {name: f"graph_{name}_{review.id}" for name in ("alpha", "exponent", "variance")}
+def set_anew(fit: Fit) -> Version:
+    """The kernel density version under the settings that the reader chooses, without a fit.
+
+    They are those of the Out of distribution page: what is set on one holds on the other.
+    """
+    graph = fit.run.graph
+    keys = (
+        "foreign_alpha",
+        f"foreign_exponent_{fit.key[:16]}",
+        f"foreign_variance_{fit.key[:16]}",
+    )
     chosen = int(np.argmin(np.abs(graph.gammas - graph.gamma)))
-    preset = graph.floor_quantile or ALPHAS[3]
     columns = st.columns([1, 1, 1, 0.5], vertical_alignment="bottom", gap="medium")
     alpha: float = columns[0].select_slider(
         "Alpha: ordinary rows that may be unknown",
-        options=sorted({*ALPHAS, preset}),
-        value=preset,
-        format_func=lambda share: f"{100 * share:g}%",
-        key=keys["alpha"],
+        options=ALPHAS,
+        value=graph.floor_quantile if graph.floor_quantile in ALPHAS else 0.01,
+        format_func=lambda share: f"{share:.1%}",
+        key=keys[0],
         persist_state="session",
     )
     at: int = columns[1].select_slider(
         "Exponent of the kernel",
         options=range(len(graph.exponents)),
         value=chosen,
-        format_func=lambda at: f"{graph.exponents[at]:.2g}" + " (chosen)" * (at == chosen),
-        key=keys["exponent"],
+        format_func=lambda at: f"{graph.exponents[at]:.3g}" + " (chosen)" * (at == chosen),
+        key=keys[1],
         persist_state="session",
     )
     factor: float = columns[2].select_slider(
-        "Least variance",
+        "Least variance, times its own",
         options=FACTORS,
         value=1.0,
-        format_func=lambda factor: f"{graph.variance_floor * factor:.0e}",
-        key=keys["variance"],
+        format_func=lambda times: f"{times:g}",
+        key=keys[2],
         persist_state="session",
     )
-    with columns[3]:
+    with columns[3].container(horizontal=True):
         st.button(
             "Reset",
             key="map_reset",
             icon=":material/restart_alt:",
             on_click=_forget,
-            args=tuple(keys.values()),
+            args=keys,
             help="Back to what the data chose.",
         )
-    return Setting(float(graph.gammas[at]), factor, alpha)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
+            st.markdown(SETTINGS)
+        _about(fit.run)
+    for note in fit.run.record.notes:
+        st.caption(f":material/info: {escape_markdown(note, 400)}")
+    return Version(fit, Setting(float(graph.gammas[at]), factor, alpha))
+
+
+def _about(run: GraphRun) -> None:
+    record = run.record
+    held = "calibration rows" if record.fitted_on == "training" else "others of them"
+    st.caption(
+        f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {run.graph.n_polytopes:,} "
+        f"polytopes; floor and exponent follow {record.n_holdout:,} {held} held out.",
+        width="content",
+    )
 
 
 def _forget(*keys: str) -> None:
@@ -283,13 +306,12 @@ def prior_of(review: Review, fit: Fit | None) -> FloatArray:
     return np.asarray(count / count.sum())
 
 
-def posteriors(review: Review, drawn: Map, fit: Fit | None, setting: Setting | None) -> Posteriors:
+def posteriors(review: Review, drawn: Map, version: Version | None) -> Posteriors:
     """What each of those that can be asked says on the grid."""
     run = drawn.run
     maps = {PARENT: run.as_map(run.rows.proba)}
-    if fit is not None and setting is not None and run.rows.located is not None:
-        proba = graph_results.posterior(fit, setting, drawn.key, run.rows.located)
-        maps[VERSION] = run.as_map(proba)
+    if version is not None:
+        maps[VERSION] = run.as_map(version.posterior(drawn.key, run.rows.located))
     simulation, names = SIMULATED.get(review.sample or "", ("", ()))
     axes = (run.record.x_name, run.record.y_name)
     if simulation and sorted(axes) == sorted(names):
@@ -324,7 +346,8 @@ def picture(
             run.y,
             [PosteriorPanel(title, values) for title, values in shown.items()],
             MapPoints(x, y, run.labels[drawn], record.classes),
-            class_name="surest class" if label == TOP else record.classes[label],
+            class_name="" if label == TOP else record.classes[label],
+            scale_title="Confidence" if label == TOP else "",
             prior=float(prior.max() if label == TOP else prior[label]),
             x_title=record.x_name,
             y_title=record.y_name,
@@ -363,18 +386,6 @@ def _table(run: GridRun, shown: Posteriors) -> pd.DataFrame:
     across, up = np.meshgrid(run.x, run.y)
     columns = {run.record.x_name: across.ravel(), run.record.y_name: up.ravel()}
     return pd.DataFrame(columns | {title: values.ravel() for title, values in shown.items()})
-
-
-def about_graph(run: GraphRun) -> None:
-    """What the kernel density version was fitted on, and what to know of it."""
-    record = run.record
-    held = "calibration rows" if record.fitted_on == "training" else "others of them"
-    st.caption(
-        f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {run.graph.n_polytopes:,} "
-        f"polytopes; floor and exponent follow {record.n_holdout:,} {held} held out."
-    )
-    for note in record.notes:
-        st.caption(f":material/info: {escape_markdown(note, 400)}")
 
 
 def _reference(review: Review) -> TableInfo:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
-from app.widgets import graph_results, map_results, results, session
+from app.widgets import map_results, results, session
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
-from app.widgets.graph_results import Fit, Setting
+from app.widgets.graph_results import Version
 from kdcal_core.data import IntArray, ScoredSet, escape_markdown
 from kdcal_core.diagnostics import Reliability, reliability_finding, telling
 from kdcal_core.figures import map_words, reliability_figure, words
@@ -122,72 +123,97 @@ def _chosen_box(review: Review, run: GridRun) -> Box:
             (run.record.x_name, whole.x, places.x),
             (run.record.y_name, whole.y, places.y),
         ):
+            st.session_state.setdefault(key, ends)  # where a dragged box goes as well
             chosen.append(
                 st.slider(
                     escape_markdown(name[:40]),
                     *ends,
-                    value=ends,
                     step=(ends[1] - ends[0]) / STEPS,
                     format="%.3g",
                     key=key,
+                    persist_state="session",
                 )
             )
     return Box(*chosen)
 
 
-def region(review: Review, run: GridRun, fit: Fit | None, setting: Setting | None) -> None:
+def region(review: Review, run: GridRun, version: Version | None) -> None:
     """The rows in the box: what they are, and whether they bear the models out."""
     with st.container(border=True):
         st.markdown("**Rows in the box**")
         box = _chosen_box(review, run)
-        whole = box == whole_map(run)
         which: Which = "evaluation" if review.has_evaluation else "calibration"
-        scored = results.scored_set(session.workspace(), review, which)
-        judged = np.arange(scored.n_rows) if fit is None else fit.run.positions
-        chosen = rows_in(box, run, judged)
-        inside = judged[chosen]
-        parent = map_results.some_rows(scored, inside, scored.proba[inside], "model")
-        version, unknown = None, None
-        if fit is not None and setting is not None:
-            placed = fit.run.rows.located
-            assert placed is not None  # a graph was fitted, so there is a partition
-            graph = graph_results.graph_at(fit, setting)
-            proba = graph_results.posterior(fit, setting, "judged", placed)[chosen]
-            version = map_results.some_rows(scored, inside, proba, f"{fit.key}, {setting}")
-            unknown = graph.unknown(placed)[chosen]
-        _say(parent, version, len(judged), whole)
-        if whole:
-            st.caption("The whole map. Drag a box on any panel, or narrow the ranges here.")
-        if len(inside) >= map_words.VERY_FEW:
-            estimates = results.summary_of(version or parent)
-            estimate_row(estimates, results.summary_of(parent) if version else None)
-        if len(inside) == 0:
+        inside = _inside(review, which, run, box, version)
+        if box == whole_map(run):
+            st.caption("This is the whole map. Drag a box on any panel, or narrow the ranges.")
+        st.markdown(escape_markdown(inside.sentence, 800))
+        if inside.parent.n_rows == 0:
             return
-        left, right = st.columns([1, 1], gap="medium")
-        with left:
-            _reliability(review, parent, version)
-        with right:
-            _table(review, which, inside, parent, version, unknown)
+        mix = map_words.mix_words(inside.parent.y, inside.parent.classes)
+        st.caption(f"Classes: {escape_markdown(mix, 800)}")
+        if inside.parent.n_rows >= map_words.VERY_FEW:
+            _reliability(review, inside)
+        _table(review, which, inside)
 
 
-def _say(parent: ScoredSet, version: ScoredSet | None, n_all: int, whole: bool) -> None:
-    if parent.n_rows == 0:
-        sentence = map_words.region_finding(0, n_all, None, None)
-    else:
-        sentence = map_words.region_finding(
-            parent.n_rows,
-            n_all,
-            map_results.right_and_sure(parent),
-            map_results.right_and_sure(version) if version is not None else None,
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """The rows in a box.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+        Their positions in the set's table.
+    n_all : int
+        Rows that could lie in it.
+    parent, version : ScoredSet
+        The rows with each model's probabilities; the second None where there is none.
+    unknown : (m,) bool or None
+        Which of them the kernel density version calls unknown.
+    """
+
+    rows: IntArray
+    n_all: int
+    parent: ScoredSet
+    version: ScoredSet | None
+    unknown: NDArray[np.bool_] | None
+
+    @property
+    def sentence(self) -> str:
+        """How many they are, and how right and how sure each model is."""
+        parent, version = (
+            map_results.right_and_sure(scored) if scored is not None and scored.n_rows else None
+            for scored in (self.parent, self.version)
         )
-    st.markdown(escape_markdown(sentence, 800))
-    if parent.n_rows:
-        st.caption(f"Classes: {escape_markdown(map_words.mix_words(parent.y, parent.classes))}")
+        return map_words.region_finding(len(self.rows), self.n_all, parent, version)
 
 
-def _reliability(review: Review, parent: ScoredSet, version: ScoredSet | None) -> None:
-    if parent.n_rows < map_words.VERY_FEW:
-        return
+def _inside(
+    review: Review, which: Which, run: GridRun, box: Box, version: Version | None
+) -> Inside:
+    scored = results.scored_set(session.workspace(), review, which)
+    judged = np.arange(scored.n_rows) if version is None else version.fit.run.positions
+    chosen = rows_in(box, run, judged)
+    rows = judged[chosen]
+    parent = map_results.some_rows(scored, rows, scored.proba[rows], "model")
+    if version is None:
+        return Inside(rows, len(judged), parent, None, None)
+    placed = version.fit.run.rows.located
+    proba = version.posterior("judged", placed)[chosen]
+    density = version.log_density("judged", placed)[chosen]
+    return Inside(
+        rows,
+        len(judged),
+        parent,
+        map_results.some_rows(scored, rows, proba, version.key),
+        density < version.graph.effective_log_floor,
+    )
+
+
+def _reliability(review: Review, inside: Inside) -> None:
+    """The diagram of the rows, and beside it what it says."""
+    parent, version = inside.parent, inside.version
+    picture, beside = st.columns([1.15, 1], gap="medium")
     found = results.reliability_of(parent, "confidence", n_bins=10, strategy="uniform")
     curve, other = found.curves[0], None
     said = [f"**Model.** {_finding(found, parent)}"]
@@ -195,53 +221,56 @@ def _reliability(review: Review, parent: ScoredSet, version: ScoredSet | None) -
         calibrated = results.reliability_of(version, "confidence", n_bins=10, strategy="uniform")
         other = calibrated.curves[0]
         said.append(f"**Kernel density version.** {_finding(calibrated, version)}")
-    st.markdown("  \n".join(said))
     named = (("model", curve), ("kernel density version", other))
-    chart(
-        reliability_figure(curve, dark=is_dark(), calibrated=other),
-        key="region_reliability",
-        takeaway="",
-        how_to_read=RELIABILITY,
-        alt=words.reliability_alt(curve),
-        table=lambda: pd.concat(
-            [one.table().assign(of=name) for name, one in named if one is not None],
-            ignore_index=True,
-        ),
-        name=f"{review.title} reliability in the box",
-    )
+    with picture:
+        chart(
+            reliability_figure(curve, dark=is_dark(), calibrated=other),
+            key="region_reliability",
+            takeaway="",
+            how_to_read=RELIABILITY,
+            alt=words.reliability_alt(curve),
+            table=lambda: pd.concat(
+                [one.table().assign(of=name) for name, one in named if one is not None],
+                ignore_index=True,
+            ),
+            name=f"{review.title} reliability in the box",
+        )
+    with beside:
+        st.markdown("\n\n".join(said))
+        shown, before = (parent, None) if version is None else (version, parent)
+        if before is not None:
+            st.caption("The kernel density version in the box:")
+        estimates = results.summary_of(shown)
+        parents = results.summary_of(before) if before is not None else None
+        for at in (0, 2):
+            pair = slice(at, at + 2)
+            estimate_row(estimates[pair], parents[pair] if parents is not None else None)
 
 
 def _finding(found: Reliability, scored: ScoredSet) -> str:
     return escape_markdown(reliability_finding(found, telling(results.summary_of(scored))), 400)
 
 
-def _table(
-    review: Review,
-    which: Which,
-    inside: IntArray,
-    parent: ScoredSet,
-    version: ScoredSet | None,
-    unknown: Any,
-) -> None:
+def _table(review: Review, which: Which, inside: Inside) -> None:
     frame = map_results.table_of(session.workspace(), review, which)
-    order = worst_first(parent)
+    order = worst_first(inside.parent)
+    said = answers(inside)
+
+    def rows(some: IntArray) -> pd.DataFrame:
+        return beside(said.iloc[some], frame.iloc[inside.rows[some]], inside.rows[some])
+
     page = order[:PAGE_ROWS]
-    more = f" of {len(inside):,}" if len(inside) > PAGE_ROWS else ""
-    st.caption(f"{len(page):,} rows{more}: the wrong ones first, the surest of them on top.")
-    columns = answers(parent, version, unknown)
+    more = f" of {len(order):,}" if len(order) > len(page) else ""
+    st.caption(f"{len(page):,}{more} rows as they came: the wrong ones first, the surest on top.")
     st.dataframe(
-        beside(columns.iloc[page], frame.iloc[inside[page]], inside[page]),
+        rows(page),
         hide_index=True,
-        height=560 if len(page) > 14 else "content",
+        height=390 if len(page) > 10 else "content",
         key="region_rows",
         column_config={_sure(who): st.column_config.NumberColumn(format="percent") for who in WHO},
         alt="Rows in the box with what each model says of them and their own values",
     )
-    csv_button(
-        lambda: beside(columns.iloc[order], frame.iloc[inside[order]], inside[order]),
-        key="region_csv",
-        name=f"{review.title} rows in the box",
-    )
+    csv_button(lambda: rows(order), key="region_csv", name=f"{review.title} rows in the box")
 
 
 def worst_first(scored: ScoredSet) -> IntArray:
@@ -250,16 +279,16 @@ def worst_first(scored: ScoredSet) -> IntArray:
     return np.lexsort((-scored.proba.max(axis=1), ~wrong))
 
 
-def answers(parent: ScoredSet, version: ScoredSet | None, unknown: Any) -> pd.DataFrame:
+def answers(inside: Inside) -> pd.DataFrame:
     """One row a row: its class, what each model says of it and how surely."""
-    names = np.array(parent.classes, dtype=object)
-    columns: dict[str, Any] = {"True class": names[parent.y]}
-    for who, scored in zip(WHO, (parent, version), strict=True):
+    names = np.array(inside.parent.classes, dtype=object)
+    columns: dict[str, Any] = {"True class": names[inside.parent.y]}
+    for who, scored in zip(WHO, (inside.parent, inside.version), strict=True):
         if scored is not None:
             columns[f"{who} says"] = names[scored.proba.argmax(axis=1)]
             columns[_sure(who)] = scored.proba.max(axis=1)
-    if version is not None:
-        columns["Unknown"] = unknown
+    if inside.unknown is not None:
+        columns["Unknown"] = inside.unknown
     return pd.DataFrame(columns)
 
 

@@ -39,21 +39,22 @@ def map_finding(
     >>> outside = np.array([[True, True], [True, False]])
     >>> sure = np.array([[0.95, 0.92], [0.6, 0.99]])
     >>> map_finding(sure, np.full((2, 2), 0.5), outside, 0.5)
-    'Outside the data the model is more than 90% sure on 67% of the area shown, its kernel density
-     version on none of it: there the one says 82% on average, the other 50%, where the prior
-     alone is 50%.'
+    'Outside the data the model is more than 90% sure on 67% of the area shown (82% on average),
+     its kernel density version on none of it (50% on average; the prior is 50%).'
     """
-    lead = "Outside the data the model is more than 90% sure on"
     claimed = f"{_share(parent[outside])} of the area shown"
-    said = f"{parent[outside].mean():.0%} on average"
+    sentence = (
+        f"Outside the data the model is more than 90% sure on {claimed} "
+        f"({parent[outside].mean():.0%} on average)"
+    )
     if kernel_density is None:
-        return f"{lead} {claimed}: there it says {said}."
+        return f"{sentence}."
     other = kernel_density[outside]
-    version = f"its kernel density version on {_share(other, follows=True)}"
-    ending = f"the other {other.mean():.0%}, where the prior alone is {prior:.0%}"
-    if prior > SURE:
-        ending += ", which is more than 90% as well"
-    return f"{lead} {claimed}, {version}: there the one says {said}, {ending}."
+    ending = ", which is more than 90% itself" if prior > SURE else ""
+    return (
+        f"{sentence}, its kernel density version on {_share(other, follows=True)} "
+        f"({other.mean():.0%} on average; the prior is {prior:.0%}{ending})."
+    )
 
 
 def map_alt(
@@ -133,7 +134,7 @@ def region_finding(
             f"None of the {n_all:,} rows lies in the box: nothing can be measured there, and "
             "whatever the maps say about it is extrapolation."
         )
-    rows = f"{_rows(n_inside)} of {n_all:,} {'lies' if n_inside == 1 else 'lie'} in the box"
+    rows = f"{n_inside:,} of {n_all:,} rows {'lies' if n_inside == 1 else 'lie'} in the box"
     if n_inside < VERY_FEW:
         right, _ = parent
         return (
@@ -173,10 +174,6 @@ def _share(confidence: FloatArray, *, follows: bool = False) -> str:
     if share in (0.0, 1.0):
         return ("none of it", "all of it")[int(share)] if follows else ("none", "all")[int(share)]
     return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
-
-
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def _of(right: Estimate, n: int) -> str:

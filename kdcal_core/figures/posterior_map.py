@@ -16,8 +16,10 @@ from kdcal_core.figures.palette import Palette, palette, posterior_scale
 from kdcal_core.figures.template import panel, template
 
 MAX_POINTS = 2000
-_GAP = 0.05  # between panels, as a share of the width
-_HEIGHTS = {2: 380, 3: 310}  # of a panel, by the panels in a row; 250 for more
+_GAP = 0.035  # between panels, as a share of the width
+_HEIGHTS = {2: 390, 3: 280}  # of a panel, by the panels in a row; 200 for more
+_TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
+_BAR = 0.3  # of the width
 _BETWEEN = 40  # pixels from a row of panels to the next
 _STACKED = 262  # height of a panel where there are several rows of them
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
@@ -55,6 +57,7 @@ def posterior_map_figure(
     equal: bool = False,
     data_box: tuple[float, float, float, float] | None = None,
     columns: int | None = None,
+    scale_title: str = "",
 ) -> go.Figure:
     """The rows, then one heat map a panel, all on the same two axes.
 
@@ -75,11 +78,14 @@ def posterior_map_figure(
         Where the data lie; beyond it is out of distribution.
     columns : int, optional
         Panels in a row, the first among them the rows'; by default all.
+    scale_title : str, optional
+        What the colours show, where it is not the probability of one class. Our own text.
     """
     colours = palette(dark)
     n = len(panels) + 1
     names = [panel(at) for at in range(n)]
-    places = list(_places(n, columns or n))
+    aspect = float((y[-1] - y[0]) / (x[-1] - x[0])) if equal else 1.0
+    places = list(_places(n, columns or n, aspect))
     figure = go.Figure(layout=_layout(places, x, y, dark, equal))
     figure.add_traces(_points(points, colours, names[0]))
     for at, shown in enumerate(panels):
@@ -92,13 +98,7 @@ def posterior_map_figure(
                 zmax=1.0,
                 colorscale=[list(stop) for stop in posterior_scale(colours, prior)],
                 showscale=at == len(panels) - 1,
-                colorbar={
-                    "title": {"text": f"P({escape_html(class_name, limit=16)})", "side": "top"},
-                    "tickvals": [0, 0.25, 0.5, 0.75, 1],
-                    "thickness": 12,
-                    "len": 0.9,
-                    "outlinewidth": 0,
-                },
+                colorbar=_colour_bar(colours),
                 hovertemplate=(
                     f"{escape_html(shown.title)}<br>%{{x:.3g}}, %{{y:.3g}}: %{{z:.1%}}"
                     "<extra></extra>"
@@ -106,11 +106,13 @@ def posterior_map_figure(
                 **names[at + 1],
             )
         )
+    figure.add_annotation(_bar_title(scale_title or _probability(class_name), colours))
     for at, title in enumerate(["Rows", *(shown.title for shown in panels)]):
         figure.add_annotation(_title(title, places[at], colours))
     if data_box is not None:
+        ink = colours.surface if dark else colours.text  # the maps themselves are light
         for name in names:
-            figure.add_shape(_box(data_box, name, colours))
+            figure.add_shape(_box(data_box, name, colours.muted if name is names[0] else ink))
     for at, name in enumerate(names):
         axis = name["xaxis"].replace("x", "xaxis")
         if places[at].lowest:
@@ -133,9 +135,10 @@ class _Place:
     height: int
 
 
-def _places(n: int, columns: int) -> Iterator[_Place]:
+def _places(n: int, columns: int, aspect: float) -> Iterator[_Place]:
     rows = -(-n // columns)
-    panel_height = _HEIGHTS.get(columns, 250) if rows == 1 else _STACKED
+    panel_height = _HEIGHTS.get(columns, 200) if rows == 1 else _STACKED
+    panel_height = round(panel_height * min(max(aspect, 0.6), 1.3))
     inside = rows * panel_height + (rows - 1) * _BETWEEN
     gap = _BETWEEN / inside
     width, tall = (1 - _GAP * (columns - 1)) / columns, (1 - gap * (rows - 1)) / rows
@@ -143,7 +146,7 @@ def _places(n: int, columns: int) -> Iterator[_Place]:
         down, across = divmod(at, columns)
         left, top = across * (width + _GAP), 1 - down * (tall + gap)
         bottom = 0.0 if down == rows - 1 else top - tall
-        yield _Place(left, left + width, bottom, top, at + columns >= n, inside + 116)
+        yield _Place(left, left + width, bottom, top, at + columns >= n, inside + _TOP + _BOTTOM)
 
 
 def _layout(
@@ -153,9 +156,9 @@ def _layout(
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": height,
-        "margin": {"l": 58, "r": 10, "t": 64, "b": 52},
+        "margin": {"l": 58, "r": 10, "t": _TOP, "b": _BOTTOM},
         "dragmode": "select",
-        "legend": {"y": 1 + 28 / (height - 116)},
+        "legend": {"y": 1 + 28 / (height - _TOP - _BOTTOM)},
     }
     for at, place in enumerate(places):
         name = panel(at)
@@ -218,6 +221,45 @@ def _sample(label: IntArray) -> NDArray[np.int64]:
     return order[np.linspace(0, order.size - 1, MAX_POINTS).astype(np.int64)]
 
 
+def _probability(class_name: str) -> str:
+    return f"P({escape_html(class_name, limit=24)})"
+
+
+def _colour_bar(colours: Palette) -> dict[str, Any]:
+    """The scale, lying below the panels so that it takes none of their width."""
+    return {
+        "orientation": "h",
+        "tickvals": [0, 0.25, 0.5, 0.75, 1],
+        "tickformat": ".0%",
+        "tickfont": {"size": 11, "color": colours.muted},
+        "thickness": 9,
+        "len": _BAR,
+        "x": 1.0,
+        "xanchor": "right",
+        "xpad": 12,
+        "y": 0.0,
+        "yref": "container",  # in the plot's own coordinates it would push the panels up
+        "yanchor": "bottom",
+        "ypad": 2,
+        "outlinewidth": 0,
+    }
+
+
+def _bar_title(text: str, colours: Palette) -> dict[str, Any]:
+    return {
+        "text": text,
+        "x": 1 - _BAR,
+        "y": 0.0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "middle",
+        "yshift": 24 - _BOTTOM,
+        "showarrow": False,
+        "font": {"size": 12, "color": colours.muted},
+    }
+
+
 def _title(text: str, place: _Place, colours: Palette) -> dict[str, Any]:
     return {
         "text": escape_html(text, limit=36),
@@ -233,7 +275,7 @@ def _title(text: str, place: _Place, colours: Palette) -> dict[str, Any]:
 
 
 def _box(
-    box: tuple[float, float, float, float], axes: dict[str, str], colours: Palette
+    box: tuple[float, float, float, float], axes: dict[str, str], colour: str
 ) -> dict[str, Any]:
     x0, x1, y0, y1 = box
     return {
@@ -244,5 +286,5 @@ def _box(
         "y1": y1,
         "xref": axes["xaxis"],
         "yref": axes["yaxis"],
-        "line": {"color": colours.muted, "width": 1, "dash": "3px,3px"},
+        "line": {"color": colour, "width": 1.2, "dash": "3px,3px"},
     }
