@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.fitted import FittedGraph
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.placement import (
@@ -50,11 +51,14 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         "parent": [object],
         "distance": [StrOptions({"geodesic", "euclidean"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "variance_floor": [StrOptions({"holdout"}), Interval(Real, 0, None, closed="neither")],
+        "variance_floor": [
+            StrOptions({"auto", "spacing"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
         "log_floor": [StrOptions({"quantile"}), Interval(Real, None, None, closed="left")],
         "floor_quantile": [Interval(Real, 0, 1, closed="neither")],
         "prior": [None, "array-like"],
-        "scale": ["boolean"],
+        "scale": ["boolean", StrOptions({"standard"})],
         "holdout_share": [Interval(Real, 0, 1, closed="neither")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
@@ -65,11 +69,11 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         *,
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         gamma: Any = "auto",
-        variance_floor: Any = 1e-6,
+        variance_floor: Any = "auto",
         log_floor: Any = "quantile",
         floor_quantile: float = 0.01,
         prior: Any = None,
-        scale: bool = True,
+        scale: Scale = True,
         holdout_share: float = 0.3,
         random_state: int = 0,
     ) -> None:
@@ -258,4 +262,5 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             floor_quantile=self.floor_quantile,
             prior=self.prior,
             scale=self.scale,
+            seed=self.random_state,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.parents import Features
 from kdcal_core.parents.categories import category_text
 from kdcal_core.parents.features import numeric_input, select_columns
+
+Scale = bool | Literal["standard"]
 
 _MOST_CATEGORIES = 256
 _BLOCK_CELLS = 1 << 16
@@ -41,8 +43,8 @@ class Coordinates:
     categories : mapping of int to tuple of str or None
         Categories of the other columns, by position, the most frequent 256 first; None is the
         missing value. Any other value has zeros everywhere.
-    scale : float
-        Coordinates are divided by it.
+    centre, unit : (d,) float64
+        Subtracted from the coordinates, then divided into them.
     """
 
     feature_names: tuple[str, ...] | None
@@ -51,7 +53,8 @@ class Coordinates:
     fill: FloatArray
     indicators: IntArray
     categories: Mapping[int, tuple[str | None, ...]]
-    scale: float
+    centre: FloatArray
+    unit: FloatArray
 
     @property
     def n_dimensions(self) -> int:
@@ -73,7 +76,8 @@ class Coordinates:
         encoded = [_one_hot(others[at], known) for at, known in self.categories.items()]
         if encoded or len(self.indicators):
             numbers = np.concatenate([numbers, missing[:, self.indicators], *encoded], axis=1)
-        numbers /= self.scale
+        numbers -= self.centre
+        numbers /= self.unit
         return numbers
 
     def columns(self, X: Features) -> tuple[FloatArray, dict[int, pd.Series[Any]]]:
@@ -94,7 +98,7 @@ class Coordinates:
 
 
 def fit_coordinates(
-    X: Features, *, n_features: int, feature_names: tuple[str, ...] | None, scale: bool
+    X: Features, *, n_features: int, feature_names: tuple[str, ...] | None, scale: Scale
 ) -> Coordinates:
     """Learn the encoding from the rows of the fit.
 
@@ -104,9 +108,10 @@ def fit_coordinates(
     n_features : int
     feature_names : tuple of str or None
         The parent's names of its columns.
-    scale : bool
-        Divide by the largest Euclidean norm of a row (the papers' protocol), because the
-        variance floor is absolute.
+    scale : bool or "standard"
+        True: divide by the largest Euclidean norm of a row (the papers' protocol). "standard":
+        centre each coordinate and divide it by its standard deviation first, constant ones by 1,
+        so that no unit of measurement drowns the others.
 
     Examples
     --------
@@ -133,18 +138,25 @@ def fit_coordinates(
         fill=np.zeros(len(numeric)),
         indicators=np.zeros(0, dtype=np.int64),
         categories=categories,
-        scale=1.0,
+        centre=np.zeros(1),
+        unit=np.ones(1),
     )
     numbers, _ = fitted.columns(X)
     missing = np.asarray(np.isnan(numbers).any(axis=0))
     highest = np.fmax.reduce(numbers, axis=0)
     median = _medians(numbers, missing)
     fitted = replace(fitted, fill=median, indicators=np.flatnonzero(missing).astype(np.int64))
-    radius = _largest_norm(fitted.transform(X))
+    values = fitted.transform(X)
+    centre, spread = np.zeros(values.shape[1]), np.ones(values.shape[1])
+    if scale == "standard":
+        centre, spread = _standard(values)
+        values = (values - centre) / spread
+    radius = _largest_norm(values)
     return replace(
         fitted,
-        fill=np.where(missing, median, highest + radius),
-        scale=radius if scale else 1.0,
+        fill=np.where(missing, median, highest + radius * spread[: len(numeric)]),
+        centre=centre,
+        unit=spread * radius if scale else spread,
     )
 
 
@@ -199,6 +211,16 @@ def _medians(numbers: FloatArray, with_missing: NDArray[np.bool_]) -> FloatArray
         present = numbers[~np.isnan(numbers[:, j]), j]
         median[j] = np.median(present) if len(present) else 0.0
     return median
+
+
+def _standard(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each column, without overflow; 1 where it is constant."""
+    high, low = values.max(axis=0), values.min(axis=0)
+    largest = np.maximum(high, -low)
+    largest[largest == 0.0] = 1.0
+    relative = values / largest
+    spread = np.where(high > low, relative.std(axis=0), 0.0) * largest
+    return relative.mean(axis=0) * largest, np.where(spread > 0, spread, 1.0)
 
 
 def _largest_norm(values: FloatArray) -> float:

@@ -150,9 +150,10 @@ def _coordinate_parts(
         "feature_names": None if names is None else list(names),
         "n_features": coordinates.n_features,
         "categories": [[at, list(known)] for at, known in coordinates.categories.items()],
-        "scale": coordinates.scale,
     }
     return about, {
+        "centre": coordinates.centre,
+        "unit": coordinates.unit,
         "fill": coordinates.fill,
         "numeric": coordinates.numeric,
         "indicators": coordinates.indicators,
@@ -160,7 +161,7 @@ def _coordinate_parts(
 
 
 def _coordinates(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Coordinates:
-    names, scale = about["feature_names"], float(about["scale"])
+    names = about["feature_names"]
     categories = {int(at): tuple(known) for at, known in about["categories"]}
     coordinates = Coordinates(
         feature_names=None if names is None else tuple(str(name) for name in names),
@@ -169,13 +170,20 @@ def _coordinates(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         fill=np.asarray(arrays["fill"], dtype=np.float64),
         indicators=_positions(arrays["indicators"], len(arrays["numeric"])),
         categories=categories,
-        scale=scale,
+        centre=np.asarray(arrays["centre"], dtype=np.float64),
+        unit=np.asarray(arrays["unit"], dtype=np.float64),
     )
+    width = (coordinates.n_dimensions,)
     covered = sorted([*coordinates.numeric.tolist(), *categories])
     if (
         covered != list(range(coordinates.n_features))
         or coordinates.fill.shape != coordinates.numeric.shape
-        or not (np.isfinite(coordinates.fill).all() and 0 < scale < np.inf)
+        or not coordinates.centre.shape == coordinates.unit.shape == width
+        or not all(
+            np.isfinite(part).all()
+            for part in (coordinates.fill, coordinates.centre, coordinates.unit)
+        )
+        or not (coordinates.unit > 0).all()
     ):
         raise ValueError("the coordinates contradict themselves")
     return coordinates

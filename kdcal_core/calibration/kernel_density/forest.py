@@ -21,10 +21,15 @@ class KernelDensityForest(KernelDensityEstimator):
     gamma : "auto", float or array of floats, default="auto"
         Exponent gamma * log n of the kernel (Eq. 18). "auto" and an array are chosen from by
         held-out log loss, of equal ones the largest (decision D10).
-    variance_floor : "holdout" or float, default=1e-6
-        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates. "holdout":
-        for each coordinate the mean squared distance of held-out rows from the centres of their
-        polytopes, so that a Gaussian reaches as far as fresh rows lie, and 1e-6 more.
+    variance_floor : "auto", "spacing" or float, default="auto"
+        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates; 1e-6 in
+        the papers. "spacing": for each coordinate the mean squared gap between the centres of
+        neighbouring polytopes (:func:`neighbour_spacing`), and 1e-6 more. "auto": "spacing" where
+        the floor follows the data, 1e-6 where it is fixed, because the papers' two constants
+        belong together. Most polytopes hold one row: at 1e-6 the floor that follows the data is
+        set by the nearest held-out rows alone and a wide polytope far away still reaches over it.
+        With 1,000 rows of Trunk in two dimensions, the confidence of a forest's graph at radius 2
+        is 0.71 at 1e-6 and 0.50, the prior, with "spacing", at the same error and log loss.
     log_floor : "quantile" or float, default="quantile"
         Log of the constant b of Eq. 8 (decision D1), -1e7 in the papers, minus infinity for none.
         "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.
@@ -33,9 +38,10 @@ class KernelDensityForest(KernelDensityEstimator):
     prior : (K,) array, optional
         Prior of the classes in the parent's order; their shares among the rows of the fit where
         left out.
-    scale : bool, default=True
-        Divide coordinates by the largest norm of a row of the fit (the papers' protocol), because
-        the variance floor is absolute.
+    scale : bool or "standard", default=True
+        True: divide coordinates by the largest norm of a row of the fit (the papers' protocol).
+        "standard": centre each coordinate and divide it by its standard deviation first, which a
+        table of mixed units needs.
     holdout_share : float in (0, 1), default=0.3
         Share of the rows held out where ``fit`` gets no hold-out (decision D28).
     random_state : int, default=0

@@ -52,25 +52,6 @@ def fit_gaussians(
     return centres, variances
 
 
-def held_out_spread(located: Located, centres: FloatArray) -> FloatArray:
-    """Mean squared distance of held-out rows from the centres of their polytopes, (d,).
-
-    How far fresh rows lie from the polytopes' own rows, most of all where these are singletons.
-
-    Examples
-    --------
-    >>> rows = Located(np.array([[1.0], [3.0]]), np.array([0, 0]), np.array([False, False]))
-    >>> held_out_spread(rows, np.array([[1.0]])).tolist()
-    [2.0]
-    """
-    total = np.zeros(centres.shape[1])
-    rows = max(1, _BLOCK_CELLS // max(1, centres.shape[1]))
-    for start in range(0, len(located), rows):
-        part = slice(start, start + rows)
-        total += ((located.x[part] - centres[located.index[part]]) ** 2).sum(axis=0)
-    return total / len(located)
-
-
 def log_normaliser(variances: FloatArray, added: FloatArray) -> FloatArray:
     """Logarithm of each Gaussian's height at its centre, (p,); ``added`` to the variances, (d,)."""
     n_polytopes, n_dimensions = variances.shape

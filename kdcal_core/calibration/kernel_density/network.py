@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
+from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.placement import Progress, part_of
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.settling import settle
@@ -76,11 +77,11 @@ random_state
         output_layer: Literal["auto"] | OutputLayer = "auto",
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         gamma: Any = "auto",
-        variance_floor: Any = 1e-6,
+        variance_floor: Any = "auto",
         log_floor: Any = "quantile",
         floor_quantile: float = 0.01,
         prior: Any = None,
-        scale: bool = True,
+        scale: Scale = True,
         holdout_share: float = 0.3,
         random_state: int = 0,
     ) -> None:

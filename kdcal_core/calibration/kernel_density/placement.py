@@ -7,7 +7,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kdcal_core.calibration.kernel_density.coordinates import Coordinates, fit_coordinates
+from kdcal_core.calibration.kernel_density.coordinates import (
+    Coordinates,
+    Scale,
+    fit_coordinates,
+)
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.views import OutputLayer, embedded, partition_codes
@@ -91,7 +95,7 @@ def place(
     rows: FitRows,
     distance: Distance,
     *,
-    scale: bool,
+    scale: Scale,
 ) -> tuple[Placement, IntArray, FloatArray]:
     """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
     found = find_polytopes(rows.codes)

@@ -10,9 +10,9 @@ import numpy as np
 
 from kdcal_core.calibration.kernel_density.arithmetic import log_n
 from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
-from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians, held_out_spread
+from kdcal_core.calibration.kernel_density.coordinates import Scale
+from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
-from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.placement import (
     Placement,
@@ -21,10 +21,11 @@ from kdcal_core.calibration.kernel_density.placement import (
     place,
 )
 from kdcal_core.calibration.kernel_density.rows import FitRows
+from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.data import FloatArray
 from kdcal_core.parents import Parent
-from kdcal_core.partition import class_masses, estimated_bytes
+from kdcal_core.partition import Codes, class_masses, estimated_bytes
 
 _PAPERS_LOG_FLOOR = -1e7
 _PAPERS_VARIANCE = 1e-6
@@ -40,7 +41,8 @@ class Wishes:
     log_floor: Any
     floor_quantile: float
     prior: Any
-    scale: bool
+    scale: Scale
+    seed: int
 
 
 def settle(
@@ -78,7 +80,7 @@ def settle(
             progress=part_of(progress, 0.8, 1.0),
             executor=executor,
         )
-    floor, shape = _variance_floor(wishes.variance_floor, located, centres)
+    floor, shape = _variance_floor(wishes, codes, centres, held is not None, executor)
     graph = KernelDensityGraph(
         classes=parent.classes,
         n=n,
@@ -100,15 +102,23 @@ def settle(
 
 
 def _variance_floor(
-    wish: Any, located: Located | None, centres: FloatArray
+    wishes: Wishes,
+    codes: Codes,
+    centres: FloatArray,
+    has_holdout: bool,
+    executor: Executor | None,
 ) -> tuple[float, FloatArray | None]:
     """What is added to the variances on average, and its shape over the coordinates."""
-    if wish != "holdout":
+    wish = wishes.variance_floor
+    if wish == "auto":
+        follows = wishes.log_floor == "quantile" and has_holdout
+        wish = "spacing" if follows else _PAPERS_VARIANCE
+    if wish != "spacing":
         return float(wish), None
-    if located is None:
-        return _PAPERS_VARIANCE, None
-    spread = held_out_spread(located, centres) + _PAPERS_VARIANCE
-    return float(spread.mean()), spread / spread.mean()
+    near = None if wishes.distance == "euclidean" else codes
+    spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
+    spacing += _PAPERS_VARIANCE
+    return float(spacing.mean()), spacing / spacing.mean()
 
 
 def _with_floor_and_gamma(graph: KernelDensityGraph, wishes: Wishes) -> KernelDensityGraph:

@@ -30,6 +30,28 @@ def test_the_largest_norm_becomes_one_without_overflow(X):
     assert norms.max() == pytest.approx(1.0 if X.any() else 0.0, abs=1e-9)
 
 
+@settings(deadline=None)
+@given(arrays(np.float64, (4, 2), elements=st.floats(-1e300, 1e300, allow_subnormal=False)))
+def test_standard_coordinates_are_finite_for_any_numbers(X):
+    norms = np.linalg.norm(fit(X, scale="standard").transform(X), axis=1)
+    assert np.isfinite(norms).all()
+    assert norms.max() <= 1.0 + 1e-9
+
+
+def test_standard_coordinates_are_those_of_their_definition():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3)) * [1e-4, 1.0, 1e5] + [1.0, 0.0, -3e5]
+    X = np.column_stack([X, np.full(50, 7.0)])
+    spread = np.where(X.std(axis=0) > 1e-9, X.std(axis=0), 1.0)
+    expected = (X - X.mean(axis=0)) / spread
+    expected /= np.linalg.norm(expected, axis=1).max()
+    fitted = fit(X, scale="standard")
+    np.testing.assert_allclose(fitted.transform(X), expected, atol=1e-12)
+    missing = X[:1].copy()
+    missing[0, 0] = np.nan
+    assert np.abs(fitted.transform(missing)).max() > 1.0
+
+
 def test_a_missing_number_becomes_the_median_with_a_mark():
     X = np.array([[1.0, 5.0], [np.nan, 6.0], [3.0, 7.0], [5.0, 8.0]])
     fitted = fit(X)

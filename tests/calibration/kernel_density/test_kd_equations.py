@@ -288,7 +288,8 @@ def test_log_n_is_guarded(n):
 def settled(seed=0, quantile=0.05):
     X, y = made_up(200, seed=seed)
     fresh, y_fresh = made_up(120, seed=seed + 1)
-    return KernelDensityForest(Tree(3, 3), floor_quantile=quantile).fit(X, y, fresh, y_fresh)
+    model = KernelDensityForest(Tree(3, 3), floor_quantile=quantile, variance_floor=1e-6)
+    return model.fit(X, y, fresh, y_fresh)
 
 
 def test_settings_change_as_a_fit_with_them_would():

@@ -27,6 +27,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.calibration.kernel_density import memory, settling
+from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import wrap_parent
 from kdcal_core.partition import geodesic_kernel, pack_bits
@@ -153,7 +154,7 @@ def test_the_order_of_classes_does_not_matter(forest):
     np.testing.assert_array_equal(one.predict(new), other.predict(new))
 
 
-@pytest.mark.parametrize("variance_floor", [1e-6, "holdout"])
+@pytest.mark.parametrize("variance_floor", [1e-6, "spacing"])
 @pytest.mark.parametrize("alpha", [0.01, 0.1])
 def test_at_most_alpha_of_ordinary_rows_are_flagged(alpha, variance_floor):
     # Decision D1 and the rank of an exchangeable row; gamma is chosen on the same hold-out.
@@ -323,29 +324,78 @@ def test_scale_divides_by_the_largest_norm_of_the_fit(forest):
     np.testing.assert_allclose(scaled.predict_proba(new), plain.predict_proba(new), rtol=1e-8)
 
 
-def test_the_variance_floor_may_follow_the_held_out_rows(forest):
+@pytest.mark.parametrize("distance", ["geodesic", "euclidean"])
+def test_the_variance_floor_follows_the_spacing_of_the_polytopes(distance):
     X, y = xor(150, seed=1)
     held, y_held = xor(80, seed=2)
     X, held = X * [1.0, 5.0], held * [1.0, 5.0]
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-    model = KernelDensityForest(forest, variance_floor="holdout").fit(X, y, held, y_held)
+    model = KernelDensityForest(forest, distance=distance, random_state=3)
+    model.fit(X, y, held, y_held)
+    codes = None if distance == "euclidean" else model._placement.polytopes
+    added = neighbour_spacing(codes, model.centres_, seed=3) + 1e-6
+    np.testing.assert_allclose(model.graph_.added_variance, added)
+    if distance == "geodesic":
+        assert added[1] > 5 * added[0]
+    assert model.graph_.variance_floor == pytest.approx(added.mean())
     located = model.locate(held)
-    spread = ((located.x - model.centres_[located.index]) ** 2).mean(axis=0) + 1e-6
-    plain = KernelDensityForest(forest, variance_floor=float(spread.mean()))
-    plain.fit(X, y, held, y_held)
-    assert model.graph_.variance_floor == pytest.approx(spread.mean())
-    np.testing.assert_allclose(model.graph_.added_variance, spread)
-    np.testing.assert_allclose(plain.graph_.added_variance, np.full(2, spread.mean()))
     deviations = located.x - model.centres_[located.index]
-    variance = model.variances_[located.index] + spread
+    variance = model.variances_[located.index] + added
     log_gaussian = -0.5 * (np.log(2 * np.pi * variance) + deviations**2 / variance).sum(axis=1)
     shares = model.class_masses_ / model.class_masses_.sum(axis=0)
     with np.errstate(divide="ignore"):
         expected = np.log(shares)[located.index] + log_gaussian[:, None]
     np.testing.assert_allclose(model.log_density(held), expected, rtol=1e-10)
-    assert not np.allclose(plain.log_density(held), expected)
     wider = model.graph_.with_settings(variance_floor=10.0)
+    np.testing.assert_allclose(wider.added_variance, 10.0 * added / added.mean())
     assert (wider.log_marginal(located) < -1).all()
+
+
+def test_the_papers_two_constants_go_together(forest):
+    rows = *xor(150, seed=1), *xor(80, seed=2)
+    fixed = KernelDensityForest(forest, log_floor=-1e7).fit(*rows).graph_
+    np.testing.assert_array_equal(fixed.added_variance, [1e-6, 1e-6])
+    assert KernelDensityForest(forest).fit(*rows).graph_.variance_floor > 1e-5
+    asked = KernelDensityForest(forest, log_floor=-1e7, variance_floor="spacing").fit(*rows)
+    assert asked.graph_.variance_floor > 1e-5
+    stump = DecisionTreeClassifier(max_depth=1, random_state=0).fit([[0.0], [0.0]], [0, 1])
+    alone = KernelDensityForest(stump).fit([[0.0], [1.0]] * 5, [0, 1] * 5)
+    assert alone.n_polytopes_ == 1
+    np.testing.assert_array_equal(alone.graph_.added_variance, [1e-6])
+
+
+def test_standard_coordinates_see_a_shift_in_any_unit():
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        X = rng.standard_normal((n, 3)) * [1e-3, 1.0, 1e3] + [0.0, 0.0, 5e3]
+        return X, (X[:, 0] > 0).astype(int)
+
+    X, y = draw(300)
+    rows = X, y, *draw(300)
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    shifted = draw(200)[0] + [0.02, 0.0, 0.0]
+    seen = KernelDensityForest(forest, scale="standard").fit(*rows)
+    blind = KernelDensityForest(forest).fit(*rows)
+    assert seen.is_unknown(shifted).mean() > 0.95
+    assert blind.is_unknown(shifted).mean() < 0.2
+    # The papers' scale is a matter of units; this one is not.
+    units = np.array([1e6, 1.0, 1e-6])
+
+    class InOtherUnits:
+        kind, named_classes, feature_names, n_features = "Forest", True, None, 3
+        classes = ("0", "1")
+
+        def predict_proba(self, X):
+            return forest.predict_proba(X / units)
+
+        def codes(self, X):
+            return wrap_parent(forest).codes(X / units)
+
+    other = KernelDensityForest(InOtherUnits(), scale="standard")
+    other.fit(rows[0] * units, y, rows[2] * units, rows[3])
+    new = draw(50)[0]
+    np.testing.assert_allclose(other.locate(new * units).x, seen.locate(new).x, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -421,6 +471,8 @@ def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(fore
         {"log_floor": "none"},
         {"floor_quantile": 1.0},
         {"scale": 3},
+        {"scale": "largest"},
+        {"variance_floor": "holdout"},
         {"holdout_share": 0.0},
     ],
 )
