@@ -27,6 +27,7 @@ from kdcal_core.runs.lab_measures import (
     FAR,
     METHODS,
     PAPER_LOG_FLOOR,
+    PAPER_VARIANCE_FLOOR,
     PRINTED_LOG_FLOOR,
     GraphChoice,
     LabAnswers,
@@ -44,7 +45,7 @@ LOG_FLOORS = (
     *(-1e8, PAPER_LOG_FLOOR, -1e6, -1e5, -1e4, -1e3, -300.0, -100.0, -30.0, -10.0, -3.0, -1.0),
     PRINTED_LOG_FLOOR,
 )
-FACTORS = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4)
+VARIANCES = (1e-8, 1e-7, PAPER_VARIANCE_FLOOR, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 MEASURES = {
     "error": "Error",
     "hellinger": "Hellinger distance",
@@ -83,7 +84,10 @@ def flaws() -> None:
 def _finding(run: LabRun, measures: Measures) -> None:
     """The sentence, what was run, and four estimates with the parent's beside them."""
     parent, graph = measures["parent"], measures["geodesic"]
-    compared = [words.Compared(each["confidence"], each["error"]) for each in (parent, graph)]
+    compared = [
+        words.Compared(each["confidence"], each["error"], each["hellinger"])
+        for each in (parent, graph)
+    ]
     sentence = words.lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
     st.subheader(sentence, anchor=False)
     record = run.record
@@ -104,7 +108,7 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         f"{prefix}_floor": "data",
         f"{prefix}_share": graph.floor_quantile,
         f"{prefix}_log_b": PAPER_LOG_FLOOR,
-        f"{prefix}_variance": 1.0,
+        f"{prefix}_variance": graph.variance_floor,
     }
     for name, value in by_data.items():
         st.session_state.setdefault(name, value)
@@ -116,8 +120,8 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         with middle:
             quantile, log_floor = _floor(graph, prefix)
         with right:
-            factor = _variance(graph, prefix)
-        choice = GraphChoice(position, quantile, log_floor, factor)
+            variance = _variance(graph, prefix)
+        choice = GraphChoice(position, quantile, log_floor, variance)
         moved = choice.applied(graph)
         with middle:
             st.caption(f"log b = {_log_b(moved.log_floor)}")
@@ -126,18 +130,19 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
 
 
 def _presets(prefix: str, by_data: dict[str, Any]) -> None:
-    fixed = {f"{prefix}_floor": "fixed"}
+    fixed = {f"{prefix}_floor": "fixed", f"{prefix}_variance": PAPER_VARIANCE_FLOOR}
     presets = {
         "Chosen by data": (by_data, "restart_alt", "Exponent, floor and variance as fitted."),
         "Papers' floor": (
             {**fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
             "vertical_align_bottom",
-            "b = exp(-10,000,000), which the papers mean.",
+            "b = exp(-10,000,000), which the papers mean, at their variance floor.",
         ),
         "As printed": (
             {**fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
             "vertical_align_top",
-            "b = exp(-0.0000001), which their tables print: confidence collapses among the data.",
+            "b = exp(-0.0000001), which their tables print, at their variance floor: confidence "
+            "collapses among the data.",
         ),
     }
     title, buttons = st.columns([1, 2.2], vertical_alignment="center")
@@ -205,16 +210,17 @@ def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float 
     return share, None
 
 
-def _variance(graph: KernelDensityGraph, prefix: str) -> float:
-    factor: float = st.select_slider(
+def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
+    variance: float = st.select_slider(
         "Variance floor",
-        options=FACTORS,
-        format_func=lambda factor: f"{graph.variance_floor * factor:.0e}",
+        options=_with(VARIANCES, graph.variance_floor),
+        format_func="{:.2g}".format,
         key=f"{prefix}_variance",
         persist_state="session",
-        help="In units in which the farthest row lies at 1.",
+        help="In units in which the farthest row lies at 1. The papers add 1e-06.",
     )
-    return factor
+    st.caption(f"By data: {graph.variance_floor:.2g}")
+    return None if variance == graph.variance_floor else variance
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:

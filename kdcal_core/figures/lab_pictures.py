@@ -13,7 +13,7 @@ from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.figures.bands import BandLine, band_lines, line_style
 from kdcal_core.figures.palette import Palette, faded, palette
-from kdcal_core.figures.template import new_figure, panel, square
+from kdcal_core.figures.template import new_figure, panel, square, template
 
 _ROW_HEIGHT = 27
 _ABOVE_AND_BELOW = 74
@@ -63,39 +63,41 @@ def interval_figure(
     The parent's interval runs through all lines of a panel as a pale band, to compare with.
     """
     colours = palette(dark)
-    height = _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW
-    figure = new_figure(dark, height=height)
     width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
     names = [method.label for method in methods]
+    bands: list[dict[str, Any]] = []
+    # set at once, because plotly checks the whole layout anew at every change
+    layout: dict[str, Any] = {
+        "template": template(dark),
+        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
+        "showlegend": False,
+        "margin": {"l": 8, "r": 8, "t": 58, "b": 8},
+        "shapes": bands,
+    }
     for at, measure in enumerate(measures):
         axes = panel(at)
         left = at * (width + _GAP)
-        for method in methods:
-            figure.add_trace(_dot(method, at, colours, axes))
-            if method.key == "parent":
-                figure.add_shape(_parents_band(method.estimates[at], axes, colours))
-        x_axis = axes["xaxis"].replace("x", "xaxis")
-        y_axis = axes["yaxis"].replace("y", "yaxis")
-        figure.update_layout(
-            {
-                x_axis: {
-                    "domain": [left, left + width],
-                    "anchor": axes["yaxis"],
-                    "side": "top",
-                    "title_text": measure,
-                    "nticks": 4,
-                },
-                y_axis: {
-                    "anchor": axes["xaxis"],
-                    "categoryorder": "array",
-                    "categoryarray": names[::-1],
-                    "showticklabels": at == 0,
-                    "showgrid": False,
-                },
-            }
-        )
-    figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 58, "b": 8})
-    return figure
+        layout[axes["xaxis"].replace("x", "xaxis")] = {
+            "domain": [left, left + width],
+            "anchor": axes["yaxis"],
+            "side": "top",
+            "title_text": measure,
+            "nticks": 4,
+        }
+        layout[axes["yaxis"].replace("y", "yaxis")] = {
+            "anchor": axes["xaxis"],
+            "categoryorder": "array",
+            "categoryarray": names[::-1],
+            "showticklabels": at == 0,
+            "showgrid": False,
+        }
+        bands += [
+            _parents_band(method.estimates[at], axes, colours)
+            for method in methods
+            if method.key == "parent"
+        ]
+    dots = [_dots(methods, at, colours) for at in range(len(measures))]
+    return go.Figure(data=dots, layout=layout)
 
 
 def sizes_figure(
@@ -170,26 +172,31 @@ def _target_name(
     }
 
 
-def _dot(method: MeasuredMethod, at: int, colours: Palette, axes: dict[str, str]) -> go.Scatter:
-    colour, _, symbol = line_style(method.key, colours)
-    estimate = method.estimates[at]
+def _dots(methods: Sequence[MeasuredMethod], at: int, colours: Palette) -> go.Scatter:
+    """The methods of one panel."""
+    styles = [line_style(method.key, colours) for method in methods]
+    estimates = [method.estimates[at] for method in methods]
     return go.Scatter(
-        x=[estimate.value],
-        y=[method.label],
+        x=[estimate.value for estimate in estimates],
+        y=[method.label for method in methods],
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [max(estimate.high - estimate.value, 0.0)],
-            "arrayminus": [max(estimate.value - estimate.low, 0.0)],
-            "color": colour,
-            "thickness": 1.6,
+            "array": [max(each.high - each.value, 0.0) for each in estimates],
+            "arrayminus": [max(each.value - each.low, 0.0) for each in estimates],
+            "color": colours.muted,
+            "thickness": 1.4,
             "width": 0,
         },
         mode="markers",
-        marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 1.5}},
-        name=method.label,
-        hovertemplate=f"{method.label}<br>{estimate_text(estimate)}<extra></extra>",
-        **axes,
+        marker={
+            "size": 9,
+            "color": [colour for colour, _, _ in styles],
+            "symbol": [symbol for _, _, symbol in styles],
+        },
+        text=[estimate_text(estimate) for estimate in estimates],
+        hovertemplate="%{y}<br>%{text}<extra></extra>",
+        **panel(at),
     )
 
 

@@ -12,14 +12,16 @@ from kdcal_core.diagnostics import DistanceCurve, Estimate, number_text
 
 NEAR_PRIOR = 0.02  # confidence counts as the prior within this
 _CLOSE = 0.01  # an error counts as kept within this
+_FAR_OFF = 1.5  # times the parent's distance to the truth count as lost
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A method's confidence far away and its error, beside the other's."""
+    """A method's confidence far away, its error and its distance to the truth."""
 
     far: Estimate
     error: Estimate
+    hellinger: Estimate
 
 
 def lab_finding(
@@ -37,8 +39,8 @@ def lab_finding(
     Examples
     --------
     >>> def number(value): return Estimate("", "", value, value - 0.01, value + 0.01, 2000)
-    >>> lab_finding("forest", Compared(number(0.9), number(0.061)),
-    ...             Compared(number(0.5), number(0.060)), radius=2.0, prior=0.5)
+    >>> lab_finding("forest", Compared(number(0.9), number(0.061), number(0.09)),
+    ...             Compared(number(0.5), number(0.060), number(0.08)), radius=2.0, prior=0.5)
     'At radius 2 the forest still says 0.90, the kernel density version 0.50, the prior; error \
 0.060 against 0.061.'
     """
@@ -48,7 +50,8 @@ def lab_finding(
     ends = ", the prior" if falls else f", and the prior is {prior:.2f}"
     return (
         f"{says}, the kernel density version {graph.far.value:.2f}{ends}; "
-        f"{_errors_words(parent.error, graph.error)}."
+        f"{_errors_words(parent.error, graph.error)}"
+        f"{_truth_words(parent.hellinger, graph.hellinger)}."
     )
 
 
@@ -59,6 +62,16 @@ def _errors_words(parent: Estimate, graph: Estimate) -> str:
         return both
     clear = graph.low > parent.high
     return f"{both}, {'clearly more' if clear else 'more, though within the intervals'}"
+
+
+def _truth_words(parent: Estimate, graph: Estimate) -> str:
+    """Said only where confidence among the data is lost, which the error does not tell."""
+    if graph.low <= parent.high or graph.value < _FAR_OFF * parent.value:
+        return ""
+    return (
+        f". But among the data it has left the truth (Hellinger distance {graph.value:.2f} "
+        f"against {parent.value:.2f})"
+    )
 
 
 def maps_words(name: str, parent: float, geodesic: float, euclidean: float) -> str:

@@ -103,7 +103,7 @@ def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
         assert "#00000" not in chart.proto.spec
     maps = specs(done)[1]
     titles = [unescape(annotation["text"]) for annotation in maps["layout"]["annotations"]]
-    assert titles == [
+    assert [title for title in titles if not title.startswith("P(")] == [
         "Rows",
         "True posterior",
         "Forest",
@@ -130,7 +130,7 @@ def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
     for kind, name, value in (
         ("select_slider", "exponent", 20),
         ("select_slider", "share", 0.2),
-        ("select_slider", "variance", 1e4),
+        ("select_slider", "variance", 0.1),
         ("segmented_control", "floor", "fixed"),
     ):
         moved = healthy(setting(done, kind, name).set_value(value).run())
@@ -143,12 +143,13 @@ def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
 def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest) -> None:
     meant = press(done, "Papers' floor")
     assert "log b = -1e+07" in captions(meant)
-    # the root of 20 and hardly more, as no polytope has a variance worth speaking of (D1)
-    assert re.search(r"within 4\.4\d of their centre", captions(meant))
+    # about the root of 20, as no polytope has a variance worth speaking of (decision D1)
+    (near,) = re.findall(r"within (\d\.\d+) of their centre", captions(meant))
+    assert float(near) == pytest.approx(4.47, abs=0.15)
     assert ", and the prior is 0.50" in meant.subheader[0].value
     printed = press(done, "As printed")
     assert "log b = -1e-07" in captions(printed)
-    assert "the prior" in printed.subheader[0].value
+    assert "among the data it has left the truth" in printed.subheader[0].value
     shown = setting(printed, "select_slider", "log_b")
     assert shown.value == -1e-7
 

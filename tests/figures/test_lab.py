@@ -40,8 +40,17 @@ def curve(*mean, radii=(0.0, 1.0, 2.0)):
     ],
 )
 def test_the_finding_says_what_holds(parent, graph, said):
-    one, other = (Compared(number(far), number(error)) for far, error in (parent, graph))
+    one, other = (
+        Compared(number(far), number(error), number(0.1)) for far, error in (parent, graph)
+    )
     assert said in lab_words.lab_finding("forest", one, other, radius=2.0, prior=0.5)
+
+
+@pytest.mark.parametrize(("distance", "lost"), [(0.1, False), (0.14, False), (0.4, True)])
+def test_the_finding_tells_when_confidence_among_the_data_is_lost(distance, lost):
+    one, other = (Compared(number(0.9), number(0.1), number(each)) for each in (0.1, distance))
+    words = lab_words.lab_finding("forest", one, other, radius=2.0, prior=0.5)
+    assert ("left the truth (Hellinger distance 0.40 against 0.10)." in words) == lost
 
 
 @pytest.mark.parametrize(
@@ -101,11 +110,11 @@ def methods(*values):
 @pytest.mark.parametrize("dark", [False, True])
 def test_intervals_are_drawn_as_they_are(dark):
     figure = interval_figure(["Error", "ECE"], methods(0.1, 0.2), dark=dark)
-    assert len(figure.data) == 4
-    graph = figure.data[1]
-    assert (graph.x[0], graph.y[0]) == (0.2, "Graph")
-    assert graph.error_x.array[0] == pytest.approx(0.01)
-    assert graph.marker.color == palette(dark).calibrated
+    assert len(figure.data) == 2
+    errors = figure.data[0]
+    assert list(zip(errors.y, errors.x, strict=True)) == [("Forest", 0.1), ("Graph", 0.2)]
+    assert errors.error_x.array[0] == pytest.approx(0.01)
+    assert errors.marker.color[1] == palette(dark).calibrated
     assert [band.x0 for band in figure.layout.shapes] == pytest.approx([0.09, 0.19])
     assert figure.layout.xaxis2.title.text == "ECE"
     assert "#00000" not in figure.to_json()

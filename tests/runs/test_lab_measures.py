@@ -104,7 +104,7 @@ def test_a_choice_that_chooses_nothing_leaves_what_the_data_chose(lab):
         GraphChoice(position=20),
         GraphChoice(floor_quantile=0.3),
         GraphChoice(log_floor=-1e-7),
-        GraphChoice(variance_factor=1e4),
+        GraphChoice(variance_floor=0.05),
     ],
 )
 def test_every_setting_moves_both_graphs(lab, choice):
@@ -127,7 +127,7 @@ def test_the_same_exponent_for_both_graphs(lab):
         GraphChoice(position=-1),
         GraphChoice(floor_quantile=2.0),
         GraphChoice(floor_quantile=0.1, log_floor=-3.0),
-        GraphChoice(variance_factor=0.0),
+        GraphChoice(variance_floor=0.0),
     ],
 )
 def test_choices_out_of_range_are_refused(lab, wrong):
@@ -178,6 +178,8 @@ def test_curves_of_all_methods_start_at_the_centre(lab):
     curves = distance_curves(lab, all_answers(lab, GraphChoice()))
     assert tuple(curves) == tuple(METHODS)
     assert curves["parent"].radii.tolist() == list(lab.record.settings.radii)
-    paper = lab.graphs["geodesic"].with_settings(log_floor=PAPER_LOG_FLOOR)
+    paper = replace(lab.graphs["geodesic"], variance_shape=None).with_settings(
+        log_floor=PAPER_LOG_FLOOR, variance_floor=1e-6
+    )
     far = lab.by_radius(paper.posterior(lab.spheres.located["geodesic"]))
     np.testing.assert_allclose(curves["geodesic_paper"].mean, far.max(axis=2).mean(axis=1))

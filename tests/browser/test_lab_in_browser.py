@@ -1,0 +1,68 @@
+"""The simulation lab in a real browser: from the first click to a slider that acts at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SMALL = "simulation_lab?lab_rows=200&lab_trees=10"
+
+
+def finding(app):
+    return app.page.locator("h3").first.inner_text()
+
+
+def test_the_lab_is_the_first_page_of_a_newcomer(app):
+    seed = 1 if app.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else 0
+    app.open(f"{SMALL}&lab_seed={seed}")
+    app.page.get_by_role("button", name="Run", exact=True).click()
+    app.wait_for_text("What each method says, and where")
+    app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
+    app.idle()
+    assert re.match(r"At radius 2 the forest (still )?says 0\.\d\d", finding(app))
+    app.assert_healthy()
+
+    before = finding(app)
+    app.page.get_by_role("button", name="As printed").click()
+    app.wait_for_text("log b = -1e-07")
+    app.idle()
+    assert finding(app) != before
+    app.page.get_by_role("button", name="Chosen by data").click()
+    app.page.get_by_text("log b = -1e-07").wait_for(state="detached")
+    app.idle()
+    assert finding(app) == before
+
+    slider = app.page.locator('[class*="_exponent"]')
+    was = slider.inner_text()
+    slider.locator("input[type=range]").press("ArrowRight")
+    app.idle()
+    assert slider.inner_text() != was
+    app.assert_healthy()
+
+
+def test_settings_survive_a_reload_and_another_page(app):
+    app.open("simulation_lab")
+    app.page.get_by_text("Spiral", exact=True).click()
+    app.wait_for_text("Two arms wind around each other")
+    app.idle()
+    assert "lab_simulation=Spiral" in app.page.url
+    app.page.reload()
+    app.idle()
+    app.wait_for_text("Two arms wind around each other")
+    app.visit("Load")
+    app.visit("Simulation lab")
+    app.wait_for_text("Two arms wind around each other")
+    app.assert_healthy()
+
+
+def test_a_long_run_can_be_stopped(app, scheme):
+    app.open(f"simulation_lab?lab_rows=10%2C000&lab_seed={100 + len(scheme)}")
+    app.page.get_by_role("button", name="Run", exact=True).click()
+    main = app.page.locator('[data-testid="stMain"]')
+    main.get_by_role("button", name="Stop").click()
+    app.wait_for_text("Stopped before it ended.")
+    app.page.get_by_role("button", name="Start again").wait_for()
+    app.assert_healthy()
