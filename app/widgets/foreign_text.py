@@ -22,9 +22,9 @@ and KDE** see nothing of the row but the model's probabilities, so they cannot t
 from an ordinary one that was answered alike: they do not mend confidence outside.
 
 **The kernel density version** finds the region nearest to a row by the share of trees, or of
-activation paths, that they have in common, and asks the one Gaussian there (Eqs. 6, 12 and 19). It
-is no kernel density estimate over all rows: the nearest region alone counts, so it bears many
-features well (appendix A). A floor $c$ is added to each class's density:
+activation paths, that they have in common, and asks the one Gaussian there (Eqs. 6, 11, 12 and
+19). It is no kernel density estimate over all rows: the nearest region alone counts, so it bears
+many features well (appendix A). A floor $c$ is added to each class's density:
 
 $$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
 
@@ -47,13 +47,14 @@ No foreign row had a part in fitting anything: the method needs none (section 1)
 DENSITY = r"""
 The log density $\log\sum_y P(y)\tilde f_y(x)$ of ordinary rows (filled) and of the foreign rows
 (line). Left is far from the data; the axis is stretched near the densest row. A row left of the
-**floor** counts as unknown, and the kernel density version answers with the prior there.
+**floor** counts as unknown. At the floor region and prior have an equal part in the answer of the
+kernel density version; farther left the prior takes over, with 98% at four units from the floor.
 
 The floor is a quantile of the held-out rows' log densities, the $\lfloor\alpha(h+1)\rfloor$-th
 smallest of $h$: a fresh row like them falls below it with probability at most
 $\max(\alpha, 1/(h+1))$. The constant that paper 000 prints would spoil the accuracy among the data.
 No such promise holds for foreign rows: how many are found depends on how foreign they are, and
-paper 000 proves only what happens with endlessly many rows (appendix A).
+paper 000 proves only what happens at endless distance (Prop. 2).
 """
 SELECTION = r"""
 The kernel is raised to the power $\gamma\log n$ (paper 000 Eq. 18). A small exponent lets the rows
@@ -71,9 +72,9 @@ ADVICE = """
   000 and 001, section 1).
 * **Calibrating is harder than detecting.** A calibrated model can tell foreign rows; one that tells
   them may still state wrong confidences (paper 000, appendix A).
-* **Nothing is promised for few rows.** That confidence falls to the prior is proven for endlessly
-  many rows and endless distance (Prop. 2); at your number of rows, look at the chart. Only the
-  share of ordinary rows called unknown is bounded.
+* **How far is far enough is not promised.** That confidence falls to the prior is proven for
+  endless distance only (Prop. 2), and no theorem could tell how soon for any data (paper 000,
+  appendix A): look at the chart. Only the share of ordinary rows called unknown is bounded.
 * **The prior must be right.** OCE and the answer outside presume the class frequencies. Where
   tomorrow's differ, both are off.
 * **No foreign rows are needed.** The version is made from the model and ordinary rows afterwards

@@ -104,7 +104,7 @@ The texts contradict each other and themselves in places. What is simulated here
 
 * **The floor.** The tables print $b=\exp(-10^{-7})$, which is 0.9999999: the preset *As printed*
   shows what it does. With it, and $\lambda=10^{-6}$, a polytope of one row among 10,000 in the
-  plane hands over to the prior 0.0034 from its centre, nearer than the next row, so that
+  plane hands over to the prior 0.0032 from its centre, nearer than the next row, so that
   confidence collapses *among* the data. Meant is $b=\exp(-10^{7})$, which hands over at
   $\sqrt{2\lambda\cdot10^7}=4.47$, in any dimension: far too late for a user who asks at 2. The
   authors' own code uses other values for each experiment, one kind for results among the data and

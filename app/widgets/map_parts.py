@@ -65,7 +65,7 @@ SETTINGS = """
   stops counting the rows of others: small ones blur, large ones let each stand alone. It was
   chosen by the log loss of held-out rows.
 * **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper
-  000 Eq. 19), here as a multiple of what the fit chose. A larger one carries the answers farther
+  000 Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers farther
   out.
 
 All three act at once: nothing is fitted anew.

@@ -1,0 +1,63 @@
+"""Numbers and claims in the pages' explanations, held to what the core computes."""
+
+import numpy as np
+import pytest
+
+from app.widgets import foreign_text, lab_text
+from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.runs.lab_measures import PRINTED_LOG_FLOOR, switch_distances
+from kdcal_core.simulation.planar import acceptance
+
+
+def graph(counts, masses, prior, **settings):
+    p, n = len(counts), int(np.sum(counts))
+    return KernelDensityGraph(
+        classes=("0", "1"), n=n, centres=np.zeros((p, 2)), variances=np.zeros((p, 2)),
+        counts=np.array(counts), exponents=np.array([50.0]), class_masses=masses, prior=prior,
+        gamma=50.0 / np.log(n), floor_quantile=None, holdout=None, holdout_y=None, **settings,
+    )  # fmt: skip
+
+
+def test_where_the_printed_floor_lets_go():
+    n = 10_000
+    counts = np.tile([[1, 0], [0, 1]], (n // 2, 1))
+    alone = graph(
+        counts, counts[None].astype(float), np.array([0.5, 0.5]),
+        variance_floor=1e-6, log_floor=PRINTED_LOG_FLOOR,
+    )  # fmt: skip
+    (radius,) = np.unique(switch_distances(alone))
+    assert f"hands over to the prior {radius:.2g} from its centre" in " ".join(
+        lab_text.FLAWS.split()
+    )
+
+
+def test_what_the_outer_ring_loses():
+    assert f"{1 - acceptance('circle', 1):.0%} of the outer ring" in lab_text.FLAWS
+
+
+@pytest.mark.parametrize(("below", "said"), [(0.0, "an equal part"), (4.0, "98% at four units")])
+def test_how_the_prior_takes_over_below_the_floor(below, said):
+    counts = [[3, 0], [0, 7]]
+    prior = np.array([0.3, 0.7])
+    one = graph(
+        counts, np.array([counts], dtype=float), prior, variance_floor=1e-4, log_floor=-20.0
+    )
+    top = one.log_marginal(Located(np.zeros((1, 2)), np.array([0]), np.zeros(1, dtype=bool)))[0]
+    away = np.sqrt(2e-4 * (top - one.effective_log_floor + below))
+    row = Located(np.array([[away, 0.0]]), np.array([0]), np.zeros(1, dtype=bool))
+    assert one.log_marginal(row)[0] == pytest.approx(one.effective_log_floor - below)
+    # the region holds class 0 alone, so all of class 1 comes from the prior
+    part = one.posterior(row)[0, 1] / prior[1]
+    assert part == pytest.approx({0.0: 0.5, 4.0: 0.98}[below], abs=0.005)
+    assert said in foreign_text.DENSITY
+
+
+def test_the_limit_is_one_of_distance_at_any_number_of_rows():
+    """Prop. 2 of paper 000 has no limit over rows: four of them fall to the prior as well."""
+    few = graph(
+        [[2, 0], [0, 2]], np.array([[[2.0, 0.0], [0.0, 2.0]]]), np.array([0.5, 0.5]),
+        variance_floor=1e-2, log_floor=-1e7,
+    )  # fmt: skip
+    row = Located(np.array([[1e6, 0.0]]), np.array([0]), np.zeros(1, dtype=bool))
+    np.testing.assert_array_equal(few.posterior(row), [[0.5, 0.5]])
+    assert "endlessly many rows" not in foreign_text.DENSITY + foreign_text.ADVICE
