@@ -16,16 +16,23 @@ STRIDE = 16
 
 
 @compiled
+def squared_distance(x: Array, centres: Array, s: int) -> float:
+    """Squared Euclidean distance, summed in the order of the coordinates."""
+    distance = 0.0
+    for j in range(len(x)):
+        off = x[j] - centres[s, j]
+        distance += off * off
+    return distance
+
+
+@compiled
 def nearest_of(x: Array, centres: Array, among: Array) -> int:
     """The nearest of some centres, given in ascending order; the first of equals."""
     best, least = int(among[0]), np.inf
     if len(among) == 1:
         return best
     for s in among:
-        distance = 0.0
-        for j in range(len(x)):
-            off = x[j] - centres[s, j]
-            distance += off * off
+        distance = squared_distance(x, centres, s)
         if distance < least:
             best, least = int(s), distance
     return best
@@ -37,8 +44,8 @@ def nearest_of_all(
 ) -> None:
     """The nearest of all centres for each of ``rows``; the first of equals.
 
-    A distance is summed in the order of the coordinates, as :func:`nearest_of` does, for a tile
-    of centres at once. ``least`` is infinite at first.
+    A distance is summed as :func:`squared_distance` does, for a tile of centres at once. ``least``
+    is infinite at first.
     """
     n_centres, n_coordinates = centres.shape
     tile = np.empty((n_coordinates, TILE))

@@ -1,9 +1,11 @@
-"""Blocks of the forest's kernel: members of leaves as runs, matches as sums of differences.
+"""Blocks of the forest's kernel: matches as sums of differences over runs, or as sums of bits.
 
 Polytopes stand in lexicographic order of their codes, so that neighbours share many leaves. A
 leaf's members are then few runs of consecutive polytopes, and a row's matches the running sum of
 +1 where a run of one of its leaves begins and -1 where it ends; from a row to the next only the
-leaves that change are counted out and in. All of it is in whole numbers, hence exact.
+leaves that change are counted out and in. Where that would be more work than to compare a row
+with every polytope, the members are bits and lists instead (:class:`Members`). All of it is in
+whole numbers, hence exact.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from kdcal_core.partition._centres import nearest_centre_of
 from kdcal_core.partition._members import Members, find_leaves, find_members
 from kdcal_core.partition.codes import LeafCodes
 
+BIN_CELLS = 1 << 21  # bins of matches and classes that rows may fill at once, 50 MB
+
 
 @dataclass(frozen=True, eq=False)
 class Masses:
@@ -29,7 +33,7 @@ class Masses:
 
     members: Members
     leaf: NDArray[np.int32]
-    label: NDArray[np.int64]
+    label: NDArray[np.int32]
     entry_starts: NDArray[np.int64]
     entry_class: NDArray[np.int64]
     entry_count: NDArray[np.int64]
@@ -49,7 +53,7 @@ def prepare_masses(
     return Masses(
         members,
         leaf,
-        label=label,
+        label=label.astype(np.int32),
         entry_starts=np.concatenate([[0], np.cumsum(in_each)]),
         entry_class=entry_class,
         entry_count=counts[several[at], entry_class],
@@ -60,27 +64,62 @@ def prepare_masses(
 
 def masses_block(prepared: Masses, start: int, stop: int) -> NDArray[np.float64]:
     """Class masses of the polytopes ``start`` to ``stop``, (G, stop - start, K)."""
+    out = np.zeros((stop - start, prepared.n_classes, prepared.table.shape[1]))
+    if prepared.members.dense:
+        _dense_masses(prepared, start, stop, out)
+    else:
+        _sparse_masses(prepared, start, stop, out)
+    return out.transpose(2, 0, 1)
+
+
+def _sparse_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.float64]) -> None:
     from kdcal_core.partition._forest_kernels import masses_rows
 
     members = prepared.members
-    out = np.zeros((stop - start, prepared.n_classes, prepared.table.shape[1]))
     masses_rows(
         start,
         stop,
         prepared.leaf,
         members.starts,
         members.runs,
-        members.large_of_leaf,
-        members.large,
         prepared.label,
         prepared.entry_starts,
         prepared.entry_class,
         prepared.entry_count,
         prepared.table,
-        *members.scratch(stop - start),
+        members.differences(),
         out,
     )
-    return out.transpose(2, 0, 1)
+
+
+def _dense_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.float64]) -> None:
+    from kdcal_core.partition._dense_kernels import masses_rows
+
+    members = prepared.members
+    single = prepared.label >= 0
+    label = np.full(members.matches(0).shape[1], prepared.n_classes, dtype=np.int32)
+    label[: len(single)][single] = prepared.label[single]
+    mixed = np.flatnonzero(~single)
+    step = max(1, BIN_CELLS // (len(prepared.table) * (prepared.n_classes + 1)))
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        masses_rows(
+            first,
+            last,
+            prepared.leaf,
+            members.starts,
+            members.listed,
+            members.large_of_leaf,
+            members.vectors,
+            label,
+            mixed,
+            prepared.entry_starts,
+            prepared.entry_class,
+            prepared.entry_count,
+            prepared.table,
+            members.matches(last - first),
+            out[first - start : last - start],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,31 +142,52 @@ def prepare_nearest(
 
 def nearest_block(prepared: Nearest, start: int, stop: int) -> tuple[NDArray[Any], ...]:
     """Index, kernel and tie of the queries ``start`` to ``stop``."""
-    from kdcal_core.partition._forest_kernels import nearest_rows
-
     members = prepared.members
     index, shared = np.zeros((2, stop - start), dtype=np.int64)
     tied = np.zeros(stop - start, dtype=bool)
+    search = _dense_nearest if members.dense else _sparse_nearest
+    search(prepared, start, stop, index, shared, tied)
+    alone = np.flatnonzero(shared == 0)
+    # A row that shares no leaf has kernel 0 with all polytopes: they are all tied.
+    index[alone], _ = nearest_centre_of(start + alone, prepared.x, prepared.centres)
+    tied[alone] = members.n_polytopes > 1
+    return index, shared / members.n_trees, tied
+
+
+def _sparse_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[Any]) -> None:
+    from kdcal_core.partition._forest_kernels import nearest_rows
+
+    members = prepared.members
     nearest_rows(
         start,
         stop,
         prepared.leaf,
         members.starts,
         members.runs,
-        members.large_of_leaf,
-        members.large,
         prepared.x,
         prepared.centres,
-        *members.scratch(stop - start),
-        index,
-        shared,
-        tied,
+        members.differences(),
+        *found,
     )
-    alone = np.flatnonzero(shared == 0)
-    # A row that shares no leaf has kernel 0 with all polytopes: they are all tied.
-    index[alone], _ = nearest_centre_of(start + alone, prepared.x, prepared.centres)
-    tied[alone] = members.n_polytopes > 1
-    return index, shared / members.n_trees, tied
+
+
+def _dense_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[Any]) -> None:
+    from kdcal_core.partition._dense_kernels import nearest_rows
+
+    members = prepared.members
+    nearest_rows(
+        start,
+        stop,
+        prepared.leaf,
+        members.starts,
+        members.listed,
+        members.large_of_leaf,
+        members.vectors,
+        prepared.x,
+        prepared.centres,
+        members.matches(stop - start),
+        *found,
+    )
 
 
 def kernel_block(a: LeafCodes, b: LeafCodes) -> NDArray[np.float64]:

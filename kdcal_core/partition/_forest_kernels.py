@@ -13,11 +13,6 @@ Array = np.ndarray[Any, Any]
 
 compiled = njit(nogil=True, cache=True)
 
-TILE = 2048
-TOGETHER = 4
-BYTE_TREES = 252  # a byte counts so many trees, a multiple of four
-NONE = 255  # no large leaf has this number
-
 
 @compiled
 def add_leaf(change: Array, sign: int, starts: Array, runs: Array, leaf: int) -> None:
@@ -56,64 +51,9 @@ def move_to(leaf: Array, row: int, held: Array, change: Array, starts: Array, ru
 
 
 @compiled
-def count_large(
-    leaf: Array, first: int, last: int, large_of_leaf: Array, large: Array, matches: Array
-) -> None:
-    """Matches in large leaves, for which comparing all polytopes costs less than their runs.
-
-    ``large`` has each polytope's large leaf in every tree, 0 for none; ``matches`` is (rows,
-    polytopes), zero at first.
-    """
-    n_trees, n_polytopes = large.shape
-    n_rows = last - first
-    # Trees in which a row is in a large leaf, filled up to fours with trees that match nothing.
-    trees = np.zeros((n_rows, n_trees + TOGETHER), dtype=np.int64)
-    wanted = np.full((n_rows, n_trees + TOGETHER), NONE, dtype=np.uint8)
-    n_wanted = np.zeros(n_rows, dtype=np.int64)
-    for tree in range(n_trees):
-        for row in range(n_rows):
-            at = leaf[tree, first + row]
-            if at >= 0 and large_of_leaf[at]:
-                trees[row, n_wanted[row]] = tree
-                wanted[row, n_wanted[row]] = large_of_leaf[at]
-                n_wanted[row] += 1
-    counted = np.empty(TILE, dtype=np.uint8)
-    for begin in range(0, n_polytopes, TILE):
-        end = min(begin + TILE, n_polytopes)
-        for row in range(n_rows):
-            total = matches[row, begin:end]
-            for group in range(0, n_wanted[row], BYTE_TREES):
-                counted[:] = 0
-                for at in range(group, min(group + BYTE_TREES, n_wanted[row]), TOGETHER):
-                    compare_four(large[:, begin:end], trees[row, at:], wanted[row, at:], counted)
-                for s in range(end - begin):
-                    total[s] += counted[s]
-
-
-@compiled
-def compare_four(large: Array, trees: Array, wanted: Array, counted: Array) -> None:
-    """Add one for each of four trees in which a polytope is in the wanted leaf."""
-    first, second, third, fourth = (
-        large[trees[0]],
-        large[trees[1]],
-        large[trees[2]],
-        large[trees[3]],
-    )
-    one, two, three, four = wanted[0], wanted[1], wanted[2], wanted[3]
-    for s in range(large.shape[1]):
-        counted[s] += (
-            np.uint8(first[s] == one)
-            + np.uint8(second[s] == two)
-            + np.uint8(third[s] == three)
-            + np.uint8(fourth[s] == four)
-        )
-
-
-@compiled
 def tally(
     change: Array,
     blocks: Array,
-    matches: Array,
     label: Array,
     entry_starts: Array,
     entry_class: Array,
@@ -125,22 +65,20 @@ def tally(
     ``blocks`` is ``change`` seen as words of 64 bits. ``label`` is the class of a polytope of one
     row, and -1 where its rows are in the entries.
     """
-    n_polytopes, dense = len(label), len(matches) > 0
     running, largest, width = 0, 0, len(change) // len(blocks)
     for block in range(len(blocks)):
-        if not dense and running == 0 and blocks[block] == 0:
+        if running == 0 and blocks[block] == 0:
             continue
-        for s in range(width * block, min(width * block + width, n_polytopes)):
+        for s in range(width * block, min(width * block + width, len(label))):
             running += change[s]
-            shared = running + (matches[s] if dense else 0)
-            if shared == 0:
+            if running == 0:
                 continue
-            largest = max(largest, shared)
+            largest = max(largest, running)
             if label[s] >= 0:
-                histogram[shared, label[s]] += 1
+                histogram[running, label[s]] += 1
             else:
                 for entry in range(entry_starts[s], entry_starts[s + 1]):
-                    histogram[shared, entry_class[entry]] += entry_count[entry]
+                    histogram[running, entry_class[entry]] += entry_count[entry]
     return largest
 
 
@@ -161,20 +99,18 @@ def smooth(histogram: Array, largest: int, table: Array, out: Array) -> None:
 
 
 @compiled
-def find_largest(change: Array, blocks: Array, matches: Array, ties: Array) -> tuple[int, int]:
+def find_largest(change: Array, blocks: Array, ties: Array) -> tuple[int, int]:
     """The largest number of matches and how many polytopes have it, listed in ``ties``."""
-    n_polytopes, dense = len(ties), len(matches) > 0
     running, largest, n_ties, width = 0, 1, 0, len(change) // len(blocks)
     for block in range(len(blocks)):
-        if not dense and running == 0 and blocks[block] == 0:
+        if running == 0 and blocks[block] == 0:
             continue
-        for s in range(width * block, min(width * block + width, n_polytopes)):
+        for s in range(width * block, min(width * block + width, len(ties))):
             running += change[s]
-            shared = running + (matches[s] if dense else 0)
-            if shared < largest:
+            if running < largest:
                 continue
-            if shared > largest:
-                largest, n_ties = shared, 0
+            if running > largest:
+                largest, n_ties = running, 0
             ties[n_ties] = s
             n_ties += 1
     return largest, n_ties
@@ -187,15 +123,12 @@ def masses_rows(
     leaf: Array,
     starts: Array,
     runs: Array,
-    large_of_leaf: Array,
-    large: Array,
     label: Array,
     entry_starts: Array,
     entry_class: Array,
     entry_count: Array,
     table: Array,
     change: Array,
-    matches: Array,
     out: Array,
 ) -> None:
     """Class masses of the polytopes ``first`` to ``last``, (rows, classes, exponents)."""
@@ -203,14 +136,11 @@ def masses_rows(
     held = np.full(n_trees, -1, dtype=np.int32)
     histogram = np.zeros((n_trees + 1, n_classes), dtype=np.int64)
     blocks = change.view(np.uint64)
-    if matches.shape[1]:
-        count_large(leaf, first, last, large_of_leaf, large, matches)
     for row in range(first, last):
         move_to(leaf, row, held, change, starts, runs)
         largest = tally(
             change,
             blocks,
-            matches[row - first],
             label,
             entry_starts,
             entry_class,
@@ -227,12 +157,9 @@ def nearest_rows(
     leaf: Array,
     starts: Array,
     runs: Array,
-    large_of_leaf: Array,
-    large: Array,
     x: Array,
     centres: Array,
     change: Array,
-    matches: Array,
     index: Array,
     shared: Array,
     tied: Array,
@@ -241,11 +168,9 @@ def nearest_rows(
     held = np.full(leaf.shape[0], -1, dtype=np.int32)
     ties = np.empty(len(centres), dtype=np.int32)
     blocks = change.view(np.uint64)
-    if matches.shape[1]:
-        count_large(leaf, first, last, large_of_leaf, large, matches)
     for row in range(first, last):
         move_to(leaf, row, held, change, starts, runs)
-        largest, n_ties = find_largest(change, blocks, matches[row - first], ties)
+        largest, n_ties = find_largest(change, blocks, ties)
         at = row - first
         if n_ties == 0:
             continue

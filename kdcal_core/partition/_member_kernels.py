@@ -42,18 +42,24 @@ def count_runs(numbers: Array, runs_of_leaf: Array) -> None:
 
 
 @compiled
-def write_runs(numbers: Array, large_of_leaf: Array, next_run: Array, runs: Array) -> None:
-    """Write where the runs of each leaf begin and end, at the places ``next_run`` counts on.
-
-    Large leaves are left out: they are counted another way.
-    """
+def write_runs(numbers: Array, next_run: Array, runs: Array) -> None:
+    """Write where the runs of each leaf begin and end, at the places ``next_run`` counts on."""
     n_rows = len(numbers)
     begin = 0
     for row in range(1, n_rows + 1):
         if row == n_rows or numbers[row] != numbers[begin]:
-            if not large_of_leaf[numbers[begin]]:
-                at = next_run[numbers[begin]]
-                runs[at, 0] = begin
-                runs[at, 1] = row
-                next_run[numbers[begin]] = at + 1
+            at = next_run[numbers[begin]]
+            runs[at, 0] = begin
+            runs[at, 1] = row
+            next_run[numbers[begin]] = at + 1
             begin = row
+
+
+@compiled
+def write_members(numbers: Array, large_of_leaf: Array, next_member: Array, listed: Array) -> None:
+    """List the rows of each leaf that is not large, at the places ``next_member`` counts on."""
+    for row in range(len(numbers)):
+        at = numbers[row]
+        if not large_of_leaf[at]:
+            listed[next_member[at]] = row
+            next_member[at] += 1

@@ -1,4 +1,4 @@
-"""Members of the leaves of a forest, as runs of consecutive polytopes or as columns to compare."""
+"""Members of the leaves of a forest: runs of consecutive polytopes, or lists and bits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Costs in units of counting one run in or out, measured: a polytope compared with a large leaf,
-# and a polytope passed over in a row's tally that nothing lets us skip.
-COMPARED, PASSED = 1 / 150, 0.6
+# Costs in units of counting one run in or out, measured: counting one member, comparing one
+# polytope with a large leaf, and one polytope that is passed over where nothing is skipped.
+COUNTED, COMPARED, PASSED = 0.7, 1 / 400, 0.3
+LARGE = 64  # leaves of a tree that two digits of eight values number
 WIDEST = 4  # ids spread over more than this many times the rows are sorted, not tabled
 
 
@@ -19,13 +20,19 @@ WIDEST = 4  # ids spread over more than this many times the rows are sorted, not
 class Members:
     """Which polytopes fall into each leaf.
 
+    Where polytopes in their order share most leaves with the next, or few leaves with any, a
+    leaf's members are few runs. Else the partition is called dense: each tree's largest leaves
+    are bits to compare all polytopes with, and the others have their members listed.
+
     Attributes
     ----------
     ids, id_starts : ids of the leaves of every tree, ascending, one tree after the other
-    starts : (leaves + 1,) first run of each leaf
+    starts : (leaves + 1,) first run of each leaf, or its first listed member
     runs : (runs, 2) where each run of polytopes begins and ends
+    listed : (members,) uint32, polytopes
     large_of_leaf : (leaves,) uint8, a large leaf's number in its tree from 1, else 0
-    large : (trees, p) uint8, each polytope's large leaf; (0, p) where no leaf is large
+    vectors : (chunks, ., .) uint64, bits of the polytopes in large leaves, as
+        ``_dense_kernels.write_vectors`` sets them; no chunks where the partition is not dense
     n_polytopes : int
     """
 
@@ -33,44 +40,48 @@ class Members:
     id_starts: NDArray[np.int64]
     starts: NDArray[np.int64]
     runs: NDArray[np.int32]
+    listed: NDArray[np.uint32]
     large_of_leaf: NDArray[np.uint8]
-    large: NDArray[np.uint8]
+    vectors: NDArray[np.uint64]
     n_polytopes: int
 
     @property
     def n_trees(self) -> int:
         return len(self.id_starts) - 1
 
-    def scratch(self, n_rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Zeros: the differences of the matches, and the matches in large leaves."""
-        few = self.n_trees < 2**15
+    @property
+    def dense(self) -> bool:
+        return len(self.vectors) > 0
+
+    def differences(self) -> NDArray[Any]:
+        """Zeros, one a polytope and one more, in whole words of 64 bits."""
         whole_words = -(-(self.n_polytopes + 1) // 4) * 4
-        change = np.zeros(whole_words, dtype=np.int16 if few else np.int32)
-        compared = self.n_polytopes if len(self.large) else 0
-        return change, np.zeros((n_rows, compared), dtype=np.uint16 if few else np.uint32)
+        return np.zeros(whole_words, dtype=np.int16 if self.n_trees < 2**15 else np.int32)
+
+    def matches(self, n_rows: int) -> NDArray[Any]:
+        """Room for the matches of rows with the polytopes, in whole chunks."""
+        n_chunks, _, words = self.vectors.shape
+        few = self.n_trees < 2**16
+        return np.empty((n_rows, n_chunks * words * 64), dtype=np.uint16 if few else np.uint32)
 
 
 def find_members(leaves: NDArray[Any]) -> tuple[Members, NDArray[np.int32]]:
     """The members of every leaf, and the leaf of each polytope as (trees, p) numbers."""
-    from kdcal_core.partition._member_kernels import write_runs
-
     numbers, ids, runs_of_leaf = _number_all(leaves)
     id_starts = np.concatenate([[0], np.cumsum([len(of_tree) for of_tree in ids])])
     numbers += id_starts[:-1, None].astype(np.int32)
     n_runs = np.concatenate(runs_of_leaf)
-    large_of_leaf, large = _find_large(numbers, id_starts, n_runs)
-    starts = np.concatenate([[0], np.cumsum(np.where(large_of_leaf, 0, n_runs))])
-    runs = np.empty((starts[-1], 2), dtype=np.int32)
-    next_run = starts[:-1].copy()
-    for of_tree in numbers:
-        write_runs(of_tree, large_of_leaf, next_run, runs)
+    dense, large_of_leaf, rows = _find_large(numbers, id_starts, n_runs)
+    lengths = np.where(large_of_leaf, 0, rows) if dense else n_runs
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     members = Members(
         ids=np.concatenate(ids),
         id_starts=id_starts,
         starts=starts,
-        runs=runs,
+        runs=_runs(numbers, starts) if not dense else np.empty((0, 2), dtype=np.int32),
+        listed=_listed(numbers, starts, large_of_leaf) if dense else np.empty(0, dtype=np.uint32),
         large_of_leaf=large_of_leaf,
-        large=large,
+        vectors=_vectors(numbers, large_of_leaf, dense),
         n_polytopes=len(leaves),
     )
     return members, numbers
@@ -103,24 +114,58 @@ def _number_all(
 
 def _find_large(
     numbers: NDArray[np.int32], id_starts: NDArray[np.int64], runs: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Leaves of so many runs that comparing every polytope costs less; see :class:`Members`."""
-    n_trees, n_polytopes = numbers.shape
-    none = np.zeros(len(runs), dtype=np.uint8), np.empty((0, n_polytopes), dtype=np.uint8)
-    # A leaf is counted in and out only where the rows change it, twice as often as they do.
-    counted = runs * min(1.0, 2 * runs.sum() / (n_trees * n_polytopes))
-    saved = np.maximum(counted - COMPARED * n_polytopes, 0)
-    if not saved.any():
-        return none
+) -> tuple[bool, NDArray[np.uint8], NDArray[np.float64]]:
+    """Whether the partition is dense, its large leaves, and the polytopes in each leaf."""
+    n_trees, p = numbers.shape
     rows = np.zeros(len(runs))
     for of_tree, (first, last) in zip(numbers, pairwise(id_starts), strict=True):
         rows[first:last] = np.bincount(of_tree - first, minlength=last - first)
-    if (rows * saved).sum() < PASSED * n_polytopes**2:
-        return none
-    ahead = np.concatenate([[0], np.cumsum(saved > 0)])
-    of_its_tree = ahead[1:] - np.repeat(ahead[id_starts[:-1]], np.diff(id_starts))
-    large_of_leaf = np.where(saved > 0, of_its_tree, 0).astype(np.uint8)
-    return large_of_leaf, large_of_leaf[numbers]
+    tree = np.repeat(np.arange(n_trees), np.diff(id_starts))
+    order = np.lexsort((-rows, tree))
+    place = np.arange(len(runs)) - id_starts[:-1][tree]  # in its tree, the largest first
+    large_of_leaf = np.zeros(len(runs), dtype=np.uint8)
+    large_of_leaf[order] = np.where(place < LARGE, place + 1, 0)
+    large_of_leaf[rows * COUNTED < COMPARED * p] = 0
+    # A leaf's runs are counted in and out only where the rows change it.
+    as_runs = (rows * runs).sum() * min(1.0, 2 * runs.sum() / (n_trees * p))
+    as_dense = np.where(large_of_leaf, COMPARED * p, COUNTED * rows)
+    dense = as_runs > (rows * as_dense).sum() + PASSED * p**2
+    return bool(dense), large_of_leaf if dense else np.zeros_like(large_of_leaf), rows
+
+
+def _runs(numbers: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    from kdcal_core.partition._member_kernels import write_runs
+
+    runs = np.empty((starts[-1], 2), dtype=np.int32)
+    next_run = starts[:-1].copy()
+    for of_tree in numbers:
+        write_runs(of_tree, next_run, runs)
+    return runs
+
+
+def _listed(
+    numbers: NDArray[np.int32], starts: NDArray[np.int64], large_of_leaf: NDArray[np.uint8]
+) -> NDArray[np.uint32]:
+    from kdcal_core.partition._member_kernels import write_members
+
+    listed = np.empty(starts[-1], dtype=np.uint32)
+    next_member = starts[:-1].copy()
+    for of_tree in numbers:
+        write_members(of_tree, large_of_leaf, next_member, listed)
+    return listed
+
+
+def _vectors(
+    numbers: NDArray[np.int32], large_of_leaf: NDArray[np.uint8], dense: bool
+) -> NDArray[np.uint64]:
+    from kdcal_core.partition._dense_kernels import CHUNK, VECTORS, write_vectors
+
+    n_trees, n_polytopes = numbers.shape
+    n_chunks = -(-n_polytopes // CHUNK) if dense else 0
+    vectors = np.zeros((n_chunks, VECTORS * n_trees + 1, CHUNK // 64), dtype=np.uint64)
+    if dense:
+        write_vectors(numbers, large_of_leaf, vectors)
+    return vectors
 
 
 def find_leaves(members: Members, leaves: NDArray[Any]) -> NDArray[np.int32]:

@@ -123,9 +123,9 @@ def estimated_bytes(
     else:
         n_polytopes, parts = len(codes), codes.layer_widths
     if isinstance(parts, int):
-        # A tree: its leaf, the leaf's number, at worst a run of its own, its large leaf; and
-        # the counts of a block's rows in every thread.
-        a_row = (4 + 4 + 8 + 1) * parts + 2 * BLOCK_ROWS * cores()
+        # A tree: its leaf, the leaf's number, at worst a run of its own or sixteen bits; and the
+        # matches of a block's rows in every thread.
+        a_row = (4 + 4 + 8) * parts + 2 * BLOCK_ROWS * cores()
     else:
         a_row = 3 * 8 * sum(-(-width // 64) for width in parts)
     results = 8 * n_exponents * n_classes

@@ -76,6 +76,16 @@ def test_large_leaves_beside_small_ones_in_one_tree():
     assert found == pytest.approx(expected, rel=1e-12, abs=0)
 
 
+def test_more_classes_than_bins_fit_for_all_rows_of_a_block():
+    codes, _ = drawn(300, 40, 3, seed=4)
+    assert find_members(codes.leaves)[0].dense
+    label = np.random.default_rng(4).integers(0, 2000, len(codes))
+    counts = np.eye(2000, dtype=int)[label] * np.arange(1, len(codes) + 1)[:, None] % 3
+    expected = plain_masses(codes.leaves, counts, np.array([1.5]))
+    found = class_masses(codes, counts, np.array([1.5]))
+    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+
+
 @pytest.mark.parametrize(
     "model",
     [

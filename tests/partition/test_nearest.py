@@ -51,7 +51,9 @@ def test_nearest_is_the_best_of_all_pairs(n_rows, n_trees, n_leaves, seed):
     assert found.n_ties == tied.sum()
 
 
-@pytest.mark.parametrize(("n_rows", "n_trees", "n_leaves"), [(900, 30, 4), (600, 40, 300)])
+@pytest.mark.parametrize(
+    ("n_rows", "n_trees", "n_leaves"), [(900, 30, 4), (600, 40, 300), (1100, 500, 90)]
+)
 def test_large_and_short_leaves_place_rows_alike(n_rows, n_trees, n_leaves):
     codes, queries, x, centres = drawn(n_rows, n_trees, n_leaves, 200, seed=0)
     index, _, tied = search(shares(queries.leaves, codes.leaves), x, centres)
