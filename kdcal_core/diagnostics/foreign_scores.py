@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betainc, expit, gammaln, logit, xlog1py, xlogy
+from scipy.special import betainc, expit, gammaln, logit, stdtrit, xlog1py, xlogy
 
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.intervals import (
     bounded_mean_interval,
     clopper_pearson,
-    normal_quantile,
 )
 from kdcal_core.diagnostics.ranking import roc_area
 from kdcal_core.diagnostics.results import Estimate
@@ -94,9 +93,9 @@ def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate
     score_in, score_out : (n,), (m,) array-like
         Scores of ordinary and of foreign rows; infinities rank like any number.
     level : float
-        Of the interval: DeLong's error on the logit scale. Where the rows are wholly parted, or
-        one side is a single row, that is Clopper-Pearson's for as many independent pairs as
-        there are.
+        Of the interval: DeLong's error on the logit scale, with the t quantile of Satterthwaite's
+        degrees of freedom. Where the rows are wholly parted, or one side is a single row, that is
+        Clopper-Pearson's for as many independent pairs as there are.
 
     Raises
     ------
@@ -207,16 +206,18 @@ def _area_interval(
     area: float, part_in: FloatArray, part_out: FloatArray, level: float
 ) -> tuple[float, float, str]:
     smaller = min(len(part_in), len(part_out))
-    variance = 0.0
+    each = np.zeros(2)
     if smaller > 1:
-        for part in (part_in, part_out):
-            variance += float(part @ part) * len(part) / (len(part) - 1)
+        each = np.array([float(p @ p) * len(p) / (len(p) - 1) for p in (part_in, part_out)])
+    variance = float(each.sum())
     if variance < 1e-18 or not 0.0 < area < 1.0:
         low, high = (float(v) for v in clopper_pearson(area, smaller, level))
         return low, high, "Clopper-Pearson of pairs"
-    half = normal_quantile(level) * variance**0.5 / (area * (1.0 - area))
+    # Welch and Satterthwaite: a variance told by five rows is itself in doubt
+    freedom = variance**2 / (each**2 / (np.array([len(part_in), len(part_out)]) - 1)).sum()
+    half = stdtrit(freedom, 0.5 + level / 2.0) * variance**0.5 / (area * (1.0 - area))
     low, high = (float(expit(logit(area) + side * half)) for side in (-1.0, 1.0))
-    return low, high, "DeLong, logit scale"
+    return low, high, "DeLong, t quantile, logit scale"
 
 
 def _fpr_interval(ordinary: FloatArray, foreign: FloatArray, level: float) -> tuple[float, float]:

@@ -104,6 +104,15 @@ def test_aurocs_interval_covers_also_near_one(shift, n, m):
     assert 0.925 < covered / 400 < 0.995
 
 
+@pytest.mark.parametrize(("n", "m"), [(5, 500), (500, 5)])
+def test_aurocs_interval_covers_with_few_rows_on_one_side(n, m):
+    """A normal quantile covers 86% to 88% here: five rows do not tell their own variance."""
+    rng = np.random.default_rng(n)
+    truth = norm.cdf(1.0 / np.sqrt(2))
+    found = [ood_auroc(rng.normal(1.0, 1, n), rng.normal(size=m)) for _ in range(600)]
+    assert np.mean([e.low <= truth <= e.high for e in found]) > 0.91
+
+
 def test_wholly_parted_rows_leave_auroc_in_doubt():
     e = ood_auroc(np.arange(10.0), np.arange(-20.0, 0.0))
     assert (e.value, e.high) == (1.0, 1.0)
