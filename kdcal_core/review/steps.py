@@ -20,6 +20,7 @@ from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
 from kdcal_core.review.fitting import check_columns, keep_fitting, lacking
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.stored import gone, kept, scored_arrays
 from kdcal_core.review.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -354,8 +355,6 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
     InputError
         Where the set has not been scored.
     """
-    import numpy as np
-
     _check_which(which)
     review = workspace.read(review_id)
     info = review.sets.get(which)
@@ -364,16 +363,7 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
             f"The {which} set has not been scored yet", fix="Score it on the Load page."
         )
     folder = workspace.folder(review_id) / info.folder
-    weight = folder / "weight.npy"
-    with _kept(f"{which} set"):
-        return ScoredSet(
-            proba=np.load(folder / "proba.npy", mmap_mode="r"),
-            y=np.load(folder / "y.npy", mmap_mode="r"),
-            classes=review.classes,
-            digest=info.digest,
-            name=which,
-            weight=np.load(weight, mmap_mode="r") if weight.exists() else None,
-        )
+    return scored_arrays(folder, review.classes, info.digest, which)
 
 
 def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
@@ -402,7 +392,7 @@ def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFr
     from kdcal_core.review.reading import read_frame
 
     path = workspace.folder(review_id) / table.file
-    with _kept(table.name):
+    with kept(table.name):
         return read_frame(str(path)).reset_index(drop=True)
 
 
@@ -599,27 +589,10 @@ def _new_files(*paths: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _kept(name: str) -> Iterator[None]:
-    """A file of the review that is gone is no accident of the code."""
-    try:
-        yield
-    except OSError as error:
-        raise _gone(name) from error
-
-
-def _gone(name: str) -> InputError:
-    return InputError(
-        "The rows are no longer kept on this machine",
-        fix="Load the file again on the Load page.",
-        file=name,
-    )
-
-
 def _check_kept(review: Review, folder: Path) -> None:
     for table in review.tables.values():
         if not (folder / table.file).is_file():
-            raise _gone(table.name)
+            raise gone(table.name)
 
 
 @contextmanager

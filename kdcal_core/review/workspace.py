@@ -96,7 +96,9 @@ class Workspace:
         path = self.folder(review_id) / _STATE
         try:
             review = decode(Review, json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError) as error:
+            if review.id != review_id:  # it is where the next change would be written
+                raise ValueError(review.id)
+        except (OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(
                 "The review on disk is damaged or of another version of kdcal",
                 fix="Start a new one on the Load page.",

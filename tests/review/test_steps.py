@@ -226,6 +226,47 @@ def test_rows_deleted_behind_the_app_are_told(workspace, review_id):
             step()
 
 
+def _damage(content):
+    """An array's file as an accident, a full disk or somebody else may leave it."""
+    array = np.load(io.BytesIO(content))
+    other = io.BytesIO()
+    np.save(other, np.array([{}], dtype=object), allow_pickle=True)
+    for changed in (array[:-1], array.astype(np.float32), array - 2, array[:, None]):
+        file = io.BytesIO()
+        np.save(file, changed)
+        yield file.getvalue()
+    huge = content.replace(str(len(array)).encode(), str(10**15).encode(), 1)
+    yield from (content[:-5], content[:40], b"", b"PK\x03\x04", b"junk", huge, other.getvalue())
+
+
+@pytest.mark.parametrize("name", ["proba.npy", "y.npy", "weight.npy"])
+def test_damaged_arrays_are_told(workspace, review_id, name):
+    load_predictions(workspace, review_id, predictions().assign(w=np.arange(1.0, 61.0)))
+    set_roles(workspace, review_id, replace(ROLES, weight="w"))
+    info = score(workspace, review_id).sets["calibration"]
+    path = workspace.folder(review_id) / info.folder / name
+    whole = path.read_bytes()
+    for damaged in _damage(whole):
+        # weights below zero are looked at where they are used
+        if name != "y.npy" and len(damaged) == len(whole) and damaged[:128] == whole[:128]:
+            continue
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="no longer kept on this machine, or"):
+            load_set(workspace, review_id, "calibration")
+    path.write_bytes(whole)
+    assert load_set(workspace, review_id, "calibration").n_rows == 60
+
+
+@pytest.mark.parametrize("kept", [0, 100, 1_000_000])
+def test_a_damaged_table_is_told(workspace, review_id, kept):
+    load_predictions(workspace, review_id, predictions())
+    review = read_review(workspace, review_id)
+    path = workspace.folder(review_id) / review.tables["calibration"].file
+    path.write_bytes(path.read_bytes()[:kept][:-9])
+    with pytest.raises(InputError, match="damaged"):
+        load_frame(workspace, review_id, "calibration")
+
+
 def test_weights_arrive_and_count_in_the_digest(workspace, review_id):
     frame = predictions().assign(w=np.arange(1.0, 61.0))
     load_predictions(workspace, review_id, frame)

@@ -157,9 +157,18 @@ def test_changes_from_many_threads_all_arrive(workspace):
     assert sorted(workspace.read(review_id).notes, key=int) == [str(n) for n in range(16)]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"id": 1}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{", b"[]", b'{"id": 1}', b"\xff\xfe", b"[" * 200_000, b'{"a":' * 100_000),
+        b'{"id": "../../../elsewhere", "title": "Another review"}',
+        b'{"id": "ID", "sets": {"calibration": {"digest": "", "n_rows": 1, "folder": "s", '
+        b'"accuracy": 1' + b"0" * 400 + b"}}}",
+    ],
+)
 def test_a_damaged_state_is_an_error_of_input(workspace, content):
     review_id = workspace.create()
+    content = content.replace(b"ID", review_id.encode())
     (workspace.folder(review_id) / "review.json").write_bytes(content)
     with pytest.raises(InputError, match="damaged"):
         workspace.read(review_id)
