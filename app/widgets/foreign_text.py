@@ -9,8 +9,9 @@ WILL_SHOW = (
     "001)."
 )
 DISTANCE = r"""
-**Across**: how far rows lie from the centre of the data. At 1 lies the farthest ordinary row,
-every feature measured in its standard deviation; the shaded part is where the data are. **Up**:
+**Across**: how far rows lie from the centre of the data. At 1 lies the farthest row of the training
+set (of the calibration set where there is none), every feature measured in its standard deviation;
+the shaded part is where the data are. **Up**:
 the largest probability, averaged over 1,000 rows spread evenly over each sphere (paper 000 section
 3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class prior, where
 confidence should end: of a row unlike anything seen, only the class frequencies are known. The

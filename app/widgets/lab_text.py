@@ -35,7 +35,7 @@ none of them needs a new fit:
   in $r$ with weight $\mathcal K(r,s)^{\gamma\log n}$ (paper 000 Eqs. 16 and 18). A large one
   lends nothing, and a polytope with one row is then sure of its class.
 * **Floor** $b$: a constant added to every class's density, $\hat f_y=\tilde f_y+b/\log n$
-  (Eq. 8). Where the densities are smaller than it, the posterior is the prior (Prop. 2).
+  (Eq. 8). Where the densities are far smaller than it, the posterior is the prior (Prop. 2).
 * **Variance floor** $\lambda$: added to the variance of each polytope's Gaussian (Eq. 15), in
   units in which the farthest row lies at 1. A wider Gaussian reaches farther out.
 
@@ -47,7 +47,7 @@ Each map shows the probability of class 1: blue near 0, red near 1, **white at t
 dashed box holds the data. This is paper 000 Fig. 8.
 
 * **True posterior**: from the formula of the simulation; the prior outside the box, where there
-  are no rows (Eq. 4).
+  are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
 * **Parent**: a forest or a network extends what it learned at the edge of the data to infinity
   (the text after Eq. 5).
 * **Kernel density**: the density of the polytope that represents a point, Gaussian around the
@@ -62,7 +62,7 @@ the work, and the Gaussian only decides *when* to fall back to the prior.
 DISTANCE = r"""
 Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
 (paper 000 section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
-middle half of the points.
+middle half of the points, those without one tell it where a mark is pointed at.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the parent says, and far away it
