@@ -180,6 +180,17 @@ class JobManager:
                 self._jobs[job.id] = job
             return job
 
+    def forget(self, key: str) -> None:
+        """Delete the stored result of this key, because it is damaged, say; to ask computes anew.
+
+        What is queued or running goes on.
+        """
+        with self._changed:
+            ended = [job.id for job in self._jobs.values() if job.key == key and job.finished]
+            for job_id in ended:
+                del self._jobs[job_id]
+            self._results.delete(key)
+
     def result_folder(self, key: str) -> Path:
         """Where the files of the result stored under this key are.
 

@@ -72,7 +72,7 @@ class Results:
         OSError
             Where the disk does not take it.
         """
-        write_json(draft / _RESULT, {"result": result})
+        write_json(draft / _RESULT, {"result": result, _FILES: _sizes(draft / _FILES)})
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._changing:
             place = self._place(key)
@@ -87,14 +87,25 @@ class Results:
             self._make_room(place)
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """``{"result": ...}`` of what is stored under this key, which is now in use; or None."""
+        """``{"result": ...}`` of what is stored under this key, which is now in use; or None.
+
+        A result with a file that is gone, or of another size than it was, is not stored.
+        """
         path = self._place(key) / _RESULT
         found = read_json(path)
-        if found is None or "result" not in found:
+        if found is None or "result" not in found or found.get(_FILES) != _sizes(self.files(key)):
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        return found
+        return {"result": found["result"]}
+
+    def delete(self, key: str) -> None:
+        """Delete what is stored under this key, if anything is."""
+        place = self._place(key)
+        with self._changing:
+            with contextlib.suppress(OSError):
+                (place / _RESULT).unlink()  # from here on it does not count
+            shutil.rmtree(place, ignore_errors=True)
 
     def folder(self, key: str) -> Path:
         """Where the files of a stored result are.
@@ -142,8 +153,14 @@ def _last_used(folder: Path) -> float:
 
 
 def _size(folder: Path) -> int:
-    total = 0
+    return sum(_sizes(folder).values())
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of each file in the folder, by its path in it."""
+    sizes = {}
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):  # another server deletes too
-            total += path.stat().st_size if path.is_file() else 0
-    return total
+            if path.is_file():
+                sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+    return sizes

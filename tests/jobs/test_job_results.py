@@ -1,6 +1,7 @@
 """Results by key: stored once, whole, found at once, shared while on their way, deleted by age."""
 
 import os
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,45 @@ def test_asking_again_is_instant_also_for_another_process(tmp_path):
         assert again.find("k") == job
         assert again.active() == ()
     assert list(tmp_path.glob("servers/*/work/*")) == []
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "a.txt").unlink(),
+        lambda folder: (folder / "a.txt").write_text("tex"),
+        lambda folder: shutil.rmtree(folder),
+        lambda folder: (folder.parent / "result.json").write_text("[" * 200_000),
+        lambda folder: (folder.parent / "result.json").write_text('{"result": "TEXT"}'),
+    ],
+)
+def test_a_result_with_files_that_are_gone_or_cut_off_is_computed_anew(tmp_path, harm):
+    manager = JobManager(folder=tmp_path)
+    before = manager.wait(leave(manager), 20)
+    harm(before.folder)
+    assert manager.find("k") is None
+    with pytest.raises(InputError, match="no longer kept"):
+        manager.result_folder("k")
+    after = manager.wait(leave(manager), 20)
+    assert after.id != before.id
+    assert (after.state, (after.folder / "a.txt").read_text()) == ("done", "text")
+    assert manager.find("k") == after
+    assert len(list((tmp_path / "results").iterdir())) == 1
+
+
+def test_a_result_is_forgotten_when_asked_and_what_runs_goes_on(tmp_path):
+    manager = JobManager(folder=tmp_path)
+    manager.forget("k")
+    before = manager.wait(leave(manager), 20)
+    (before.folder / "a.txt").write_text("evil")  # as long as it was: nobody sees it from outside
+    assert manager.find("k") == before
+    for server in (manager, JobManager(folder=tmp_path)):
+        server.forget("k")
+        assert server.find("k") is None
+    running = leave(manager, pause=0.5)
+    manager.forget("k")
+    after = manager.wait(running, 20)
+    assert (after.state, (after.folder / "a.txt").read_text()) == ("done", "text")
 
 
 def test_a_result_is_of_its_key_alone(tmp_path):
