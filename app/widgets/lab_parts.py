@@ -53,6 +53,7 @@ MEASURES = {
     "log_loss": "Log loss",
     "confidence": f"Confidence at {FAR:g}",
 }
+BANDED = ("parent", "geodesic", "euclidean")  # more bands would hide each other
 MAPPED: tuple[Method, ...] = ("parent", "geodesic", "euclidean", "geodesic_paper")
 
 Answers = dict[Method, LabAnswers]
@@ -276,7 +277,15 @@ def _distance(run: LabRun, answers: Answers) -> None:
     """The papers' Fig. 3: confidence against distance."""
     curves = distance_curves(run, answers)
     lines = [
-        BandLine(method, _title(run, method), curve.radii, curve.mean, curve.low, curve.high)
+        BandLine(
+            method,
+            _title(run, method),
+            curve.radii,
+            curve.mean,
+            curve.low,
+            curve.high,
+            filled=method in BANDED,
+        )
         for method, curve in curves.items()
     ]
     with st.container(border=True):

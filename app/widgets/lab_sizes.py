@@ -9,6 +9,7 @@ import streamlit as st
 from app.widgets import lab_text as text
 from app.widgets import session, waiting
 from app.widgets.charts import chart, is_dark
+from app.widgets.lab_parts import BANDED
 from app.widgets.lab_results import sizes_of
 from kdcal_core.errors import InputError
 from kdcal_core.figures import BandLine
@@ -91,7 +92,9 @@ def _picture(run: SizesRun) -> None:
         for measure, title in SHOWN.items():
             low, middle, high = run.quartiles(method, measure)
             shown = name.capitalize() if method == "parent" else label
-            panels[title].append(BandLine(method, shown, run.sizes, middle, low, high))
+            panels[title].append(
+                BandLine(method, shown, run.sizes, middle, low, high, filled=method in BANDED)
+            )
     last = {
         method: {measure: float(run.quartiles(method, measure)[1, -1]) for measure in SHOWN}
         for method in METHODS
