@@ -17,7 +17,7 @@ def main() -> None:
     import streamlit as st
 
     from app.widgets import jobs_badge
-    from app.widgets.session import page
+    from app.widgets.session import page, telling
 
     assets = ROOT / "app" / "assets"
     st.set_page_config(page_title="kdcal", page_icon=str(assets / "mark.svg"), layout="wide")
@@ -27,8 +27,10 @@ def main() -> None:
         "Diagnose": [page("reliability"), page("confidence"), page("foreign"), page("map")],
         "Learn": [page("lab")],
     }
+    shown = st.navigation(pages, expanded=True)
     try:
-        st.navigation(pages, expanded=True).run()
+        with telling():
+            shown.run()
     finally:  # whatever becomes of the page, the jobs it has begun are seen
         jobs_badge.show()
 

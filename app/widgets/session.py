@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import get_args
 
@@ -21,6 +24,7 @@ from kdcal_core.review import (
 )
 
 _KEY = "review"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,25 @@ def _open(sample: str) -> None:
             return
     open_review(opened.id)
     st.rerun()
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Tell what a page let through: bad input, and a disk that is full or denies its files."""
+    try:
+        yield
+    except InputError as error:
+        error_box(error)
+    except OSError as error:
+        _log.exception("A page could not use its files")
+        reason = error.strerror or type(error).__name__
+        error_box(
+            InputError(
+                f"kdcal could not read or write its files ({reason})",
+                fix="Free some space, or let KDCAL_HOME name a folder that kdcal may write to, "
+                "and load the page again. Nothing that was loaded before is lost.",
+            )
+        )
 
 
 def error_box(error: InputError) -> None:

@@ -1,0 +1,75 @@
+"""Files gone, damaged or denied behind the app: one clear message, and every page stays up."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.data import escape_markdown
+from kdcal_core.review import Workspace, read_review, start_sample
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGES = [
+    f"../pages/{name}.py"
+    for name in ("reliability", "confidence_by_class", "out_of_distribution", "posterior_map")
+]
+
+
+def told(at: AppTest, text: str) -> None:
+    assert not at.exception, at.exception[0].message
+    (error,) = at.error
+    assert escape_markdown(text) in error.value
+
+
+def launch(review: str | None = None) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=90)
+    if review is not None:
+        at.query_params["review"] = review
+    return at.run()
+
+
+@pytest.mark.parametrize("page", ["../pages/load.py", *PAGES])
+def test_a_home_that_cannot_be_used_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "file" / "home"))
+    at = launch("a" * 16)
+    told(at.switch_page(page).run(), "could not read or write its files (Not a directory)")
+
+
+def test_a_full_disk_is_told_and_the_app_goes_on(
+    app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Workspace) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "create", full)
+        app.button(key="open_digits_predictions").click().run()
+        told(app, "could not read or write its files (No space left on device)")
+    app.button(key="open_digits_predictions").click().run()
+    assert not app.exception
+    assert not app.error
+
+
+def test_damaged_rows_are_told_on_every_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
+    workspace = Workspace()
+    review_id = start_sample(workspace, "digits_predictions").id
+    info = read_review(workspace, review_id).sets["calibration"]
+    path = workspace.folder(review_id) / info.folder / "proba.npy"
+    whole = path.read_bytes()
+    np.save(path, np.load(path)[:-1])
+    at = launch(review_id)
+    for page in PAGES:
+        told(at.switch_page(page).run(), "or their file is damaged")
+    path.write_bytes(whole)
+    assert not at.run().error
