@@ -227,4 +227,4 @@ def _joined(pieces: list[Rows], n_classes: int) -> Rows:
     if not places:
         return Rows(proba, None)
     parts = (np.concatenate([getattr(at, part) for at in places]) for part in LOCATED_PARTS)
-    return Rows(proba, Located(*parts))
+    return Rows(proba, Located(*parts, proba))

@@ -27,13 +27,13 @@ class GraphSettings:
         "geodesic", or "euclidean" for the papers' comparison.
     output_layer : str
         What a network's output adds to the codes: "probability", "logit" or "exclude"
-        (decision D4). A forest has none.
+        (decision D4), or "auto" for what the estimator takes. A forest has none.
     seed : int
         Of the split into rows to fit on and rows held out, where there is no training table.
     """
 
     distance: Literal["geodesic", "euclidean"] = "geodesic"
-    output_layer: Literal["probability", "logit", "exclude"] = "probability"
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
     seed: int = 0
 
 
@@ -58,6 +58,8 @@ class GraphRecord:
         Rows.
     notes : tuple of str
         What the reader should know, in plain sentences.
+    output_layer : str or None
+        What of a network's output is in the codes; None for a forest.
     """
 
     settings: GraphSettings
@@ -69,6 +71,7 @@ class GraphRecord:
     n_holdout: int
     n_judged: int
     notes: tuple[str, ...]
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
 
 
 @dataclass(frozen=True, eq=False)

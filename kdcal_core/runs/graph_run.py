@@ -132,6 +132,9 @@ def fit_graph(
         n_fit=len(fit[0]),
         n_holdout=len(held[0]),
         n_judged=len(rows),
+        output_layer=estimator.output_layer_
+        if isinstance(estimator, KernelDensityNetwork)
+        else None,
         notes=tuple(dict.fromkeys(notes)),
     )
     save_record(path, record)
@@ -152,7 +155,8 @@ def placed(
         proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.3))
         if estimator is None:
             return Rows(proba, None, y)
-        return Rows(proba, estimator.locate(X, progress=part_of(progress, 0.3, 1.0)), y)
+        report = part_of(progress, 0.3, 1.0)
+        return Rows(proba, estimator.locate(X, proba=proba, progress=report), y)
 
 
 def load_estimator(folder: str, parent: Parent) -> Estimator:
@@ -210,16 +214,22 @@ def _rows(files: ReviewFiles, seed: int) -> tuple[Labelled, Labelled, Labelled, 
 
 
 def _estimator(parent: Parent, X: pd.DataFrame, settings: GraphSettings) -> Estimator:
-    """The estimator for this kind of parent, told by the codes of one row."""
+    """The estimator for this kind of parent, told by the codes of one row.
+
+    Coordinates are standardised: a table's features have units of their own.
+    """
     from kdcal_core.parents import HasCodes
     from kdcal_core.partition import ActivationCodes
 
     network = isinstance(parent, HasCodes) and isinstance(parent.codes(X.iloc[:1]), ActivationCodes)
     if network:
         return KernelDensityNetwork(
-            parent, distance=settings.distance, output_layer=settings.output_layer
+            parent,
+            distance=settings.distance,
+            output_layer=settings.output_layer,
+            scale="standard",
         )
-    return KernelDensityForest(parent, distance=settings.distance)
+    return KernelDensityForest(parent, distance=settings.distance, scale="standard")
 
 
 def _names(parent: Parent, y: IntArray) -> NDArray[np.object_]:

@@ -131,11 +131,7 @@ def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
         "euclidean": "euclidean_paper",
     }
     for distance, method in papers.items():
-        # the papers add the same to the variance of every coordinate
-        graph = replace(run.graphs[distance], variance_shape=None).with_settings(
-            log_floor=PAPER_LOG_FLOOR, variance_floor=PAPER_VARIANCE_FLOOR
-        )
-        found[method] = _asked(run, distance, graph)
+        found[method] = _asked(run, distance, run.graphs[distance].in_the_papers())
     return found
 
 

@@ -87,7 +87,7 @@ class LabSettings:
     layers: int = 4
     width: int = 200
     epochs: int = 200
-    output_layer: Literal["probability", "logit", "exclude"] = "probability"
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
     radii: tuple[float, ...] = RADII
     n_sphere: int = 1000
     n_test: int = 2000
@@ -111,6 +111,8 @@ class LabRecord:
     edge : float or None
         The map reaches from minus this to this in the first two dimensions, and the others are
         held at 0; None where there is but one.
+    output_layer : str or None
+        What of a network's output is in the geodesic graph's codes; None for a forest.
     """
 
     settings: LabSettings
@@ -119,6 +121,7 @@ class LabRecord:
     n_holdout: int
     reach: float
     edge: float | None
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +136,7 @@ class LabRows:
     parent, isotonic, sigmoid : (m, 2) float64
         Probabilities of the parent, and of its calibration by the held-out rows.
     located : dict
-        Places of the points in the "geodesic" and in the "euclidean" graph.
+        Places of the points in the "geodesic" and in the "euclidean" graph, with ``parent``.
     y : (m,) int64 or None
         Their classes, where they were drawn.
     """
@@ -245,10 +248,14 @@ def _save_rows(folder: Path, name: Asked, rows: LabRows) -> None:
 
 
 def _load_rows(folder: Path, name: Asked) -> LabRows:
+    answers = {part: load_array(folder, f"{name}_{part}") for part in _ANSWERS}
     return LabRows(
-        located={distance: load_located(folder, f"{name}_{distance}") for distance in DISTANCES},
+        located={
+            distance: load_located(folder, f"{name}_{distance}", answers["parent"])
+            for distance in DISTANCES
+        },
         y=load_array(folder, f"{name}_y") if name == "test" else None,
-        **{part: load_array(folder, f"{name}_{part}") for part in _ANSWERS},
+        **answers,
     )
 
 

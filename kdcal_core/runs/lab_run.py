@@ -97,7 +97,9 @@ def explore(settings: LabSettings, progress: Progress) -> LabRun:
     fitted = _fit(settings, parent, (X, y), fresh, part_of(progress, 0.5, 0.7))
     reach = float(np.linalg.norm(drawn.X, axis=1).max())
     edge = _edge(settings, drawn.X)
-    record = LabRecord(settings, parent.kind, len(y), int(held.sum()), reach, edge)
+    geodesic = fitted.graphs["geodesic"]
+    layer = geodesic.output_layer_ if isinstance(geodesic, KernelDensityNetwork) else None
+    record = LabRecord(settings, parent.kind, len(y), int(held.sum()), reach, edge, layer)
     asked = _asked(settings, record)
     rows = {}
     for at, (name, points) in enumerate(asked.items()):
@@ -132,7 +134,7 @@ class _Fitted:
         located = {}
         for at, (distance, graph) in enumerate(self.graphs.items()):
             report = part_of(progress, at / len(self.graphs), (at + 1) / len(self.graphs))
-            located[distance] = graph.locate(X, progress=report)
+            located[distance] = graph.locate(X, proba=proba, progress=report)
         isotonic, sigmoid = (
             calibrator.predict_proba(proba) for calibrator in (self.isotonic, self.sigmoid)
         )

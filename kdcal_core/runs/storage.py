@@ -32,7 +32,8 @@ class Rows:
     proba : (m, K) float64
         The parent's probabilities.
     located : Located or None
-        Where the rows lie in the graph's partition; None for a parent without one.
+        Where the rows lie in the graph's partition, with ``proba``; None for a parent without
+        one.
     y : (m,) int64 or None
         True classes, where they are known.
     """
@@ -47,8 +48,9 @@ class Rows:
     def part(self, start: int, stop: int) -> Rows:
         """Consecutive rows, as views."""
         rows, at = slice(start, stop), self.located
-        located = None if at is None else Located(at.x[rows], at.index[rows], at.tied[rows])
-        return Rows(self.proba[rows], located, None if self.y is None else self.y[rows])
+        proba = self.proba[rows]
+        located = None if at is None else Located(at.x[rows], at.index[rows], at.tied[rows], proba)
+        return Rows(proba, located, None if self.y is None else self.y[rows])
 
 
 def save_array(folder: Path, name: str, array: NDArray[Any]) -> None:
@@ -83,14 +85,15 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
 
 
 def save_located(folder: Path, name: str, located: Located) -> None:
-    """Write rows' places in the partition."""
+    """Write rows' places in the partition, without the parent's probabilities."""
     for part in LOCATED_PARTS:
         save_array(folder, f"{name}_{part}", getattr(located, part))
 
 
-def load_located(folder: Path, name: str) -> Located:
-    """Places in the partition as `save_located` left them."""
-    return Located(*(load_array(folder, f"{name}_{part}") for part in LOCATED_PARTS))
+def load_located(folder: Path, name: str, proba: FloatArray) -> Located:
+    """Places in the partition as `save_located` left them, with the parent's probabilities."""
+    x, index, tied = (load_array(folder, f"{name}_{part}") for part in LOCATED_PARTS)
+    return Located(x, index, tied, proba)
 
 
 def save_rows(folder: Path, name: str, rows: Rows) -> None:
@@ -112,9 +115,10 @@ def load_rows(folder: Path, name: str) -> Rows:
     """
     located = (folder / f"{name}_index.npy").exists()
     labelled = (folder / f"{name}_y.npy").exists()
+    proba = load_array(folder, f"{name}_proba")
     return Rows(
-        load_array(folder, f"{name}_proba"),
-        load_located(folder, name) if located else None,
+        proba,
+        load_located(folder, name, proba) if located else None,
         load_array(folder, f"{name}_y") if labelled else None,
     )
 

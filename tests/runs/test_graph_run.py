@@ -11,6 +11,7 @@ from conftest import csv, quiet, rows
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager
+from kdcal_core.parents import wrap_parent
 from kdcal_core.review import (
     Workspace,
     add_foreign,
@@ -55,18 +56,28 @@ def test_the_answers_are_those_of_the_estimator_itself(forest, tmp_path):
     table = forest.tables["calibration"]
     held = run.graph.holdout
     X = table[["a", "b"]].to_numpy()
-    # scaling leaves the ratio of a row's coordinates as it is, which tells the held-out rows
-    ratios = held.x[:, 1] / held.x[:, 0]
-    inside = np.isclose((X[:, 1] / X[:, 0])[:, None], ratios, rtol=1e-9).any(axis=1)
+    coordinates = load_estimator(str(tmp_path), wrap_parent(forest.model))._placement.coordinates
+    raw = held.x * coordinates.unit + coordinates.centre
+    inside = np.isclose(X[:, None], raw, rtol=1e-9).all(axis=2).any(axis=1)
     assert inside.sum() == 45
     labels = table["kind"].to_numpy()
-    estimator = KernelDensityForest(forest.model).fit(
+    estimator = KernelDensityForest(forest.model, scale="standard").fit(
         table[["a", "b"]][~inside], labels[~inside], table[["a", "b"]][inside], labels[inside]
     )
     evaluation = forest.tables["evaluation"][["a", "b"]]
     np.testing.assert_allclose(
         run.graph.posterior(run.rows.located), estimator.predict_proba(evaluation), rtol=1e-9
     )
+
+
+def test_stored_rows_carry_the_parents_probabilities(forest, tmp_path):
+    run = fit(forest, tmp_path)
+    assert run.graph.blend is not None
+    np.testing.assert_array_equal(run.rows.located.proba, run.rows.proba)
+    part = run.rows.part(10, 30)
+    np.testing.assert_array_equal(part.located.proba, run.rows.proba[10:30])
+    whole = run.graph.posterior(run.rows.located)
+    np.testing.assert_array_equal(run.graph.posterior(part.located), whole[10:30])
 
 
 def test_training_rows_are_fitted_and_the_calibration_set_is_held_out(forest, tmp_path):
@@ -115,8 +126,6 @@ def test_the_same_rows_and_settings_give_the_same_bytes(forest, tmp_path):
 
 
 def test_the_estimator_comes_back_with_its_parent(forest, linear, tmp_path):
-    from kdcal_core.parents import wrap_parent
-
     run = fit(forest, tmp_path)
     estimator = load_estimator(str(tmp_path), wrap_parent(forest.model))
     X = forest.tables["evaluation"][["a", "b"]]
@@ -252,4 +261,5 @@ def test_network_settings_reach_the_estimator(tmp_path):
 
     estimator = load_estimator(str(tmp_path), load_parent(samples_root() / "digits" / "model.onnx"))
     assert isinstance(estimator, KernelDensityNetwork)
+    assert GraphRun.read(tmp_path).record.output_layer == "exclude"
     assert (estimator.output_layer, estimator.distance) == ("exclude", "euclidean")

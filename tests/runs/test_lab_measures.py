@@ -178,7 +178,7 @@ def test_curves_of_all_methods_start_at_the_centre(lab):
     curves = distance_curves(lab, all_answers(lab, GraphChoice()))
     assert tuple(curves) == tuple(METHODS)
     assert curves["parent"].radii.tolist() == list(lab.record.settings.radii)
-    paper = replace(lab.graphs["geodesic"], variance_shape=None).with_settings(
+    paper = replace(lab.graphs["geodesic"], variance_shape=None, blend=None).with_settings(
         log_floor=PAPER_LOG_FLOOR, variance_floor=1e-6
     )
     far = lab.by_radius(paper.posterior(lab.spheres.located["geodesic"]))

@@ -50,6 +50,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "parent": [object],
         "distance": [StrOptions({"geodesic", "euclidean"})],
+        "inside": [StrOptions({"blend", "ratio"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
         "variance_floor": [
             StrOptions({"auto", "spacing"}),
@@ -68,6 +69,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         parent: Any,
         *,
         distance: Literal["geodesic", "euclidean"] = "geodesic",
+        inside: Literal["blend", "ratio"] = "blend",
         gamma: Any = "auto",
         variance_floor: Any = "auto",
         log_floor: Any = "quantile",
@@ -79,6 +81,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     ) -> None:
         self.parent = parent
         self.distance = distance
+        self.inside = inside
         self.gamma = gamma
         self.variance_floor = variance_floor
         self.log_floor = log_floor
@@ -166,7 +169,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         if not len(y_held):
             warnings.warn(
                 "There are too few rows to hold any out: gamma is the largest that was asked for, "
-                "and a floor that would follow the data is the paper's constant.",
+                "a floor that would follow the data is the paper's constant, and the parent's "
+                "probabilities are not blended in.",
                 InputWarning,
                 stacklevel=2,
             )
@@ -213,9 +217,23 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return self.locate(X).index
 
     def locate(
-        self, X: Any, *, progress: Progress | None = None, executor: Executor | None = None
+        self,
+        X: Any,
+        *,
+        proba: FloatArray | None = None,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
     ) -> Located:
         """Place rows in the partition: the slow part of an answer, and the same at any setting.
+
+        Parameters
+        ----------
+        X : table of m rows
+        proba : (m, K) array, optional
+            The parent's probabilities of them, where they are known already: where the graph
+            blends, the parent is asked otherwise.
+        progress, executor : optional
+            As for :meth:`fit`.
 
         Raises
         ------
@@ -223,7 +241,11 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             The rows do not fit the parent.
         """
         graph = self._fitted_graph()
-        return self._placement.locate(X, graph.centres, progress=progress, executor=executor)
+        if proba is None and graph.blend is not None:
+            proba = self._placement.parent.predict_proba(own_columns(X, self._placement.parent))
+        return self._placement.locate(
+            X, graph.centres, proba=proba, progress=progress, executor=executor
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
@@ -256,6 +278,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     def _wishes(self) -> Wishes:
         return Wishes(
             distance=self.distance,
+            inside=self.inside,
             gamma=self.gamma,
             variance_floor=self.variance_floor,
             log_floor=self.log_floor,

@@ -10,9 +10,10 @@ from scipy.special import log_softmax, softmax
 
 from kdcal_core.data import FloatArray, IntArray
 
+LARGEST_WEIGHT = 20.0
+
 _PRIOR_SHARE = 1e-3
 _LEAST_RATIO = 1e-6
-_LARGEST_WEIGHT = 20.0
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,12 @@ class Blend:
     ----------
     parent, graph : float in [0, 20]
         The weights. (1, 0) is the parent itself, (0, 1) the graph.
-    prior : tuple of K float
     """
 
     parent: float
     graph: float
-    prior: tuple[float, ...]
 
-    def mix(self, parent_proba: FloatArray, local: FloatArray) -> FloatArray:
+    def mix(self, parent_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
         """Blended probabilities, (m, K), rows summing to one.
 
         Parameters
@@ -43,26 +42,24 @@ class Blend:
         parent_proba : (m, K) array
         local : (m, K) array
             Class ratio of each row's polytope.
+        prior : (K,) array
 
         Examples
         --------
         >>> import numpy as np
         >>> sure, unsure = np.array([[0.9, 0.1]]), np.array([[0.5, 0.5]])
-        >>> Blend(0.5, 1.0, (0.5, 0.5)).mix(sure, unsure).round(2).tolist()
+        >>> Blend(0.5, 1.0).mix(sure, unsure, unsure[0]).round(2).tolist()
         [[0.75, 0.25]]
         """
-        mixed: FloatArray = softmax(
-            self.parent * _parent_logs(parent_proba, np.asarray(self.prior))
-            + self.graph * _graph_logs(local),
-            axis=1,
-        )
+        logs = opinions(parent_proba, local, prior)
+        mixed: FloatArray = softmax(_weighted((self.parent, self.graph), logs), axis=1)
         return mixed
 
 
 def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
     """The weights of the smallest log loss on held-out rows.
 
-    The log loss is convex in the two weights, so the minimum is the minimum.
+    The log loss is convex in the two weights, so a minimum is the minimum.
 
     Parameters
     ----------
@@ -75,34 +72,44 @@ def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: F
     Examples
     --------
     >>> import numpy as np
-    >>> y = np.array([0, 0, 0, 1])
-    >>> parent = np.tile([0.75, 0.25], (4, 1))
-    >>> blend = fit_blend(parent, np.full((4, 2), 0.5), y, np.array([0.5, 0.5]))
-    >>> blend.mix(parent[:1], np.array([[0.5, 0.5]])).round(3).tolist()
+    >>> y, prior = np.array([0, 0, 0, 1]), np.array([0.5, 0.5])
+    >>> parent, local = np.tile([0.75, 0.25], (4, 1)), np.full((4, 2), 0.5)
+    >>> fit_blend(parent, local, y, prior).mix(parent[:1], local[:1], prior).round(3).tolist()
     [[0.75, 0.25]]
     """
-    logs = np.stack([_parent_logs(parent_proba, prior), _graph_logs(local)])
-    rows = np.arange(len(y))
-
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        log_proba = log_softmax(np.tensordot(weights, logs, axes=1), axis=1)
-        expected = (np.exp(log_proba) * logs).sum(axis=2)
-        slope = (expected - logs[:, rows, y]).mean(axis=1)
-        return -float(log_proba[rows, y].mean()), slope
-
+    logs = opinions(parent_proba, local, prior)
     found = minimize(
-        loss, x0=[0.5, 0.5], jac=True, method="L-BFGS-B", bounds=[(0.0, _LARGEST_WEIGHT)] * 2
+        log_loss_and_slope,
+        x0=[0.5, 0.5],
+        args=(logs, y),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, LARGEST_WEIGHT)] * 2,
+        options={"ftol": 1e-15, "gtol": 1e-10},
     )
-    return Blend(float(found.x[0]), float(found.x[1]), tuple(prior.tolist()))
+    return Blend(float(found.x[0]), float(found.x[1]))
 
 
-def _parent_logs(parent_proba: FloatArray, prior: FloatArray) -> FloatArray:
-    # A class of prior 0 that the parent rules out stays finite.
+def opinions(parent_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
+    """log p' and log g', (2, m, K), finite whatever is ruled out."""
     mixed = (1 - _PRIOR_SHARE) * parent_proba + _PRIOR_SHARE * prior
-    logs: FloatArray = np.log(np.maximum(mixed, _LEAST_RATIO))
+    # A class of prior 0 that the parent rules out stays finite too.
+    logs: FloatArray = np.log(np.maximum(np.stack([mixed, local]), _LEAST_RATIO))
     return logs
 
 
-def _graph_logs(local: FloatArray) -> FloatArray:
-    logs: FloatArray = np.log(np.maximum(local, _LEAST_RATIO))
-    return logs
+def log_loss_and_slope(
+    weights: FloatArray, logs: FloatArray, y: IntArray
+) -> tuple[float, FloatArray]:
+    """Mean log loss of the blend at two weights, in nats, and its gradient, (2,)."""
+    rows = np.arange(len(y))
+    log_proba = log_softmax(_weighted(weights, logs), axis=1)
+    expected = (np.exp(log_proba) * logs).sum(axis=2)
+    slope = (expected - logs[:, rows, y]).mean(axis=1)
+    return -float(log_proba[rows, y].mean()), slope
+
+
+def _weighted(weights: FloatArray | tuple[float, float], logs: FloatArray) -> FloatArray:
+    # No matrix product: its order of summing may follow the number of threads.
+    total: FloatArray = weights[0] * logs[0] + weights[1] * logs[1]
+    return total

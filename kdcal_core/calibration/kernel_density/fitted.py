@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.validation import check_is_fitted
 
+from kdcal_core.calibration.kernel_density.blend import Blend
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.selection import Selection
 from kdcal_core.data import FloatArray
@@ -27,6 +28,11 @@ class FittedGraph:
     def log_floor_(self) -> float:
         """log b of Eq. 8 that follows from the data or was given."""
         return self._fitted_graph().log_floor
+
+    @property
+    def blend_(self) -> Blend | None:
+        """Weights of the parent and of the class ratio inside the data; None for the ratio."""
+        return self._fitted_graph().blend
 
     @property
     def centres_(self) -> FloatArray:

@@ -19,11 +19,15 @@ from kdcal_core.calibration.kernel_density.arithmetic import (
     ratio,
     safe_log,
 )
+from kdcal_core.calibration.kernel_density.blend import Blend, fit_blend
 from kdcal_core.calibration.kernel_density.gaussians import log_gaussian, log_normaliser
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.selection import Selection, data_floor
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
+
+PAPERS_LOG_FLOOR = -1e7
+PAPERS_VARIANCE_FLOOR = 1e-6
 
 _SAME_GAMMA = 1e-6
 
@@ -38,7 +42,8 @@ class KernelDensityGraph:
     (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
     ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
     of a constant class ratio and the prior, in which the Gaussian decides how much of each
-    (decision D13). All is computed in logarithms.
+    (decision D13). Where there is a ``blend``, the parent's opinion of the row moves that ratio;
+    densities, floor and prior stay what they were. All is computed in logarithms.
 
     Attributes
     ----------
@@ -70,6 +75,9 @@ class KernelDensityGraph:
     variance_shape : (d,) array or None
         The floor of a coordinate's variance as a multiple of ``variance_floor``, one on average;
         all ones, as in the papers, where None.
+    blend : Blend or None
+        Weights of the parent and of the class ratio inside the data; None for the ratio alone, as
+        in the papers.
 
     Notes
     -----
@@ -105,6 +113,7 @@ class KernelDensityGraph:
     holdout: Located | None
     holdout_y: IntArray | None
     variance_shape: FloatArray | None = None
+    blend: Blend | None = None
 
     @property
     def gammas(self) -> FloatArray:
@@ -154,13 +163,13 @@ class KernelDensityGraph:
         """Posterior with the floor (Eqs. 8 and 9), (m, K), rows summing to one.
 
         Far from all data, and where every density is zero, it is the prior (Prop. 2).
+
+        Raises
+        ------
+        InputError
+            The graph blends, and the rows carry no probabilities of the parent.
         """
-        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
-        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
-        share = inside(self.log_marginal(located), self.effective_log_floor)[:, None]
-        mixed: FloatArray = share * self._local[located.index]
-        mixed += (1.0 - share) * self.prior
-        return mixed
+        return self._with_prior(located, self._inside(located))
 
     def predict(self, located: Located) -> IntArray:
         """Class of the largest posterior (Eq. 10), (m,) indices.
@@ -168,9 +177,10 @@ class KernelDensityGraph:
         Far away the posterior equals the prior to the last bit while the exact one does not:
         among classes that are equal so, the density times prior decides.
         """
-        posterior = self.posterior(located)
+        local = self._inside(located)
+        posterior = self._with_prior(located, local)
         equal = posterior == posterior.max(axis=1, keepdims=True)
-        decided: IntArray = np.where(equal, self._local[located.index], -1.0).argmax(axis=1)
+        decided: IntArray = np.where(equal, local, -1.0).argmax(axis=1)
         return decided
 
     def unknown(self, located: Located) -> NDArray[np.bool_]:
@@ -187,6 +197,9 @@ class KernelDensityGraph:
         floor_quantile: float | None = None,
     ) -> KernelDensityGraph:
         """The same graph under other settings, without a fit; what is left out stays.
+
+        At another gamma the blend is fitted again, on the held-out rows, in milliseconds: the
+        class ratios are others. Variance and floor do not enter it.
 
         Parameters
         ----------
@@ -224,16 +237,48 @@ class KernelDensityGraph:
         )
         if other.variance_floor == self.variance_floor:
             self._lend(other, "_log_gaussian_held", "_log_normaliser")
+        if self.blend is not None and other.gamma != self.gamma:
+            other = other.blended()
         return other if quantile is None else other._with_floor_at(quantile)
 
     def with_holdout(self, located: Located, y: IntArray) -> KernelDensityGraph:
-        """The same graph with other held-out rows; a floor that follows the data moves along."""
+        """The same graph with other held-out rows; what follows from these moves along."""
         other = replace(self, holdout=located, holdout_y=y)
+        if self.blend is not None:
+            other = other.blended()
         quantile = self.floor_quantile
         return other if quantile is None else other._with_floor_at(quantile)
 
+    def blended(self) -> KernelDensityGraph:
+        """The same graph with the blend of the smallest log loss on the held-out rows.
+
+        Raises
+        ------
+        InputError
+            No rows are held out, or these carry no probabilities of the parent.
+        """
+        if self.holdout is None or self.holdout_y is None or not self.n_holdout:
+            raise InputError(
+                "A blend with the parent needs held-out rows, and there are none",
+                fix='Fit with a hold-out, or set inside to "ratio".',
+            )
+        local = self._local[self.holdout.index]
+        blend = fit_blend(_parents(self.holdout), local, self.holdout_y, self.prior)
+        other = replace(self, blend=blend)
+        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        return other
+
+    def in_the_papers(self) -> KernelDensityGraph:
+        """The same graph as the papers' estimator has it.
+
+        The class ratio alone inside the data, lambda of 1e-6 and log b of -1e7 (decision D1);
+        gamma stays.
+        """
+        plain = replace(self, blend=None, variance_shape=None)
+        return plain.with_settings(variance_floor=PAPERS_VARIANCE_FLOOR, log_floor=PAPERS_LOG_FLOOR)
+
     def selection(self) -> Selection:
-        """Held-out log loss of each exponent, at the settings in force.
+        """Held-out log loss of each exponent, at the settings in force, before any blend.
 
         A floor that follows the data is taken for each exponent as it would be there.
         Probabilities below 1e-12 count as 1e-12 (decision D48).
@@ -284,6 +329,20 @@ class KernelDensityGraph:
         """n~_ry / n~_y at one exponent of the grid (Eq. 16), (p, K); zero for absent classes."""
         masses = self.class_masses[position]
         return ratio(masses, masses.sum(axis=0))
+
+    def _inside(self, located: Located) -> FloatArray:
+        """What a row's posterior would be without a floor, (m, K)."""
+        local: FloatArray = self._local[located.index]
+        if self.blend is None:
+            return local
+        return self.blend.mix(_parents(located), local, self.prior)
+
+    def _with_prior(self, located: Located, local: FloatArray) -> FloatArray:
+        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
+        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
+        share = inside(self.log_marginal(located), self.effective_log_floor)[:, None]
+        mixed: FloatArray = share * local + (1.0 - share) * self.prior
+        return mixed
 
     def _log_gaussian(self, located: Located) -> FloatArray:
         return log_gaussian(
@@ -347,3 +406,12 @@ class KernelDensityGraph:
     def _lend(self, other: KernelDensityGraph, *names: str) -> None:
         """Spare ``other`` the work on what its settings leave as it is."""
         other.__dict__.update({name: getattr(self, name) for name in names})
+
+
+def _parents(located: Located) -> FloatArray:
+    if located.proba is None:
+        raise InputError(
+            "The rows carry no probabilities of the parent, and the graph blends with these",
+            fix="Place them with the estimator's locate.",
+        )
+    return located.proba

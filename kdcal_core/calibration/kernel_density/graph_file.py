@@ -14,6 +14,7 @@ from kdcal_core.calibration.kernel_density.archive import (
     telling_contradictions,
     write_archive,
 )
+from kdcal_core.calibration.kernel_density.blend import LARGEST_WEIGHT, Blend
 from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
 from kdcal_core.calibration.kernel_density.located import Located
 
@@ -31,7 +32,10 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "holdout_index": ("i", ("h",)),
     "holdout_tied": ("b", ("h",)),
     "holdout_y": ("i", ("h",)),
+    "holdout_proba": ("f", ("h", "K")),
 }
+_MAY_LACK = {"variance_shape", "holdout_proba"}
+_PROBA_SUM = 1e-3  # how far from one a parent's single precision may lead
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
@@ -44,6 +48,7 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[dict[str, Any], dict[str, ND
         "variance_floor": graph.variance_floor,
         "log_floor": graph.log_floor,
         "floor_quantile": graph.floor_quantile,
+        "blend": None if graph.blend is None else [graph.blend.parent, graph.blend.graph],
     }
     arrays: dict[str, NDArray[Any]] = {
         name: getattr(graph, name)
@@ -54,6 +59,8 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[dict[str, Any], dict[str, ND
         arrays["holdout_index"] = graph.holdout.index
         arrays["holdout_tied"] = graph.holdout.tied
         arrays["holdout_y"] = graph.holdout_y
+        if graph.holdout.proba is not None:
+            arrays["holdout_proba"] = graph.holdout.proba
     if graph.variance_shape is not None:
         arrays["variance_shape"] = graph.variance_shape
     return about, arrays
@@ -93,11 +100,17 @@ def graph_from_parts(
         variance_floor=settings[1],
         log_floor=settings[2],
         floor_quantile=quantile,
-        holdout=Located(found["holdout_x"], found["holdout_index"], found["holdout_tied"])
+        holdout=Located(
+            found["holdout_x"],
+            found["holdout_index"],
+            found["holdout_tied"],
+            found.get("holdout_proba"),
+        )
         if held
         else None,
         holdout_y=found["holdout_y"] if held else None,
         variance_shape=found.get("variance_shape"),
+        blend=_blend(about["blend"], found),
     )
     # A gamma that is not of the grid or a variance floor of zero is refused here.
     graph.with_settings(
@@ -121,8 +134,9 @@ def load_graph(path: str | Path) -> KernelDensityGraph:
 
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The length that each letter stands for."""
-    held = {name for name in _ARRAYS if name.startswith("holdout")}
-    needed = set(_ARRAYS) - held - {"variance_shape"}
+    held = {name for name in _ARRAYS if name.startswith("holdout")} - _MAY_LACK
+    needed = set(_ARRAYS) - held - _MAY_LACK
+    _demand(held <= set(found) or "holdout_proba" not in found)
     _demand(needed <= set(found) and (held <= set(found) or not held & set(found)))
     lengths: dict[str, int] = {}
     for name, array in found.items():
@@ -141,12 +155,23 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
     for name in ("variances", "counts", "class_masses", "prior"):
         _demand(bool((found[name] >= 0).all()))
     _demand(bool((found.get("variance_shape", np.ones(1)) > 0).all()))
+    proba = found.get("holdout_proba", np.ones((1, 1)))
+    _demand(bool((proba >= 0).all() and (np.abs(proba.sum(axis=1) - 1) <= _PROBA_SUM).all()))
     exponents = found["exponents"]
     _demand(bool((exponents > 0).all() and (np.diff(exponents) > 0).all()))
     _demand(abs(float(found["prior"].sum()) - 1.0) <= 1e-9)
     for name, letter in (("holdout_index", "p"), ("holdout_y", "K")):
         index = found.get(name, np.zeros(0, dtype=np.int64))
         _demand(bool(((index >= 0) & (index < lengths[letter])).all()))
+
+
+def _blend(weights: Any, found: Mapping[str, NDArray[Any]]) -> Blend | None:
+    if weights is None:
+        return None
+    parent, graph = weights
+    _demand("holdout_proba" in found)
+    _demand(all(isinstance(one, float) and 0 <= one <= LARGEST_WEIGHT for one in weights))
+    return Blend(parent, graph)
 
 
 def _demand(holds: bool) -> None:

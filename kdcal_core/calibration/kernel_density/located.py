@@ -22,11 +22,15 @@ class Located:
         The polytope that represents the row.
     tied : (m,) bool
         The kernel was as large with another polytope, so the nearer centre decided (decision D7).
+    proba : (m, K) float64 or None
+        The parent's probabilities, which a blend with the parent needs; None where they were not
+        asked for.
     """
 
     x: FloatArray
     index: IntArray
     tied: NDArray[np.bool_]
+    proba: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.index)

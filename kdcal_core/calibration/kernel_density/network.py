@@ -76,6 +76,7 @@ random_state
         *,
         output_layer: Literal["auto"] | OutputLayer = "auto",
         distance: Literal["geodesic", "euclidean"] = "geodesic",
+        inside: Literal["blend", "ratio"] = "blend",
         gamma: Any = "auto",
         variance_floor: Any = "auto",
         log_floor: Any = "quantile",
@@ -88,6 +89,7 @@ random_state
         super().__init__(
             parent,
             distance=distance,
+            inside=inside,
             gamma=gamma,
             variance_floor=variance_floor,
             log_floor=log_floor,
@@ -106,12 +108,14 @@ random_state
         return cast(OutputLayer, self._placement.output_layer)
 
     def _first_layer(self) -> OutputLayer:
-        return "probability" if self.output_layer == "auto" else self.output_layer
+        if self.output_layer != "auto":
+            return self.output_layer
+        return "exclude" if self.inside == "blend" else "probability"
 
     def _choose(
         self, parent: Parent, rows: FitRows, held: FitRows | None, progress: Progress
     ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
-        if self.output_layer != "auto" or held is None:
+        if self.output_layer != "auto" or self.inside == "blend" or held is None:
             return rows, held, self._first_layer()
         few = rows.sample(_TRIAL_ROWS, self.random_state)
         few_held = held.sample(_TRIAL_ROWS, self.random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kdcal_core.calibration.kernel_density.coordinates import (
@@ -58,12 +58,14 @@ class Placement:
         X: Any,
         centres: FloatArray,
         *,
+        proba: FloatArray | None = None,
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Located:
-        """The nearest polytope of each row (paper 000 Eq. 6)."""
+        """The nearest polytope of each row (paper 000 Eq. 6); ``proba`` goes along."""
         codes = None if self.distance == "euclidean" else self.codes(X)
-        return self.nearest(self.points(X), codes, centres, progress=progress, executor=executor)
+        found = self.nearest(self.points(X), codes, centres, progress=progress, executor=executor)
+        return replace(found, proba=proba)
 
     def nearest(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,11 @@ from kdcal_core.calibration.kernel_density.arithmetic import log_n
 from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
 from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
-from kdcal_core.calibration.kernel_density.graph import KernelDensityGraph
+from kdcal_core.calibration.kernel_density.graph import (
+    PAPERS_LOG_FLOOR,
+    PAPERS_VARIANCE_FLOOR,
+    KernelDensityGraph,
+)
 from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.placement import (
     Placement,
@@ -27,15 +31,13 @@ from kdcal_core.data import FloatArray
 from kdcal_core.parents import Parent
 from kdcal_core.partition import Codes, class_masses, estimated_bytes
 
-_PAPERS_LOG_FLOOR = -1e7
-_PAPERS_VARIANCE = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
     """What the user asks of a fit; fields as the parameters of :class:`KernelDensityForest`."""
 
     distance: Literal["geodesic", "euclidean"]
+    inside: Literal["blend", "ratio"]
     gamma: Any
     variance_floor: Any
     log_floor: Any
@@ -80,6 +82,8 @@ def settle(
             progress=part_of(progress, 0.8, 1.0),
             executor=executor,
         )
+        if wishes.inside == "blend":
+            located = replace(located, proba=parent.predict_proba(held.X))
     floor, shape = _variance_floor(wishes, codes, centres, held is not None, executor)
     graph = KernelDensityGraph(
         classes=parent.classes,
@@ -92,13 +96,16 @@ def settle(
         prior=checked_prior(wishes.prior, counts.sum(axis=0) / n),
         gamma=float(exponents[-1] / log_n(n)),
         variance_floor=floor,
-        log_floor=_PAPERS_LOG_FLOOR,
+        log_floor=PAPERS_LOG_FLOOR,
         floor_quantile=None,
         holdout=located,
         holdout_y=None if held is None else held.y,
         variance_shape=shape,
     )
-    return placement, _with_floor_and_gamma(graph, wishes)
+    graph = _with_floor_and_gamma(graph, wishes)
+    # Exponent first, then the blend: each is convex or a short list by itself.
+    blends = wishes.inside == "blend" and held is not None
+    return placement, graph.blended() if blends else graph
 
 
 def _variance_floor(
@@ -112,12 +119,12 @@ def _variance_floor(
     wish = wishes.variance_floor
     if wish == "auto":
         follows = wishes.log_floor == "quantile" and has_holdout
-        wish = "spacing" if follows else _PAPERS_VARIANCE
+        wish = "spacing" if follows else PAPERS_VARIANCE_FLOOR
     if wish != "spacing":
         return float(wish), None
     near = None if wishes.distance == "euclidean" else codes
     spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
-    spacing += _PAPERS_VARIANCE
+    spacing += PAPERS_VARIANCE_FLOOR
     return float(spacing.mean()), spacing / spacing.mean()
 
 

@@ -114,6 +114,7 @@ def test_densities_and_posterior_are_those_of_the_equations(scale, distance, log
         variance_floor=lam,
         log_floor=log_floor,
         scale=scale,
+        inside="ratio",
     ).fit(X, y, fresh, y_fresh)
     log_f, posterior, ties = by_the_equations(
         [tuple(row) for row in parent.codes(X).leaves],
@@ -162,7 +163,9 @@ def test_a_networks_densities_count_its_activation_paths(output_layer):
             layers.append(exp / exp.sum(axis=1, keepdims=True) > 1 / 3)
         return [tuple(tuple(row.tolist()) for row in parts) for parts in zip(*layers, strict=True)]
 
-    fitted = KernelDensityNetwork(net, gamma=1.3, log_floor=-20.0, output_layer=output_layer)
+    fitted = KernelDensityNetwork(
+        net, gamma=1.3, log_floor=-20.0, output_layer=output_layer, inside="ratio"
+    )
     fitted.fit(X, y, fresh, y_fresh)
     log_f, posterior, ties = by_the_equations(
         codes(X),
@@ -285,10 +288,12 @@ def test_log_n_is_guarded(n):
     assert graph.effective_log_floor == pytest.approx(-7.0 - np.log(np.log(3)))
 
 
-def settled(seed=0, quantile=0.05):
+def settled(seed=0, quantile=0.05, inside="blend"):
     X, y = made_up(200, seed=seed)
     fresh, y_fresh = made_up(120, seed=seed + 1)
-    model = KernelDensityForest(Tree(3, 3), floor_quantile=quantile, variance_floor=1e-6)
+    model = KernelDensityForest(
+        Tree(3, 3), floor_quantile=quantile, variance_floor=1e-6, inside=inside
+    )
     return model.fit(X, y, fresh, y_fresh)
 
 
@@ -310,7 +315,7 @@ def test_settings_change_as_a_fit_with_them_would():
 
 
 def test_the_selection_is_the_loss_that_each_gamma_would_have():
-    graph = settled().graph_
+    graph = settled(inside="ratio").graph_
     selection = graph.selection()
     for g, gamma in enumerate(graph.gammas):
         other = graph.with_settings(gamma=float(gamma))

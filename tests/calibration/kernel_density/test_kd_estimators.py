@@ -98,9 +98,11 @@ def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, ne
     X, y = xor(400, seed=4)
     coarse = np.round(X)  # rows that share polytopes
     if kind == "forest":
-        model = KernelDensityForest(forest, gamma=1e5, log_floor=-np.inf)
+        model = KernelDensityForest(forest, inside="ratio", gamma=1e5, log_floor=-np.inf)
     else:
-        model = KernelDensityNetwork(net, gamma=1e5, log_floor=-np.inf, output_layer="exclude")
+        model = KernelDensityNetwork(
+            net, inside="ratio", gamma=1e5, log_floor=-np.inf, output_layer="exclude"
+        )
     model.fit(coarse, y, X[:50], y[:50])
     codes = wrap_parent(model.parent).codes(coarse)
     same = (geodesic_kernel(codes) == 1.0).astype(float)
@@ -111,7 +113,7 @@ def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, ne
 
 def test_without_a_floor_it_is_constant_within_a_polytope(forest):
     X, y = xor(300, seed=5)
-    model = KernelDensityForest(forest, log_floor=-np.inf).fit(X, y)
+    model = KernelDensityForest(forest, inside="ratio", log_floor=-np.inf).fit(X, y)
     leaves = forest.apply(X)
     near = X + 1e-9
     same = (forest.apply(near) == leaves).all(axis=1)
@@ -193,7 +195,7 @@ def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
 
 def test_a_class_without_rows_has_prior_zero_unless_it_is_given(forest):
     X, y = xor(100, seed=1)
-    model = KernelDensityForest(forest).fit(X[y == 1], y[y == 1])
+    model = KernelDensityForest(forest, inside="ratio").fit(X[y == 1], y[y == 1])
     assert model.classes_.tolist() == [0, 1]
     np.testing.assert_array_equal(model.predict_proba(X)[:, 0], 0.0)
     assert (model.log_density(X)[:, 0] == -np.inf).all()
@@ -250,7 +252,8 @@ def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_label
             return pack_bits([np.asarray(X) > 0])
 
     fresh = xor(300, seed=1, noise=0.5)
-    chosen = KernelDensityNetwork(ByHeart()).fit(X, y, *fresh)
+    assert KernelDensityNetwork(ByHeart()).fit(X, y, *fresh).output_layer_ == "exclude"
+    chosen = KernelDensityNetwork(ByHeart(), inside="ratio").fit(X, y, *fresh)
     assert chosen.output_layer_ == "exclude"
     losses = {
         layer: KernelDensityNetwork(ByHeart(), output_layer=layer).fit(X, y, *fresh).selection_
@@ -261,7 +264,7 @@ def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_label
     fine = (X[:, 0] > 0.5).astype(int)
     learnt_by_heart.fit(X, fine)
     held = (fresh[0][150:, 0] > 0.5).astype(int)
-    told = KernelDensityNetwork(ByHeart()).fit(
+    told = KernelDensityNetwork(ByHeart(), inside="ratio").fit(
         fresh[0][:150], (fresh[0][:150, 0] > 0.5).astype(int), fresh[0][150:], held
     )
     assert told.output_layer_ == "probability"
@@ -473,6 +476,7 @@ def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(fore
         {"scale": 3},
         {"scale": "largest"},
         {"variance_floor": "holdout"},
+        {"inside": "parent"},
         {"holdout_share": 0.0},
     ],
 )

@@ -67,6 +67,7 @@ CASES = {
         rows,
     ),
     "no floor": lambda: (KernelDensityForest(forest(), log_floor=-np.inf), rows),
+    "ratio": lambda: (KernelDensityForest(forest(), inside="ratio"), rows),
     "standard": lambda: (KernelDensityForest(forest(), scale="standard"), rows),
     "network": lambda: (
         KernelDensityNetwork(
@@ -97,10 +98,11 @@ def test_what_is_saved_comes_back_to_the_last_bit(case, tmp_path):
 
 def test_a_graph_comes_back_by_itself(tmp_path):
     graph = KernelDensityForest(forest()).fit(*rows(seed=1)).graph_
-    for one in (graph, graph.with_settings(log_floor=-np.inf)):
+    for one in (graph, graph.with_settings(log_floor=-np.inf), graph.in_the_papers()):
         one.save(tmp_path / "graph.kd")
         loaded = KernelDensityGraph.load(tmp_path / "graph.kd")
         np.testing.assert_array_equal(loaded.posterior(graph.holdout), one.posterior(graph.holdout))
+        assert loaded.blend == one.blend
         assert loaded.log_floor == one.log_floor
         assert loaded.floor_quantile == one.floor_quantile
 
@@ -224,6 +226,12 @@ def test_a_file_written_anew_with_the_same_content_is_read(saved):
         {("graph", "log_floor"): float("nan")},
         {("graph", "floor_quantile"): 2.0},
         {("graph",): []},
+        {("graph", "blend"): [1.0]},
+        {("graph", "blend"): [-1.0, 1.0]},
+        {("graph", "blend"): [1.0, 21.0]},
+        {("graph", "blend"): [float("nan"), 1.0]},
+        {("graph", "blend"): ["1", 1.0]},
+        {("graph", "blend"): 1.0},
         {("coordinates", "n_features"): 3},
         {("coordinates", "categories"): [[0, ["a"]]]},
         {("parameters", "distance"): "none"},
@@ -265,6 +273,11 @@ def test_a_description_that_contradicts_the_arrays_is_refused(saved, about):
         ("holdout_index", lambda a: a - 10**6),
         ("holdout_y", lambda a: a + 2),
         ("holdout_x", None),
+        ("holdout_proba", None),
+        ("holdout_proba", lambda a: a * 2),
+        ("holdout_proba", lambda a: 2 * a - 0.5),
+        ("holdout_proba", lambda a: a * np.nan),
+        ("holdout_proba", lambda a: a[:-1]),
         ("holdout_tied", lambda a: a.astype(np.int64)),
         ("codes", lambda a: a[:-1]),
         ("codes", lambda a: a[:, :3]),

@@ -1,14 +1,27 @@
 """The spacing of polytopes and the blend with the parent, against brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brute
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
 
-from kdcal_core.calibration.kernel_density.blend import Blend, fit_blend
+from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
+from kdcal_core.calibration.kernel_density.blend import (
+    Blend,
+    fit_blend,
+    log_loss_and_slope,
+    opinions,
+)
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
+from kdcal_core.errors import InputError
 from kdcal_core.partition import LeafCodes, find_polytopes, geodesic_kernel
+
+THIRDS = np.full(3, 1 / 3)
 
 
 def _polytopes(rng, p=60, trees=12):
@@ -64,16 +77,15 @@ def _opinions(rng, n=300, n_classes=3):
 
 
 def _log_loss(blend, parent, local, y):
-    return -np.log(blend.mix(parent, local)[np.arange(len(y)), y]).mean()
+    return -np.log(blend.mix(parent, local, THIRDS)[np.arange(len(y)), y]).mean()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_weights_are_those_of_a_grid_search(seed):
     parent, local, y = _opinions(np.random.default_rng(seed))
-    prior = np.full(3, 1 / 3)
-    fitted = fit_blend(parent, local, y, prior)
+    fitted = fit_blend(parent, local, y, THIRDS)
     best = brute(
-        lambda w: _log_loss(Blend(w[0], w[1], tuple(prior)), parent, local, y),
+        lambda w: _log_loss(Blend(w[0], w[1]), parent, local, y),
         [(0, 6), (0, 6)],
         Ns=25,
     )
@@ -83,9 +95,8 @@ def test_the_weights_are_those_of_a_grid_search(seed):
 def test_on_its_own_rows_it_is_no_worse_than_either_opinion():
     rng = np.random.default_rng(5)
     parent, local, y = _opinions(rng)
-    prior = np.full(3, 1 / 3)
-    fitted = _log_loss(fit_blend(parent, local, y, prior), parent, local, y)
-    for alone in (Blend(1, 0, tuple(prior)), Blend(0, 1, tuple(prior))):
+    fitted = _log_loss(fit_blend(parent, local, y, THIRDS), parent, local, y)
+    for alone in (Blend(1, 0), Blend(0, 1)):
         assert fitted <= _log_loss(alone, parent, local, y) + 1e-9
 
 
@@ -100,6 +111,30 @@ def test_an_opinion_that_knows_nothing_gets_no_weight():
     assert fitted.graph == pytest.approx(1.0, abs=0.1)
 
 
+def test_the_blend_is_that_of_its_formula():
+    rng = np.random.default_rng(4)
+    parent, local, _ = _opinions(rng, n=20)
+    parent[0], local[1] = [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+    prior, a, b = np.array([0.2, 0.3, 0.5]), 0.7, 1.9
+    mixed = Blend(a, b).mix(parent, local, prior)
+    for i in range(20):
+        score = [
+            (0.999 * parent[i, k] + 0.001 * prior[k]) ** a * max(local[i, k], 1e-6) ** b
+            for k in range(3)
+        ]
+        np.testing.assert_allclose(mixed[i], np.array(score) / sum(score), rtol=1e-12)
+
+
+@given(st.floats(0, 10), st.floats(0, 10), st.integers(0, 10**6))
+def test_the_slope_is_that_of_finite_differences(a, b, seed):
+    parent, local, y = _opinions(np.random.default_rng(seed), n=40)
+    logs, step = opinions(parent, local, THIRDS), 1e-5
+    _, slope = log_loss_and_slope(np.array([a, b]), logs, y)
+    for at, move in enumerate(np.eye(2) * step):
+        up, down = (log_loss_and_slope(np.array([a, b]) + s * move, logs, y)[0] for s in (1, -1))
+        assert slope[at] == pytest.approx((up - down) / (2 * step), abs=1e-6)
+
+
 @given(
     st.floats(0, 20),
     st.floats(0, 20),
@@ -108,13 +143,147 @@ def test_an_opinion_that_knows_nothing_gets_no_weight():
 def test_any_opinions_blend_to_a_distribution(parent, graph, raw):
     opinion = np.array([raw]) if sum(raw) else np.array([[1.0, 0.0, 0.0]])
     opinion = opinion / opinion.sum()
-    mixed = Blend(parent, graph, (0.0, 0.5, 0.5)).mix(opinion, opinion[:, ::-1])
+    prior = np.array([0.0, 0.5, 0.5])
+    mixed = Blend(parent, graph).mix(opinion, opinion[:, ::-1], prior)
     assert np.isfinite(mixed).all()
     assert mixed.sum() == pytest.approx(1.0)
 
 
 def test_certain_opinions_that_agree_keep_finite_weights():
     sure = np.eye(2)[[0, 1, 0]]
-    fitted = fit_blend(sure, sure, np.array([0, 1, 0]), np.array([0.5, 0.5]))
-    assert np.isfinite(fitted.mix(sure, sure)).all()
-    assert fitted.mix(sure, sure)[0, 0] > 0.999
+    prior = np.array([0.5, 0.5])
+    fitted = fit_blend(sure, sure, np.array([0, 1, 0]), prior)
+    assert np.isfinite(fitted.mix(sure, sure, prior)).all()
+    assert fitted.mix(sure, sure, prior)[0, 0] > 0.999
+
+
+def _noisy_xor(n, seed):
+    rng = np.random.default_rng(seed)
+    corner = rng.integers(0, 2, (n, 2))
+    return corner - 0.5 + 0.3 * rng.standard_normal((n, 2)), corner[:, 0] ^ corner[:, 1]
+
+
+ROWS = *_noisy_xor(200, 1), *_noisy_xor(150, 2)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return RandomForestClassifier(30, random_state=0).fit(*_noisy_xor(200, 1))
+
+
+@pytest.fixture(scope="module")
+def model(forest):
+    return KernelDensityForest(forest).fit(*ROWS)
+
+
+def test_the_posterior_is_the_blend_as_far_as_the_density_reaches(forest, model):
+    X = np.concatenate([_noisy_xor(100, 3)[0], [[1.4, -1.2], [1e9, 0.0]]])
+    graph, located = model.graph_, model.locate(X)
+    np.testing.assert_array_equal(located.proba, forest.predict_proba(X))
+    shares = model.class_masses_ / model.class_masses_.sum(axis=0)
+    joint = shares[located.index] * model.prior_
+    local = joint / joint.sum(axis=1, keepdims=True)
+    blended = graph.blend.mix(forest.predict_proba(X), local, model.prior_)
+    density = np.exp(graph.log_marginal(located))[:, None]
+    floor = np.exp(graph.effective_log_floor)
+    expected = (density * blended + floor * model.prior_) / (density + floor)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict_proba(X)[-1], model.prior_)
+    assert model.blend_ == graph.blend
+    # What marks rows as unknown is the same without the blend.
+    ratio = KernelDensityForest(forest, inside="ratio").fit(*ROWS)
+    np.testing.assert_array_equal(model.is_unknown(X), ratio.is_unknown(X))
+    assert ratio.log_floor_ == model.log_floor_
+    assert ratio.gamma_ == model.gamma_
+
+
+def test_weights_of_one_and_nothing_are_the_parent_and_the_graph(forest, model):
+    X = _noisy_xor(100, 4)[0]
+    located = model.locate(X)
+    graph = model.graph_.with_settings(log_floor=-np.inf)
+    parent = replace(graph, blend=Blend(1.0, 0.0)).posterior(located)
+    expected = 0.999 * forest.predict_proba(X) + 0.001 * model.prior_
+    np.testing.assert_allclose(parent, expected, rtol=1e-12)
+    alone = replace(graph, blend=Blend(0.0, 1.0)).posterior(located)
+    np.testing.assert_allclose(alone, replace(graph, blend=None).posterior(located), atol=1e-5)
+
+
+def test_only_another_gamma_moves_the_weights(forest, model):
+    graph = model.graph_
+    for settings in ({"variance_floor": 0.3}, {"log_floor": -5.0}, {"floor_quantile": 0.2}):
+        assert graph.with_settings(**settings).blend == graph.blend
+    gamma = float(graph.gammas[0])
+    moved, again = graph.with_settings(gamma=gamma), KernelDensityForest(forest, gamma=gamma)
+    assert moved.blend != graph.blend
+    assert moved.blend == again.fit(*ROWS).blend_
+    back = moved.with_settings(gamma=graph.gamma)
+    assert back.blend == graph.blend
+    half = replace(
+        graph.holdout,
+        x=graph.holdout.x[::2],
+        index=graph.holdout.index[::2],
+        tied=graph.holdout.tied[::2],
+        proba=graph.holdout.proba[::2],
+    )
+    assert graph.with_holdout(half, graph.holdout_y[::2]).blend != graph.blend
+
+
+def test_rows_without_the_parents_probabilities_are_refused_by_a_blend_alone(model):
+    bare = replace(model.locate(ROWS[0]), proba=None)
+    with pytest.raises(InputError, match="no probabilities of the parent"):
+        model.graph_.posterior(bare)
+    assert np.isfinite(model.graph_.log_marginal(bare)).all()
+    assert np.isfinite(model.graph_.in_the_papers().posterior(bare)).all()
+    none_held = replace(model.graph_, holdout=None, holdout_y=None)
+    with pytest.raises(InputError, match="needs held-out rows"):
+        none_held.blended()
+
+
+def test_probabilities_that_are_known_are_not_asked_for(model):
+    X = _noisy_xor(20, 5)[0]
+    given_proba = np.tile([0.25, 0.75], (20, 1))
+    located = model.locate(X, proba=given_proba)
+    np.testing.assert_array_equal(located.proba, given_proba)
+    assert not np.allclose(model.graph_.posterior(located), model.predict_proba(X))
+
+
+def test_the_papers_graph_is_that_of_a_fit_with_their_constants(forest, model):
+    constants = {"inside": "ratio", "variance_floor": 1e-6, "log_floor": -1e7}
+    fitted = KernelDensityForest(forest, gamma=model.gamma_, **constants).fit(*ROWS)
+    X = np.concatenate([_noisy_xor(50, 6)[0], [[3.0, 3.0]]])
+    papers = model.graph_.in_the_papers()
+    np.testing.assert_allclose(
+        papers.posterior(model.locate(X)), fitted.predict_proba(X), rtol=1e-9
+    )
+    assert papers.log_floor == -1e7
+
+
+def test_a_network_keeps_its_accuracy_without_the_outputs_bits():
+    net = MLPClassifier((32, 32), random_state=0, max_iter=600).fit(*ROWS[:2])
+    model = KernelDensityNetwork(net).fit(*ROWS)
+    assert model.output_layer_ == "exclude"
+    X, y = _noisy_xor(1500, 7)
+    assert model.score(X, y) > net.score(X, y) - 0.01
+    ratio = KernelDensityNetwork(net, output_layer="exclude", inside="ratio").fit(*ROWS)
+
+    def loss(proba):
+        return -np.log(np.maximum(proba[np.arange(1500), y], 1e-12)).mean()
+
+    assert loss(model.predict_proba(X)) < loss(ratio.predict_proba(X)) + 0.01
+    assert loss(model.predict_proba(X)) < loss(net.predict_proba(X))
+
+
+def test_classes_in_another_order_blend_alike(forest, model):
+    class Turned:
+        kind, named_classes, feature_names, n_features = "Forest", True, None, 2
+        classes = ("1", "0")
+
+        def predict_proba(self, X):
+            return forest.predict_proba(X)[:, ::-1]
+
+        def codes(self, X):
+            return model._placement.parent.codes(X)
+
+    other = KernelDensityForest(Turned()).fit(*ROWS)
+    assert other.blend_.parent == pytest.approx(model.blend_.parent, abs=1e-6)
+    assert other.blend_.graph == pytest.approx(model.blend_.graph, abs=1e-6)
