@@ -9,7 +9,6 @@ from app.widgets import graph_results, session, uploads, waiting
 from app.widgets.foreign_results import Chosen
 from app.widgets.graph_results import Fit, Foreign
 from kdcal_core.data import escape_markdown
-from kdcal_core.errors import InputError
 from kdcal_core.review import Review, remove_foreign
 from kdcal_core.runs import ForeignSettings, foreign_request
 
@@ -48,13 +47,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
     else:
         last_fit, last = st.session_state.get(memory, ("", ""))
         job = waiting.find(last) if last and last_fit == fitted else None
-    if job is None or job.state != "done":
-        return None
-    try:
-        return graph_results.foreign_of(job)
-    except InputError as error:
-        session.error_box(error)
-        return None
+    return graph_results.foreign_of(job) if job is not None and job.state == "done" else None
 
 
 def _offer() -> bool:
@@ -128,7 +121,7 @@ def _named(base: Foreign, kind: str, name: str) -> Chosen:
 def _sphere(base: Foreign) -> Chosen:
     radii = [float(radius) for radius in base.run.radii]
     radius = st.select_slider(
-        "Radius (1 = the farthest ordinary row)",
+        "Radius (1 = the farthest row of the data)",
         options=radii,
         value=min(radii, key=lambda at: abs(at - 2.0)),
         format_func=lambda at: f"{at:g}",
@@ -165,9 +158,9 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
     )
     with below:
         job = graph_results.finished(asked, review)
-    if job is None:
+        foreign = None if job is None else graph_results.foreign_of(job)
+    if foreign is None:
         return None
-    foreign = graph_results.foreign_of(job)
     sets = {one.value: one for one in foreign.run.sets("shifted")}
     if by not in sets:
         below.caption(escape_markdown(" ".join(foreign.run.record.notes), 400))

@@ -75,9 +75,6 @@ def kernel_density(review: Review) -> tuple[Fit | None, bool]:
     try:
         fit = graph_results.fitted(review, text.WILL_SHOW)
     except InputError as error:
-        if review.parent is not None and review.parent.has_codes:
-            session.error_box(error)
-            return None, False
         st.info(escape_markdown(f"{error.what}. {error.fix}", 1500), icon=":material/info:")
         return None, True
     return fit, fit is not None
@@ -264,10 +261,11 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
         return None
     asked = foreign_request(session.workspace(), view.review.id, graph_folder=fit.folder)
     job = graph_results.finished(asked, view.review)
-    if job is None:
+    foreign = None if job is None else graph_results.foreign_of(job)
+    if foreign is None:
         return None
     setting = Setting(fit.run.graph.gamma, 1.0, version.setting.alpha)
-    return foreign_results.version_curve(Version(fit, setting), graph_results.foreign_of(job))
+    return foreign_results.version_curve(Version(fit, setting), foreign)
 
 
 def _label(key: str) -> str:

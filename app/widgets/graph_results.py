@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import streamlit as st
 
@@ -17,9 +18,11 @@ from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.figures import foreign_words
-from kdcal_core.jobs import JobSnapshot
+from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.review import Review
 from kdcal_core.runs import ForeignRun, GraphRun, GraphSettings, Request, graph_request
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def fitted(
     job = finished(
         asked, review, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
     )
-    return None if job is None else _fit(job.key, _folder(job))
+    return None if job is None else _read(job, _fit)
 
 
 def finished(
@@ -139,9 +142,9 @@ def begin(asked: Request, review: Review) -> JobSnapshot:
     )
 
 
-def foreign_of(job: JobSnapshot) -> Foreign:
-    """The foreign rows of a job that is done."""
-    return _foreign(job.key, _folder(job))
+def foreign_of(job: JobSnapshot) -> Foreign | None:
+    """The foreign rows of a job that is done; None, and why, where they cannot be read."""
+    return _read(job, _foreign)
 
 
 def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
@@ -213,7 +216,14 @@ def _offer(review: Review, asked: Request, will_show: str) -> bool:
         )
 
 
-def _folder(job: JobSnapshot) -> Path:
-    if job.folder is None:
-        raise InputError("This result is no longer kept", fix="Compute it again.")
-    return job.folder
+def _read(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
+    """What a job has left; where that is damaged, says so and offers to compute it anew."""
+    assert job.folder is not None  # of every job with a key that is done
+    try:
+        return read(job.key, job.folder)
+    except InputError as error:
+        session.error_box(error)
+    if st.button("Compute again", key=f"anew_{job.key[:16]}", icon=":material/refresh:"):
+        jobs().forget(job.key)
+        st.rerun()
+    return None

@@ -226,5 +226,7 @@ def _joined(pieces: list[Rows], n_classes: int) -> Rows:
     places = [piece.located for piece in pieces if piece.located is not None]
     if not places:
         return Rows(proba, None)
-    parts = (np.concatenate([getattr(at, part) for at in places]) for part in LOCATED_PARTS)
-    return Rows(proba, Located(*parts, proba))
+    x, index, tied = (
+        np.concatenate([getattr(at, part) for at in places]) for part in LOCATED_PARTS
+    )
+    return Rows(proba, Located(x, index, tied, proba))
