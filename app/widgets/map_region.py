@@ -117,24 +117,24 @@ def on_box(review: Review, run: GridRun) -> Any:
 
 def _chosen_box(review: Review, run: GridRun) -> Box:
     whole, places = whole_map(run), Places.of(review, run)
-    chosen = []
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        for name, ends, key in (
-            (run.record.x_name, whole.x, places.x),
-            (run.record.y_name, whole.y, places.y),
-        ):
-            st.session_state.setdefault(key, ends)  # where a dragged box goes as well
-            chosen.append(
-                st.slider(
-                    escape_markdown(name[:40]),
-                    *ends,
-                    step=(ends[1] - ends[0]) / STEPS,
-                    format="%.3g",
-                    key=key,
-                    persist_state="session",
-                )
-            )
-    return Box(*chosen)
+        return Box(
+            _slider(run.record.x_name, whole.x, places.x),
+            _slider(run.record.y_name, whole.y, places.y),
+        )
+
+
+def _slider(name: str, ends: Range, key: str) -> Range:
+    st.session_state.setdefault(key, ends)  # not the default: a dragged box comes this way too
+    chosen: Range = st.slider(
+        escape_markdown(name[:40]),
+        *ends,
+        step=(ends[1] - ends[0]) / STEPS,
+        format="%.3g",
+        key=key,
+        persist_state="session",
+    )
+    return chosen
 
 
 def region(review: Review, run: GridRun, version: Version | None) -> None:

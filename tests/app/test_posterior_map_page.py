@@ -1,0 +1,282 @@
+"""The posterior map: its states, its settings, and the rows in a box."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+import json
+import time
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from streamlit.testing.v1 import AppTest
+
+from app.widgets.map_region import Box, dragged_box, rows_in, worst_first
+from kdcal_core.data import ScoredSet
+from kdcal_core.jobs import jobs
+from kdcal_core.jobs.target import find_target
+from kdcal_core.review import (
+    Workspace,
+    add_model,
+    add_table,
+    create_review,
+    load_frame,
+    score,
+    start_sample,
+    steps,
+)
+from kdcal_core.runs import GridRecord, GridRun, GridSettings, Rows
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/posterior_map.py"
+WHOLE = Box((-2.0, 2.0), (-1.0, 3.0))
+
+
+# --- a dragged box becomes rows ---------------------------------------------------------------
+
+
+def test_the_box_dragged_last_counts_whichever_way_it_was_dragged() -> None:
+    first = {"xref": "x", "yref": "y", "x": [-1.0, 0.0], "y": [0.0, 1.0]}
+    last = {"xref": "x3", "yref": "y3", "x": [1.5, 0.5], "y": [2.0, 1.0]}
+    assert dragged_box({"box": [first, last]}, WHOLE) == Box((0.5, 1.5), (1.0, 2.0))
+
+
+def test_a_box_is_cut_to_the_map_and_a_cleared_one_is_the_whole_map() -> None:
+    wide = {"x": [-9.0, 0.0], "y": [2.0, 9.0]}
+    assert dragged_box({"box": [wide]}, WHOLE) == Box((-2.0, 0.0), (2.0, 3.0))
+    assert dragged_box({"box": [], "points": []}, WHOLE) == WHOLE
+    assert dragged_box(None, WHOLE) == WHOLE
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["box", "x", "y", "a"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+ends = st.lists(st.floats(-3, 4) | st.floats(), min_size=2, max_size=2)
+
+
+@given(anything | st.builds(lambda x, y: {"box": [{"x": x, "y": y}]}, ends, ends))
+def test_whatever_the_browser_sends_is_a_box_within_the_map(selection: object) -> None:
+    box = dragged_box(selection, WHOLE)
+    assert WHOLE.x[0] <= box.x[0] < box.x[1] <= WHOLE.x[1]
+    assert WHOLE.y[0] <= box.y[0] < box.y[1] <= WHOLE.y[1]
+
+
+def small_run(points: np.ndarray) -> GridRun:
+    record = GridRecord(GridSettings(), "a", "b", ("u", "v"), (), (), len(points))
+    axis = np.linspace(-2, 2, 3)
+    rows = Rows(np.full((9, 2), 0.5), None)
+    labels = np.zeros(len(points), dtype=np.int64)
+    return GridRun(record, axis, axis, rows, points, labels, np.arange(len(points)))
+
+
+@given(st.integers(0, 40), st.integers(0, 10_000))
+def test_rows_in_a_box_are_those_that_are_judged_and_lie_inside(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(-2, 2, (n, 2)).round(1)
+    points[rng.random((n, 2)) < 0.1] = np.nan
+    judged = np.flatnonzero(rng.random(n) < 0.7)
+    box = Box((-1.0, 1.0), (0.0, 2.0))
+    expected = [
+        at
+        for at, row in enumerate(judged)
+        if -1 <= points[row, 0] <= 1 and 0 <= points[row, 1] <= 2
+    ]
+    assert rows_in(box, small_run(points), judged).tolist() == expected
+
+
+def test_the_surest_errors_come_first() -> None:
+    proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.3, 0.7]])
+    scored = ScoredSet(proba, np.array([0, 1, 0, 1]), ("u", "v"), "d", "evaluation")
+    assert worst_first(scored).tolist() == [2, 1, 0, 3]
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+def launch(review: str) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.query_params["review"] = review
+    at.run()
+    at.session_state["map_resolution"] = 50
+    return at.switch_page(PAGE).run()
+
+
+def settled(at: AppTest) -> AppTest:
+    """The page once its jobs have ended, which it learns of when it runs anew."""
+    end = time.monotonic() + 240
+    while jobs().active():
+        assert time.monotonic() < end
+        for job in jobs().active():
+            jobs().wait(job.id, 240)
+        at.run()
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def maps(at: AppTest) -> dict[str, np.ndarray]:
+    """The heat maps of the picture by their titles."""
+    drawn = json.loads(at.get("plotly_chart")[0].proto.spec)
+    titles = [one["text"] for one in drawn["layout"]["annotations"]]
+    titles = [title for title in titles if not title.startswith("P(") and title != "Confidence"]
+    heat = [trace for trace in drawn["data"] if trace["type"] == "heatmap"]
+    values = [np.frombuffer(base64.b64decode(trace["z"]["bdata"]), "f4") for trace in heat]
+    return dict(zip(titles[1:], values, strict=True))
+
+
+@pytest.fixture(scope="module")
+def network(workspace: Workspace) -> str:
+    return start_sample(workspace, "xor_network").id
+
+
+@pytest.fixture(scope="module")
+def fitted(network: str) -> AppTest:
+    """The page of the network once its kernel density version is fitted."""
+    at = settled(launch(network))
+    (fit,) = [one for one in at.main.button if one.label == "Fit the kernel density version"]
+    return settled(fit.click().run())
+
+
+@pytest.fixture
+def page(fitted: AppTest, network: str) -> AppTest:
+    return settled(launch(network))
+
+
+def sentence(at: AppTest) -> str:
+    return next(one.value for one in at.markdown if "in the box" in one.value and "of" in one.value)
+
+
+def test_at_first_the_model_stands_alone_beside_the_truth(network: str) -> None:
+    at = settled(launch(network))
+    assert set(maps(at)) >= {"Model", "True posterior"}
+    assert "Outside the data the model is more than 90% sure on" in unescape(at.subheader[0].value)
+
+
+def test_the_version_joins_and_its_settings_need_no_fit(page: AppTest) -> None:
+    before = maps(page)
+    assert list(before) == ["Model", "Kernel density version", "True posterior"]
+    assert "its kernel density version on" in page.subheader[0].value
+    slider = page.select_slider(key="foreign_alpha")
+    slider.set_value(0.2).run()
+    assert not jobs().active()
+    after = maps(page)
+    assert (after["Model"] == before["Model"]).all()
+    assert (after["True posterior"] == before["True posterior"]).all()
+    # a higher floor lets the prior in nearer to the data
+    near_prior = [
+        np.mean(np.abs(m["Kernel density version"] - 0.5) < 0.01) for m in (before, after)
+    ]
+    assert near_prior[1] > near_prior[0]
+    page.button(key="map_reset").click().run()
+    assert (maps(page)["Kernel density version"] == before["Kernel density version"]).all()
+
+
+def test_the_truth_is_that_of_the_simulation(page: AppTest) -> None:
+    truth = maps(page)["True posterior"].reshape(50, 50)
+    drawn = json.loads(page.get("plotly_chart")[0].proto.spec)
+    heat = next(trace for trace in drawn["data"] if trace["type"] == "heatmap")
+    x, y = (np.frombuffer(base64.b64decode(heat[axis]["bdata"]), "f8") for axis in ("x", "y"))
+    for across, up, expected in ((0.5, 0.5, 1.0), (-0.5, 0.5, 0.0), (1.9, 0.0, 0.5)):
+        at = np.abs(y - up).argmin(), np.abs(x - across).argmin()
+        assert truth[at] == pytest.approx(expected, abs=0.02)
+
+
+def test_the_rows_in_the_box_are_counted_and_listed(
+    page: AppTest, workspace: Workspace, network: str
+) -> None:
+    frame = load_frame(workspace, network, "evaluation")
+    across, _ = page.slider
+    across.set_range(0.0, across.max).run()
+    page.slider[1].set_range(0.0, page.slider[1].max).run()
+    low_x, low_y = page.slider[0].value[0], page.slider[1].value[0]
+    inside = frame[(frame["x1"] >= low_x) & (frame["x2"] >= low_y)]
+    assert sentence(page).startswith(f"{len(inside)} of 1,000 rows lie in the box")
+    table = page.dataframe[0].value
+    assert len(table) == 100
+    assert set(table["Row"] - 1) <= set(inside.index)
+    np.testing.assert_array_equal(table["x1"], frame.loc[table["Row"] - 1, "x1"])
+    wrong = (table["True class"] != table["Model says"]).to_numpy()
+    assert (np.diff(wrong.astype(int)) <= 0).all()
+    assert len(page.metric) == 4
+    assert len(page.get("plotly_chart")) == 2
+
+
+def test_few_rows_and_none_get_honest_words(page: AppTest) -> None:
+    across = page.slider[0]
+    across.set_range(0.95, across.max).run()
+    assert "too few to judge" in sentence(page)
+    assert len(page.get("plotly_chart")) == 1
+    assert not page.metric
+    page.slider[0].set_range(1.5, across.max).run()
+    assert "extrapolation" in sentence(page)
+    assert not page.dataframe
+
+
+def test_a_review_of_predictions_alone_says_that_it_needs_the_model(workspace: Workspace) -> None:
+    at = launch(start_sample(workspace, "digits_predictions").id)
+    assert any("predictions without their model" in one.value for one in at.markdown)
+    assert not at.get("plotly_chart")
+    assert not jobs().active()
+
+
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read in this process: workers are tested elsewhere, and each takes a second."""
+
+    def run(target: str, kwargs: dict, **limits: object) -> object:
+        function = find_target(target)
+        known = inspect.signature(function).parameters
+        more = {"progress": lambda share, note: None} if "progress" in known else {}
+        return json.loads(json.dumps(function(**kwargs, **more)))
+
+    monkeypatch.setattr(steps, "run_limited", run)
+
+
+@pytest.mark.usefixtures("read_here")
+def test_a_model_without_a_partition_is_mapped_alone(workspace: Workspace, tmp_path: Path) -> None:
+    """Principal axes at first; then two features, the others held as in a row."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(60, 4)), columns=["a", "b", "c", "d"])
+    rows["kind"] = np.where(rows["a"] + rows["b"] > 0, "u", "v")
+    model = LogisticRegression().fit(rows[["a", "b", "c", "d"]], rows["kind"])
+    skops.io.dump(model, tmp_path / "model.skops")
+    table = io.BytesIO(rows.to_csv(index=False).encode())
+    review = create_review(workspace).id
+    add_model(workspace, review, tmp_path / "model.skops", "model.skops")
+    add_table(workspace, review, "calibration", table, "rows.csv")
+    score(workspace, review)
+    at = settled(launch(review))
+    assert list(maps(at)) == ["Model"]
+    assert "does not divide its inputs into polytopes" in at.info[0].value
+    assert any("carries" in one.value for one in at.caption)
+    at.session_state["map_axes"] = "features"
+    at.session_state[f"map_held_{review}"] = "row"
+    at.session_state[f"map_row_{review}"] = 3
+    at.session_state[f"map_x_{review}"] = "c"
+    settled(at.run())
+    assert any("2 features are held at the values of row 3" in one.value for one in at.caption)
+    layout = json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]
+    assert layout["xaxis"]["title"]["text"] == "c"
+    assert layout["yaxis"]["title"]["text"] == at.selectbox(key=f"map_y_{review}").value == "a"
+    assert "c" not in at.selectbox(key=f"map_y_{review}").options
