@@ -10,8 +10,9 @@ import streamlit as st
 from app.widgets import lab_text as text
 from app.widgets.charts import chart, estimate_row, is_dark
 from app.widgets.lab_results import answers_of, measures_of
+from app.widgets.numbers import interval, number
 from kdcal_core.calibration import KernelDensityGraph
-from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.diagnostics import Estimate
 from kdcal_core.figures import (
     BandLine,
     MapPoints,
@@ -110,6 +111,7 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
         f"{prefix}_share": graph.floor_quantile,
         f"{prefix}_log_b": PAPER_LOG_FLOOR,
         f"{prefix}_variance": graph.variance_floor,
+        f"{prefix}_inside": "ratio" if graph.blend is None else "blend",
     }
     for name, value in by_data.items():
         st.session_state.setdefault(name, value)
@@ -122,8 +124,12 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
             quantile, log_floor = _floor(graph, prefix)
         with right:
             variance = _variance(graph, prefix)
-        choice = GraphChoice(position, quantile, log_floor, variance)
+        with left:
+            ratio_only = _ratio_only(prefix)
+        choice = GraphChoice(position, quantile, log_floor, variance, ratio_only)
         moved = choice.applied(graph)
+        with left:
+            st.caption(words.blend_words(moved.blend))
         with middle:
             st.caption(f"log b = {_log_b(moved.log_floor)}")
         st.caption(f"{words.switch_words(switch_distances(moved))} {text.UNITS}")
@@ -131,19 +137,23 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
 
 
 def _presets(prefix: str, by_data: dict[str, Any]) -> None:
-    fixed = {f"{prefix}_floor": "fixed", f"{prefix}_variance": PAPER_VARIANCE_FLOOR}
+    fixed = {
+        f"{prefix}_floor": "fixed",
+        f"{prefix}_variance": PAPER_VARIANCE_FLOOR,
+        f"{prefix}_inside": "ratio",
+    }
     presets = {
-        "Chosen by data": (by_data, "restart_alt", "Exponent, floor and variance as fitted."),
-        "Papers' floor": (
+        "Chosen by data": (by_data, "restart_alt", "All of it as fitted."),
+        "As the papers mean": (
             {**fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
             "vertical_align_bottom",
-            "b = exp(-10,000,000), which the papers mean, at their variance floor.",
+            "b = exp(-10,000,000), their variance floor, and the class ratio alone.",
         ),
         "As printed": (
             {**fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
             "vertical_align_top",
-            "b = exp(-0.0000001), which their tables print, at their variance floor: confidence "
-            "collapses among the data.",
+            "The same with b = exp(-0.0000001), as their tables print: confidence collapses among "
+            "the data.",
         ),
     }
     title, buttons = st.columns([1, 2.2], vertical_alignment="center")
@@ -222,6 +232,20 @@ def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
     )
     st.caption(f"By data: {graph.variance_floor:.2g}")
     return None if variance == graph.variance_floor else variance
+
+
+def _ratio_only(prefix: str) -> bool:
+    which = st.segmented_control(
+        "Among the data",
+        options=["blend", "ratio"],
+        required=True,
+        format_func={"blend": "With the parent", "ratio": "Class ratio alone"}.__getitem__,
+        key=f"{prefix}_inside",
+        persist_state="session",
+        help="Whether the parent's opinion of a row moves the class ratio of its polytope. The "
+        "papers have the ratio alone.",
+    )
+    return which == "ratio"
 
 
 def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
@@ -349,7 +373,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
                     {
                         "Method": [method.label for method in methods],
                         **{
-                            title: [estimate_text(method.estimates[at]) for method in methods]
+                            title: [_with_interval(method.estimates[at]) for method in methods]
                             for at, title in enumerate(MEASURES.values())
                         },
                     }
@@ -387,6 +411,10 @@ def _selection(run: LabRun, choice: GraphChoice) -> None:
             ),
             name=f"{_file(run)} exponent",
         )
+
+
+def _with_interval(estimate: Estimate) -> str:
+    return f"{number(estimate)} ({interval(estimate)})"
 
 
 def _name(run: LabRun) -> str:

@@ -18,8 +18,9 @@ TREES = (1, 10, 50, 100, 200, 500)
 WIDTHS = (10, 20, 50, 100, 200, 500, 1000)
 EPOCHS = (20, 50, 100, 200, 500)
 PARENTS = {"forest": "Random forest", "network": "ReLU network"}
-OutputLayer = Literal["probability", "logit", "exclude"]
+OutputLayer = Literal["auto", "probability", "logit", "exclude"]
 OUTPUT_LAYERS: dict[OutputLayer, str] = {
+    "auto": "As the fit advises",
     "probability": "Counted: probability above 1/K",
     "logit": "Counted: logit above 0",
     "exclude": "Left out",

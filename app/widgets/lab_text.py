@@ -27,8 +27,8 @@ LASTS = (
 UNITS = "1 is the distance of the farthest row; a polytope is a region of the parent."
 SETTINGS = r"""
 The fit counts, for each polytope of the parent (a region where it takes the same leaves, or
-the same units are active), the rows of each class. Three numbers then make it a density, and
-none of them needs a new fit:
+the same units are active), the rows of each class. What then makes it a density and a posterior
+needs no new fit:
 
 * **Exponent** $\gamma\log n$: how much other polytopes lend to the counts. The kernel
   $\mathcal K(r,s)$ is the share of leaves or activation paths in common, and polytope $s$ counts
@@ -37,7 +37,13 @@ none of them needs a new fit:
 * **Floor** $b$: a constant added to every class's density, $\hat f_y=\tilde f_y+b/\log n$
   (Eq. 8). Where the densities are far smaller than it, the posterior is the prior (Prop. 2).
 * **Variance floor** $\lambda$: added to the variance of each polytope's Gaussian (Eq. 15), in
-  units in which the farthest row lies at 1. A wider Gaussian reaches farther out.
+  units in which the farthest row lies at 1. A wider Gaussian reaches farther out. Most polytopes
+  hold one row, whose variance is 0: the papers add $10^{-6}$, **by data** it is the mean squared
+  gap between neighbouring polytopes.
+* **Among the data**: in the papers the class ratio of the polytope answers alone. **With the
+  parent**, it is weighed against the parent's opinion of the very row,
+  $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out
+  rows. Densities, floor and prior stay what they are.
 
 **From data** sets the floor to the density that a given share of the held-out rows fall below:
 the share of ordinary rows that you accept to be called unknown.
@@ -56,8 +62,9 @@ dashed box holds the data. This is paper 000 Fig. 8.
   outside, the **geodesic** version takes the polytope that shares most leaves or paths with
   theirs, the **Euclidean** one the polytope whose centre is nearest (Eq. 6).
 
-All classes share one Gaussian in a polytope. Inside the data the classes' shares therefore do all
-the work, and the Gaussian only decides *when* to fall back to the prior.
+All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
+prior. Among the data the classes' shares answer, and the parent where it is weighed in; the last
+map has the papers' floor, and the shares alone.
 """
 DISTANCE = r"""
 Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
@@ -66,8 +73,8 @@ middle half of the points, those without one tell it where a mark is pointed at.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the parent says, and far away it
-says what it says at the edge. The two curves of **the papers' floor** use $\log b=-10^7$: too low
-to be reached at these distances unless the variance is small.
+says what it says at the edge. The two curves of **the papers' floor** use $\log b=-10^7$ at
+$\lambda=10^{-6}$: they hand over to the prior 4.47 beyond the last rows.
 
 Click on a name in the legend to hide its curve, twice to see it alone.
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdcal_core.calibration.kernel_density.blend import Blend
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, number_text
 
@@ -199,6 +200,19 @@ where it says 0.90.'
         f"distance of {graph['hellinger']:.3f} where it has {parent['hellinger']:.3f}, and says "
         f"{graph['confidence']:.2f} at radius 2 where it says {parent['confidence']:.2f}."
     )
+
+
+def blend_words(blend: Blend | None) -> str:
+    """How much parent and class ratio count among the data.
+
+    Examples
+    --------
+    >>> blend_words(Blend(0.62, 0.3))
+    'Weights by data: parent 0.62, class ratio 0.30.'
+    """
+    if blend is None:
+        return "The parent's opinion does not count."
+    return f"Weights by data: parent {blend.parent:.2f}, class ratio {blend.graph:.2f}."
 
 
 def switch_words(distances: FloatArray) -> str:

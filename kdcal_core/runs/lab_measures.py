@@ -66,12 +66,16 @@ class GraphChoice:
     log_floor : float or None
         A fixed log b instead.
     variance_floor : float or None
+    ratio_only : bool
+        Inside the data the class ratio of the polytope alone answers, as in the papers, without
+        the parent's opinion of the row.
     """
 
     position: int | None = None
     floor_quantile: float | None = None
     log_floor: float | None = None
     variance_floor: float | None = None
+    ratio_only: bool = False
 
     def applied(self, graph: KernelDensityGraph) -> KernelDensityGraph:
         """The graph at these settings.
@@ -87,7 +91,8 @@ class GraphChoice:
                 f"The grid has no exponent {position + 1:,}",
                 fix=f"Choose one of its {len(graph.gammas)} exponents.",
             )
-        return graph.with_settings(
+        base = replace(graph, blend=None) if self.ratio_only else graph
+        return base.with_settings(
             gamma=None if position is None else float(graph.gammas[position]),
             variance_floor=self.variance_floor,
             log_floor=self.log_floor,

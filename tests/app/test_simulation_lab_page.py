@@ -132,6 +132,7 @@ def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
         ("select_slider", "share", 0.2),
         ("select_slider", "variance", 0.1),
         ("segmented_control", "floor", "fixed"),
+        ("segmented_control", "inside", "ratio"),
     ):
         moved = healthy(setting(done, kind, name).set_value(value).run())
         assert specs(moved)[1] != before, name
@@ -141,7 +142,7 @@ def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
 
 
 def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest) -> None:
-    meant = press(done, "Papers' floor")
+    meant = press(done, "As the papers mean")
     assert "log b = -1e+07" in captions(meant)
     # about the root of 20, as no polytope has a variance worth speaking of (decision D1)
     (near,) = re.findall(r"within (\d\.\d+) of their centre", captions(meant))

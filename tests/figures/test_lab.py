@@ -92,6 +92,10 @@ def test_where_the_floor_hands_over(distances, said):
     assert said in lab_words.switch_words(np.array(distances))
 
 
+def test_how_much_the_parent_counts_among_the_data():
+    assert "does not count" in lab_words.blend_words(None)
+
+
 def test_alternative_texts_tell_numbers():
     assert "Forest from 0.80 to 0.90" in lab_words.distance_alt(["Forest"], [curve(0.8, 0.9, 0.9)])
     assert "radius 0" in lab_words.distance_alt([], [])

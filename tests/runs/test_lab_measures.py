@@ -105,6 +105,7 @@ def test_a_choice_that_chooses_nothing_leaves_what_the_data_chose(lab):
         GraphChoice(floor_quantile=0.3),
         GraphChoice(log_floor=-1e-7),
         GraphChoice(variance_floor=0.05),
+        GraphChoice(ratio_only=True),
     ],
 )
 def test_every_setting_moves_both_graphs(lab, choice):
