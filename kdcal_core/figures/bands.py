@@ -17,6 +17,7 @@ from kdcal_core.figures.template import new_figure
 _STYLES: dict[str, tuple[str | int, str, str]] = {
     "parent": ("parent", "solid", "circle"),
     "geodesic": ("calibrated", "solid", "circle"),
+    "geodesic_ratio": ("calibrated", "3px,3px", "circle-open"),
     "euclidean": (4, "6px,3px", "diamond"),
     "isotonic": (0, "2px,3px", "square"),
     "sigmoid": (6, "8px,3px,2px,3px", "triangle-up"),

@@ -42,11 +42,11 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
                     lines(chosen[chosen["measure"] == measure], "n"),
                     dark=False,
                     x_title="Training rows",
-                    y_title=measure if measure == "ECE" else measure.capitalize(),
+                    y_title=measure[0].upper() + measure[1:],
                 ),
                 f"{SIMULATIONS[name].title}, {kind}",
             )
-            for measure in ("error", "Hellinger", "ECE")
+            for measure in ("error", "Hellinger", "Hellinger, box", "ECE")
         ]
         far = chosen[(chosen["measure"] == "MMC") & (chosen["n"] == chosen["n"].max())]
         pages[name].append(

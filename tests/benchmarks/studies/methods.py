@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,42 @@ from kdcal_core.errors import InputWarning
 from kdcal_core.parents import wrap_parent
 from tests.benchmarks.studies import parents
 
-PAPER_FLOOR = -1e7  # decision D1
 FLOOR_SHARE = 0.01
 HOLDOUT = 0.3
 METHODS = {
     "parent": "Parent",
-    "geodesic": "Kernel density, geodesic, data floor",
-    "euclidean": "Kernel density, Euclidean, data floor",
+    "geodesic": "Kernel density, geodesic",
+    "geodesic_ratio": "The same without the blend",
+    "euclidean": "Kernel density, Euclidean",
     "isotonic": "Isotonic",
     "sigmoid": "Sigmoid",
-    "geodesic_paper": "Kernel density, geodesic, log b = -1e7",
-    "euclidean_paper": "Kernel density, Euclidean, log b = -1e7",
+    "geodesic_paper": "Geodesic, the papers' constants",
+    "euclidean_paper": "Euclidean, the papers' constants",
+}
+
+
+def as_fitted(graph: Any) -> Any:
+    """The defaults of the estimator."""
+    return graph
+
+
+def without_blend(graph: Any) -> Any:
+    """The polytope's class ratio alone inside the data."""
+    return replace(graph, blend=None)
+
+
+def in_the_papers(graph: Any) -> Any:
+    """Class ratio, variance floor 1e-6 and log b = -1e7 (decision D1)."""
+    return graph.in_the_papers()
+
+
+# method -> the fit that it comes from, and its setting
+GRAPHS = {
+    "geodesic": ("geodesic", as_fitted),
+    "geodesic_ratio": ("ratio", without_blend),
+    "geodesic_paper": ("ratio", in_the_papers),
+    "euclidean": ("euclidean", as_fitted),
+    "euclidean_paper": ("euclidean", in_the_papers),
 }
 
 
@@ -63,15 +88,20 @@ class Methods:
         self.radius = float(np.linalg.norm(X, axis=1).max())
         model = getattr(parents, kind)(X[fit], y[fit], seed)
         self.parent = wrap_parent(model)
-        estimator = KernelDensityForest if kind == "forest" else KernelDensityNetwork
+        family = KernelDensityForest if kind == "forest" else KernelDensityNetwork
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
-            self.graphs = {
-                distance: estimator(self.parent, distance=distance, floor_quantile=FLOOR_SHARE).fit(
-                    X[fit], y[fit], X[hold], y[hold]
-                )
-                for distance in ("geodesic", "euclidean")
-            }
+
+            def fitted(**settings: Any) -> Any:
+                made = family(self.parent, floor_quantile=FLOOR_SHARE, **settings)
+                return made.fit(X[fit], y[fit], X[hold], y[hold])
+
+            self.graphs = {each: fitted(distance=each) for each in ("geodesic", "euclidean")}
+            # a forest's fit is the same with and without the blend, a network's is not: its
+            # output layer belongs to the activation paths in one only
+            self.graphs["ratio"] = (
+                self.graphs["geodesic"] if kind == "forest" else fitted(inside="ratio")
+            )
             held = self.parent.predict_proba(X[hold])
             self.maps = {
                 "isotonic": IsotonicConfidence().fit(held, y[hold]),
@@ -88,14 +118,15 @@ class Methods:
         cuts = np.cumsum([len(part) for part in parts])[:-1]
         proba = self.parent.predict_proba(X)
         found = {"parent": (proba, proba.argmax(axis=1))}
+        located: dict[str, Any] = {}
         for name, fitted in self.maps.items():
             mapped = fitted.predict_proba(proba)
             found[name] = (mapped, mapped.argmax(axis=1))
-        for distance, estimator in self.graphs.items():
-            located = estimator.locate(X)
-            paper = estimator.graph_.with_settings(log_floor=PAPER_FLOOR)
-            for name, graph in ((distance, estimator.graph_), (f"{distance}_paper", paper)):
-                found[name] = (graph.posterior(located), graph.predict(located))
+        for name, (source, setting) in GRAPHS.items():
+            if source not in located:
+                located[source] = self.graphs[source].locate(X)
+            graph = setting(self.graphs[source].graph_)
+            found[name] = (graph.posterior(located[source]), graph.predict(located[source]))
         return {
             name: [
                 Outcome(*both)

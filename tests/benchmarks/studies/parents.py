@@ -15,7 +15,7 @@ LAYERS = 4
 RATE = 3e-4
 BATCH = 32
 PATIENCE = 10
-MOST_STEPS = 12_000
+MOST_STEPS = 6000
 
 
 def forest(X: FloatArray, y: IntArray, seed: int) -> Any:
