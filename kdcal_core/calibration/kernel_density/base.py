@@ -141,10 +141,10 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         Notes
         -----
         On eight tables of 569 to 4,000 rows (half for training, a quarter to calibrate, a quarter
-        to evaluate, three seeds), graphs on the training rows with the calibration rows held out
-        had a mean error of 0.137 (forests) and 0.125 (networks), those on 70% of the calibration
-        rows 0.160 and 0.146, the parents 0.127 and 0.123; mean log losses were 0.37 and 0.32,
-        0.48 and 0.48, 0.35 and 0.52.
+        to evaluate, three seeds, class ratio alone inside), graphs on the training rows with the
+        calibration rows held out had a mean error of 0.137 (forests) and 0.125 (networks), those
+        on 70% of the calibration rows 0.160 and 0.146, the parents 0.127 and 0.123; mean log
+        losses were 0.37 and 0.32, 0.48 and 0.48, 0.35 and 0.52.
         """
         self._validate_params()
         if (X_holdout is None) != (y_holdout is None):

@@ -8,8 +8,8 @@ from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 class KernelDensityForest(KernelDensityEstimator):
     """Kernel density graph on the leaves of a forest (papers 000 and 001: KDF).
 
-    Inside the data the posterior is the parent's partition with class counts smoothed over
-    similar polytopes; outside it falls back to the prior.
+    Inside the data the posterior blends the parent's own with the class ratio of the row's
+    polytope, whose counts are smoothed over similar polytopes; outside it falls back to the prior.
 
     Parameters
     ----------
@@ -18,6 +18,10 @@ class KernelDensityForest(KernelDensityEstimator):
     distance : {"geodesic", "euclidean"}, default="geodesic"
         What the polytope that represents a row is nearest in: the share of trees that agree
         (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
+    inside : {"blend", "ratio"}, default="blend"
+        What the posterior is inside the data: the class ratio of the polytope g and the parent's
+        probabilities p, as the softmax of a log p + b log g with a and b of the smallest held-out
+        log loss (:class:`Blend`); or the class ratio alone.
     gamma : "auto", float or array of floats, default="auto"
         Exponent gamma * log n of the kernel (Eq. 18). "auto" and an array are chosen from by
         held-out log loss, of equal ones the largest (decision D10).
@@ -55,6 +59,7 @@ class KernelDensityForest(KernelDensityEstimator):
         The classes as the labels of the fit are written, in the parent's order.
     n_features_in_ : int
     gamma_, log_floor_ : float
+    blend_ : Blend or None
     centres_, variances_ : (p, d) arrays
     class_masses_ : (p, K) array
     prior_ : (K,) array
@@ -63,6 +68,24 @@ class KernelDensityForest(KernelDensityEstimator):
 
     Notes
     -----
+    The defaults go beyond the papers, whose estimator is here too:
+
+    ==============  ==========  =================================================
+    parameter       papers      default
+    ==============  ==========  =================================================
+    inside          "ratio"     "blend"
+    variance_floor  1e-6        "auto": the spacing of the polytopes
+    log_floor       -1e7        "quantile": ``floor_quantile`` of held-out rows
+    scale           True        True; "standard" for features of several units
+    ==============  ==========  =================================================
+
+    On nine tables and nine simulations, ten seeds, the two new ones together had a smaller log
+    loss than ratio and 1e-6 for forests on 16 of 18 data sets, for networks on 12, and a larger
+    one on none; a smaller error on 8 and 12, and a larger one on 1 and none. The blend gives up
+    that the posterior is constant within a polytope, needs the parent's probabilities of each
+    row, and listens to the parent's training prior where ``prior`` says otherwise: ``prior`` acts
+    on the class ratio and outside the data.
+
     Gaussians live in the input columns: numbers as they are, categories one-hot, missing numbers
     at the median with a coordinate that says so.
 
