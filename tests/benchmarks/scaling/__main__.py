@@ -89,7 +89,7 @@ def _figures(table: pd.DataFrame, study: str) -> list[go.Figure]:
             dark=False,
             x_title=title,
             y_title=what,
-            log_y=True,
+            log_y=study == "rows",
         )
         for column, what in columns.items()
     ]
