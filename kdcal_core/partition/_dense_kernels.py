@@ -5,7 +5,7 @@ tells which of 512 polytopes have it. Two of these vectors and-ed are a row's ma
 and adding up trees is a network of full adders on whole vectors (carry-save, as in Harley and
 Seal's count of bits): three or four instructions a tree for 512 polytopes, where comparing bytes
 takes eight times as many. Numba knows no such vectors, hence the intrinsic. It stands in one file
-with its caller, because numba's cache of compiled code follows the caller's file only.
+with its callers, because numba's cache of compiled code follows their file only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ compiled: Any = njit(nogil=True, cache=True)
 intrinsic: Any = extending.intrinsic
 cgutils: Any = _cgutils
 
-_BYTE, _SHORT, _WORD, _LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+_SHORT, _WORD, _LONG = (ir.IntType(bits) for bits in (16, 32, 64))
 _BITS = ir.VectorType(_LONG, CHUNK // 64)
 _LANES = 32
 _FLAGS = ir.VectorType(ir.IntType(1), _LANES)
