@@ -61,6 +61,14 @@ Answers = dict[Method, LabAnswers]
 Measures = dict[Method, dict[str, Estimate]]
 
 
+def offer() -> bool:
+    """What a run will show, and the button that begins it."""
+    with st.container(border=True):
+        st.markdown(text.EMPTY)
+        st.caption(text.LASTS)
+        return st.button("Run", key="lab_run", type="primary", icon=":material/play_arrow:")
+
+
 def results(run: LabRun, key: str) -> None:
     """Everything that a finished run shows."""
     top = st.container()
@@ -124,11 +132,10 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
             quantile, log_floor = _floor(graph, prefix)
         with right:
             variance = _variance(graph, prefix)
-        with left:
             ratio_only = _ratio_only(prefix)
         choice = GraphChoice(position, quantile, log_floor, variance, ratio_only)
         moved = choice.applied(graph)
-        with left:
+        with right:
             st.caption(words.blend_words(moved.blend))
         with middle:
             st.caption(f"log b = {_log_b(moved.log_floor)}")

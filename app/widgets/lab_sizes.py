@@ -7,11 +7,10 @@ from dataclasses import replace
 import streamlit as st
 
 from app.widgets import lab_text as text
-from app.widgets import session, waiting
 from app.widgets.charts import chart, is_dark
+from app.widgets.lab_jobs import result_of
 from app.widgets.lab_parts import BANDED
 from app.widgets.lab_results import sizes_of
-from kdcal_core.errors import InputError
 from kdcal_core.figures import BandLine
 from kdcal_core.figures import lab_words as words
 from kdcal_core.figures.lab_pictures import sizes_figure
@@ -56,33 +55,14 @@ def card(lab: LabSettings) -> None:
 
 
 def _result(settings: SizesSettings) -> None:
-    request = sizes_request(settings)
-
-    def run() -> None:
-        waiting.run(
-            request.target,
-            request.kwargs,
-            key=request.key,
-            title=request.title,
-            owner=waiting.EVERYBODY,
-        )
-
-    job = waiting.find(request.key)
-    if job is None:
+    def offer() -> bool:
         n_runs = len(settings.sizes) * settings.repetitions
         st.caption(text.SIZES_LAST.format(n_runs))
-        st.button("Run all sizes", key="lab_run_sizes", icon=":material/play_arrow:", on_click=run)
-    elif job.state == "done":
-        try:
-            assert job.folder is not None
-            _picture(sizes_of(request.key, job.folder))
-        except InputError as error:
-            session.error_box(error)
-    elif not job.finished:
-        waiting.follow(job.id)
-    elif waiting.start_again(job):
-        run()
-        st.rerun()
+        return st.button("Run all sizes", key="lab_run_sizes", icon=":material/play_arrow:")
+
+    run = result_of(sizes_request(settings), sizes_of, offer)
+    if run is not None:
+        _picture(run)
 
 
 def _picture(run: SizesRun) -> None:

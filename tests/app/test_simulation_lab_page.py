@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
@@ -190,6 +191,20 @@ def test_a_run_that_is_stopped_says_so_and_starts_again(
     (job,) = jobs().active()
     jobs().cancel(job.id)
     jobs().wait(job.id, 30)
+
+
+def test_a_damaged_result_is_told_and_computed_again() -> None:
+    at = finish(launch(rows=100, trees=1, seed=3))
+    (stored,) = {Path(job.folder) for job in [jobs().last_ended([""])] if job and job.folder}
+    record = stored / "record.json"
+    record.write_bytes(b"x" * len(record.read_bytes()))  # of another length it counts as gone
+    st.cache_resource.clear()
+    at = at.run()
+    assert "no longer kept in full" in at.error[0].value
+    at = next(b for b in at.button if b.label == "Compute again").click().run()
+    for job in jobs().active():
+        jobs().wait(job.id, 120)
+    assert healthy(at.run()).subheader
 
 
 def test_over_training_sizes(done: AppTest) -> None:
