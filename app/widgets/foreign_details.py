@@ -39,6 +39,8 @@ def fitted_on(version: Version) -> None:
             f"rows on this page: {record.n_judged:,}, {judged}."
         )
         st.markdown(text.FITTED_ON[record.fitted_on])
+        if (blend := graph.blend) is not None:
+            st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):

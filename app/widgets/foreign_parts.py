@@ -151,7 +151,9 @@ def _setting(fit: Fit) -> Setting:
             persist_state="session",
             help="Added to the variance of every region's Gaussian, in squared coordinates.",
         )
-        st.caption(f"Variance floor {graph.variance_floor * factor:.3g}")
+        st.caption(
+            f"Variance floor {graph.variance_floor * factor:.3g}, on average over the features"
+        )
     return Setting(float(gammas[at]), factor, alpha)
 
 

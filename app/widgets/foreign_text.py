@@ -29,9 +29,11 @@ many features well (appendix A). A floor $c$ is added to each class's density:
 
 $$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
 
-Far out every $\tilde f$ vanishes beside $c$, and the prior is left (Prop. 2). **Euclidean** finds
-the nearest region by plain distance instead; paper 000 (section 3.1.1) goes on with geodesic,
-which bears more features.
+Among the data, where $c$ hardly counts, that is the class share of the region; it is blended there
+with the model's own answer, by weights that held-out rows choose, because neither is always the
+better one (our addition to the papers). Far out every $\tilde f$ vanishes beside $c$, and the prior
+is left (Prop. 2). **Euclidean** finds the nearest region by plain distance instead; paper 000
+(section 3.1.1) goes on with geodesic, which bears more features.
 """
 TILES = r"""
 **OCE** is the mean distance between the largest probability of a foreign row and the largest class
@@ -61,6 +63,7 @@ SELECTION = r"""
 The kernel is raised to the power $\gamma\log n$ (paper 000 Eq. 18). A small exponent lets the rows
 of distant regions count too, which smooths the class shares; a large one leaves each region its own
 rows. The exponent with the least log loss on held-out rows is taken, and of equal ones the largest.
+The losses are those of the class shares alone, before the model's own answer is blended in.
 """
 INSIDE = """
 Outside is not all: a model made cautious must still answer among its data. The kernel density

@@ -68,7 +68,10 @@ def distance_finding(parent: DistanceCurve, graph: DistanceCurve | None, prior: 
     if radius == graph.radii[0]:
         return f"{sentence}; {version} keeps to the prior, {prior:.2f}, at every distance."
     word = "falls" if graph.mean.max() > prior + NEAR else "rises"
-    return f"{sentence}; {version} {word} to {last:.2f}, the prior, from radius {radius:g} on."
+    same = f"{last:.2f}" == f"{prior:.2f}"
+    there = f"{last:.2f}, {'the prior' if same else f'about the prior of {prior:.2f}'},"
+    since = f"from radius {radius:g} on" if radius < graph.radii[-1] else "only there"
+    return f"{sentence}; {version} {word} to {there} {since}."
 
 
 def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
@@ -125,6 +128,21 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
         f"With alpha at {100 * alpha:.3g}% the floor leaves {share.value:.1%} of {share.n:,} "
         f"ordinary rows below it, and {n_unknown:,} of {_rows(n)} ({n_unknown / max(n, 1):.0%}) "
         f"of “{name}”."
+    )
+
+
+def blend_words(parent: float, graph: float) -> str:
+    """What has how much say among the data: the model, and the regions' class shares.
+
+    Examples
+    --------
+    >>> blend_words(0.5, 1.0)[:68]
+    'Among the data two opinions are blended: the model's own, with weigh'
+    """
+    return (
+        f"Among the data two opinions are blended: the model's own, with weight {parent:.2f}, and "
+        f"its region's class shares, with weight {graph:.2f}. The weights with the least held-out "
+        "log loss were taken; (1, 0) would be the model itself."
     )
 
 

@@ -41,6 +41,8 @@ def test_a_dip_to_the_prior_that_does_not_last_does_not_count() -> None:
     [
         ((0.5, 0.5, 0.5, 0.51), "keeps to the prior, 0.50, at every distance."),
         ((0.3, 0.4, 0.49, 0.5), "rises to 0.50, the prior, from radius 2 on."),
+        ((0.7, 0.6, 0.51, 0.51), "falls to 0.51, about the prior of 0.50, from radius 2 on."),
+        ((0.7, 0.9, 0.8, 0.5), "falls to 0.50, the prior, only there."),
     ],
 )
 def test_the_finding_says_how_the_prior_is_come_to(mean: tuple[float, ...], said: str) -> None:
@@ -109,6 +111,12 @@ def test_the_surest_row_is_named_with_what_the_version_says_of_it() -> None:
         "that row."
     )
     assert words.surest_words("Ring", said, None, row=7, predicted="a").endswith("for class a.")
+
+
+def test_the_blend_is_told_with_its_weights() -> None:
+    sentence = words.blend_words(0.619, 0.4)
+    assert "the model's own, with weight 0.62" in sentence
+    assert "class shares, with weight 0.40" in sentence
 
 
 def test_ties_are_told_where_there_are_any() -> None:
