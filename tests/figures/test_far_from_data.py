@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
@@ -102,6 +103,14 @@ def test_a_band_that_is_not_known_is_left_out() -> None:
     band, curve, *_ = figures.distance_figure([gappy], 0.5, dark=False).data
     assert len(band.x) == 2 * (RADII.size - 1)
     assert len(curve.x) == RADII.size
+
+
+def test_a_band_that_is_not_filled_is_still_told() -> None:
+    plain = replace(line("isotonic", 0.5), filled=False)
+    figure = figures.distance_figure([line("parent", 0.5), plain], 0.5, dark=False)
+    assert [trace.fill for trace in figure.data].count("toself") == 1
+    curve = next(trace for trace in figure.data if trace.name == "Isotonic")
+    np.testing.assert_allclose(curve.customdata[0], [0.45, 0.55])
 
 
 @pytest.mark.parametrize("top", [8.0, 6000.0, -3e5])

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
-from kdcal_core.runs import ForeignRun, ForeignSettings, GraphRun, foreign_request, graph_request
+from kdcal_core.runs import (
+    ForeignRun,
+    ForeignSettings,
+    GraphRun,
+    foreign_frame,
+    foreign_request,
+    graph_request,
+)
 from kdcal_core.runs.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
 from kdcal_core.runs.foreign_run import score_foreign
 from kdcal_core.runs.graph_run import fit_graph
@@ -73,6 +80,23 @@ def test_every_kind_is_answered_and_placed(forest, tmp_path):
     np.testing.assert_array_equal(by_radius[2], posterior[run.sets("sphere")[2].start :][:50])
     confidence = by_radius.max(axis=2).mean(axis=1)
     assert confidence[2] < confidence[0]
+
+
+def test_the_features_behind_each_answer_can_be_had_again(forest, tmp_path):
+    chosen = replace(SMALL, shifted_feature="b", shifts=(3.0, 30.0))
+    add_foreign(forest.workspace, forest.review.id, csv(rows(17, 9)), "far.csv")
+    try:
+        run = ask(forest, tmp_path / "run", chosen)
+        for one in run.sets():
+            frame = foreign_frame(forest.workspace, forest.review.id, run.record.settings, one)
+            expected = forest.model.predict_proba(frame[["a", "b"]])
+            np.testing.assert_allclose(run.rows_of(one).proba, expected, atol=1e-12)
+    finally:
+        remove_foreign(forest.workspace, forest.review.id, "far.csv")
+    with pytest.raises(InputError, match="no longer part"):
+        foreign_frame(
+            forest.workspace, forest.review.id, run.record.settings, run.sets("uploaded")[0]
+        )
 
 
 def test_without_a_graph_the_parent_alone_answers(linear, tmp_path):
