@@ -48,6 +48,14 @@ def _check_words(codes: ActivationCodes) -> None:
             f"not {words.dtype} of shape {words.shape}",
             fix="Pack the activations with pack_bits.",
         )
+    last = [part.stop - 1 for part in codes.layer_slices()]
+    spare = np.array([-width % WORD_BITS for width in codes.layer_widths], dtype=np.uint64)
+    # a full word has none to spare, and no shift by 64 bits is defined
+    beyond = words[:, last] >> (WORD_BITS - np.maximum(spare, 1))
+    if (beyond[:, spare > 0] != 0).any():
+        raise InputError(
+            "Bits are set beyond the units of a layer", fix="Pack the activations with pack_bits."
+        )
 
 
 def check_same_partition(a: Codes, b: Codes) -> None:

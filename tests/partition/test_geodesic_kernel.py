@@ -128,6 +128,8 @@ def test_no_rows_give_an_empty_matrix():
         (pack_bits([np.ones((1, 2)), np.ones((1, 0))]), None, "needs a unit"),
         (ActivationCodes(np.zeros((1, 0), np.uint64), ()), None, "needs a unit"),
         (ActivationCodes(np.zeros((1, 1), np.uint64), (65,)), None, "2 words"),
+        (ActivationCodes(np.full((1, 1), 8, np.uint64), (3,)), None, "beyond the units"),
+        (ActivationCodes(np.full((2, 3), 2, np.uint64), (64, 65)), None, "beyond the units"),
         (np.zeros((1, 2)), None, "not ndarray"),
     ],
 )
