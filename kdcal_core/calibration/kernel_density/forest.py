@@ -82,9 +82,9 @@ class KernelDensityForest(KernelDensityEstimator):
     On nine tables and nine simulations, ten seeds, the two new ones together had a smaller log
     loss than ratio and 1e-6 for forests on 16 of 18 data sets, for networks on 12, and a larger
     one on none; a smaller error on 8 and 12, and a larger one on 1 and none. The blend gives up
-    that the posterior is constant within a polytope, needs the parent's probabilities of each
-    row, and listens to the parent's training prior where ``prior`` says otherwise: ``prior`` acts
-    on the class ratio and outside the data.
+    that the posterior is constant within a polytope, and needs the parent's probabilities of each
+    row. It is fitted for the class shares of the rows of the fit; a ``prior`` that says otherwise
+    comes in afterwards by Bayes' rule.
 
     Gaussians live in the input columns: numbers as they are, categories one-hot, missing numbers
     at the median with a coordinate that says so.

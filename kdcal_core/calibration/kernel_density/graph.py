@@ -162,7 +162,9 @@ class KernelDensityGraph:
     def posterior(self, located: Located) -> FloatArray:
         """Posterior with the floor (Eqs. 8 and 9), (m, K), rows summing to one.
 
-        Far from all data, and where every density is zero, it is the prior (Prop. 2).
+        Far from all data, and where every density is zero, it is the prior (Prop. 2). With a
+        blend it is Eq. 9 in how much of the prior a row gets, and the blend in place of the
+        densities' ratio.
 
         Raises
         ------
@@ -262,8 +264,8 @@ class KernelDensityGraph:
                 "A blend with the parent needs held-out rows, and there are none",
                 fix='Fit with a hold-out, or set inside to "ratio".',
             )
-        local = self._local[self.holdout.index]
-        blend = fit_blend(_parents(self.holdout), local, self.holdout_y, self.prior)
+        local = self._local_as_fitted[self.holdout.index]
+        blend = fit_blend(_parents(self.holdout), local, self.holdout_y, self._fitted_prior)
         other = replace(self, blend=blend)
         self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
         return other
@@ -280,8 +282,9 @@ class KernelDensityGraph:
     def selection(self) -> Selection:
         """Held-out log loss of each exponent, at the settings in force, before any blend.
 
-        A floor that follows the data is taken for each exponent as it would be there.
-        Probabilities below 1e-12 count as 1e-12 (decision D48).
+        A floor that follows the data is taken for each exponent as it would be there. The held-out
+        rows are judged under the class shares of the fit rows, which are theirs, whatever prior
+        was given for the rows to come. Probabilities below 1e-12 count as 1e-12 (decision D48).
         """
         n_exponents = len(self.exponents)
         loss = error = np.full(n_exponents, np.nan)
@@ -290,16 +293,16 @@ class KernelDensityGraph:
             right = np.empty((n_exponents, len(held)))
             weight = np.empty_like(right)
             for g in range(n_exponents):
-                local = self._shares_at(g) * self.prior
-                total = local.sum(axis=1)
-                right[g] = ratio(local[held, self.holdout_y], total[held])
-                weight[g] = safe_log(total)[held]
+                shares = self._shares_at(g)
+                local = shares * self._fitted_prior
+                right[g] = ratio(local[held, self.holdout_y], local.sum(axis=1)[held])
+                weight[g] = safe_log(shares @ self.prior)[held]
             marginal = weight + self._log_gaussian_held
             floor = np.full(n_exponents, self.effective_log_floor)
             if self.floor_quantile is not None:
                 floor = data_floor(marginal, self.floor_quantile)
             share = inside(marginal, floor[:, None])
-            proba = share * right + (1.0 - share) * self.prior[self.holdout_y]
+            proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
             each = -np.log(np.clip(proba, CLIP, 1.0))
             loss = each.mean(axis=1)
             if self.n_holdout > 1:
@@ -335,7 +338,16 @@ class KernelDensityGraph:
         local: FloatArray = self._local[located.index]
         if self.blend is None:
             return local
-        return self.blend.mix(_parents(located), local, self.prior)
+        # The parent speaks of the class shares it was fitted on, and so does the blend; another
+        # prior comes in afterwards, as Bayes' rule has it.
+        mixed = self.blend.mix(
+            _parents(located), self._local_as_fitted[located.index], self._fitted_prior
+        )
+        if np.array_equal(self.prior, self._fitted_prior):
+            return mixed
+        mixed *= ratio(self.prior, self._fitted_prior)
+        total = mixed.sum(axis=1, keepdims=True)
+        return np.where(total > 0, ratio(mixed, total), self.prior)
 
     def _with_prior(self, located: Located, local: FloatArray) -> FloatArray:
         # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
@@ -370,6 +382,19 @@ class KernelDensityGraph:
     def _local(self) -> FloatArray:
         """Class ratio of each polytope, (p, K): the posterior without a floor (decision D13)."""
         joint = self._shares * self.prior
+        return ratio(joint, joint.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _fitted_prior(self) -> FloatArray:
+        """Class shares of the fit rows, (K,)."""
+        counts = self.counts.sum(axis=0)
+        share: FloatArray = counts / counts.sum()
+        return share
+
+    @cached_property
+    def _local_as_fitted(self) -> FloatArray:
+        """Class ratio of each polytope under the class shares of the fit rows, (p, K)."""
+        joint = self._shares * self._fitted_prior
         return ratio(joint, joint.sum(axis=1, keepdims=True))
 
     @cached_property

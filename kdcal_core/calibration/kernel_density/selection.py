@@ -69,6 +69,6 @@ def data_floor(log_marginal: FloatArray, alpha: float) -> FloatArray:
     4.0
     """
     h = log_marginal.shape[-1]
-    k = max(1, int(np.floor(alpha * (h + 1) + 1e-9)))
+    k = min(max(1, int(np.floor(alpha * (h + 1) + 1e-9))), h)
     floor: FloatArray = np.partition(log_marginal, k - 1, axis=-1)[..., k - 1]
     return floor

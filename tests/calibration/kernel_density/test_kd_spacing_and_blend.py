@@ -82,10 +82,13 @@ def _log_loss(blend, parent, local, y):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_weights_are_those_of_a_grid_search(seed):
-    parent, local, y = _opinions(np.random.default_rng(seed))
+    parent, local, y = _opinions(np.random.default_rng(seed), n=60)
     fitted = fit_blend(parent, local, y, THIRDS)
     best = brute(
-        lambda w: _log_loss(Blend(w[0], w[1]), parent, local, y),
+        lambda w: (
+            _log_loss(Blend(w[0], w[1]), parent, local, y)
+            + 3 / 60 * ((w[0] - 0.5) ** 2 + (w[1] - 0.5) ** 2)
+        ),
         [(0, 6), (0, 6)],
         Ns=25,
     )
@@ -155,6 +158,13 @@ def test_certain_opinions_that_agree_keep_finite_weights():
     fitted = fit_blend(sure, sure, np.array([0, 1, 0]), prior)
     assert np.isfinite(fitted.mix(sure, sure, prior)).all()
     assert fitted.mix(sure, sure, prior)[0, 0] > 0.999
+
+
+def test_one_row_does_not_run_away_with_the_weights():
+    parent, local = np.array([[0.6, 0.4]]), np.array([[0.4, 0.6]])
+    fitted = fit_blend(parent, local, np.array([0]), np.array([0.5, 0.5]))
+    assert 0.5 <= fitted.parent < 1.0
+    assert 0.0 <= fitted.graph <= 0.5
 
 
 def _noisy_xor(n, seed):
@@ -287,3 +297,19 @@ def test_classes_in_another_order_blend_alike(forest, model):
     other = KernelDensityForest(Turned()).fit(*ROWS)
     assert other.blend_.parent == pytest.approx(model.blend_.parent, abs=1e-6)
     assert other.blend_.graph == pytest.approx(model.blend_.graph, abs=1e-6)
+
+
+def test_another_prior_enters_by_bayes_rule_inside_and_rules_out_what_it_rules_out(forest, model):
+    X, _ = _noisy_xor(100, 7)
+    shares = np.bincount(ROWS[1]) / len(ROWS[1])
+    same = model.predict_proba(X)
+    plain = KernelDensityForest(forest, prior=shares).fit(*ROWS)
+    np.testing.assert_allclose(plain.predict_proba(X), same, rtol=1e-9)
+    prior = np.array([0.95, 0.05])
+    told = KernelDensityForest(forest, gamma=2.0, prior=prior, log_floor=-np.inf).fit(*ROWS)
+    untold = KernelDensityForest(forest, gamma=2.0, log_floor=-np.inf).fit(*ROWS)
+    odds = untold.predict_proba(X) * prior / shares
+    expected = odds / odds.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(told.predict_proba(X), expected, rtol=1e-6, atol=1e-12)
+    never = KernelDensityForest(forest, prior=[1.0, 0.0]).fit(*ROWS)
+    assert never.predict_proba(X)[:, 1].max() == 0.0
