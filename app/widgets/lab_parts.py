@@ -49,7 +49,8 @@ LOG_FLOORS = (
 VARIANCES = (1e-8, 1e-7, PAPER_VARIANCE_FLOOR, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 MEASURES = {
     "error": "Error",
-    "hellinger": "Hellinger distance",
+    "hellinger": "Hellinger",
+    "box": "Hellinger, box",
     "ece": "ECE",
     "log_loss": "Log loss",
     "confidence": f"Confidence at {FAR:g}",
@@ -342,14 +343,16 @@ def _distance(run: LabRun, answers: Answers) -> None:
 
 def _measures(run: LabRun, measures: Measures) -> None:
     """All measures of all methods, as a picture and as a table."""
+    boxed = SIMULATIONS[run.record.settings.simulation].in_box
+    titles = {each: title for each, title in MEASURES.items() if boxed or each != "box"}
     methods = [
-        MeasuredMethod(method, _title(run, method), tuple(found[each] for each in MEASURES))
+        MeasuredMethod(method, _title(run, method), tuple(found[each] for each in titles))
         for method, found in measures.items()
     ]
     with st.container(border=True):
         st.markdown("**Inside and outside, in numbers**")
         chart(
-            interval_figure(list(MEASURES.values()), methods, dark=is_dark()),
+            interval_figure(list(titles.values()), methods, dark=is_dark()),
             key="lab_measures",
             takeaway=words.measures_words(measures["parent"], measures["geodesic"]),
             how_to_read=text.MEASURES,
@@ -361,7 +364,8 @@ def _measures(run: LabRun, measures: Measures) -> None:
                 [
                     {
                         "method": method.label,
-                        "measure": estimate.name,
+                        "measure": title,
+                        "name": estimate.name,
                         "value": estimate.value,
                         "low": estimate.low,
                         "high": estimate.high,
@@ -369,7 +373,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
                         "interval": estimate.interval,
                     }
                     for method in methods
-                    for estimate in method.estimates
+                    for title, estimate in zip(titles.values(), method.estimates, strict=True)
                 ]
             ),
             name=f"{_file(run)} measures",
@@ -381,7 +385,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
                         "Method": [method.label for method in methods],
                         **{
                             title: [_with_interval(method.estimates[at]) for method in methods]
-                            for at, title in enumerate(MEASURES.values())
+                            for at, title in enumerate(titles.values())
                         },
                     }
                 ),

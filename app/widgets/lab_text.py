@@ -82,9 +82,11 @@ MEASURES = r"""
 A dot is the value, its stroke the 95% interval, the pale band the parent's interval.
 
 * **Error** and **log loss** on 2,000 fresh rows.
-* **Hellinger distance** to the true posterior, from 0 to 1: the mean over points $x$ of
-  $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$, over the map's points in the box, or over the
-  fresh rows where there is no box. Its interval takes the points for a random sample.
+* **Hellinger** distance to the true posterior, from 0 to 1: the mean over points $x$ of
+  $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$, over the fresh rows.
+* **Hellinger, box**: the same over the map's points in the box, as the papers have it. It counts
+  places without rows as well: in the middle of *Circle* the formula knows the class, and no
+  method can. Its interval takes the points for a random sample.
 * **ECE**: how far confidence and accuracy lie apart on the fresh rows, in 15 bins of equal width.
 * **Confidence at radius 2**: should be the prior.
 

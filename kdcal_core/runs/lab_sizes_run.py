@@ -77,10 +77,14 @@ class SizesRun:
         Raises
         ------
         InputError
-            Where it is not there (any more), or damaged.
+            Where it is not there (any more), damaged, or of another version.
         """
         path = Path(folder)
-        return cls(load_record(path, SizesSettings), load_array(path, _VALUES))
+        settings, values = load_record(path, SizesSettings), load_array(path, _VALUES)
+        shape = (len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES))
+        if values.shape != shape:
+            raise InputError("This result is of another version", fix="Compute it again.")
+        return cls(settings, values)
 
     @property
     def sizes(self) -> FloatArray:

@@ -19,7 +19,7 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     seed = 1 if app.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else 0
     app.open(f"{SMALL}&lab_seed={seed}")
     app.page.get_by_role("button", name="Run", exact=True).click()
-    app.wait_for_text("What each method says, and where")
+    app.wait_for_text("What each method says, and where", seconds=180)
     app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
     app.idle()
     assert re.match(r"At radius 2 the forest (still )?says 0\.\d\d", finding(app))

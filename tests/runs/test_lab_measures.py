@@ -73,6 +73,10 @@ def test_measures_are_those_of_their_definitions(lab):
     far = lab.by_radius(lab.spheres.sigmoid)[lab.record.settings.radii.index(2.0)]
     assert found["error"].value == pytest.approx((proba.argmax(axis=1) != y).mean())
     assert found["log_loss"].value == pytest.approx(-np.log(proba[np.arange(500), y]).mean())
+    assert found["box"].value == pytest.approx(
+        np.sqrt(0.5 * (roots**2).sum(axis=1)).mean(), abs=1e-9
+    )
+    roots = np.sqrt(proba) - np.sqrt(lab.test.truth)
     assert found["hellinger"].value == pytest.approx(
         np.sqrt(0.5 * (roots**2).sum(axis=1)).mean(), abs=1e-9
     )
@@ -81,11 +85,13 @@ def test_measures_are_those_of_their_definitions(lab):
         assert estimate.low <= estimate.value <= estimate.high
 
 
-def test_without_a_box_the_distance_to_the_truth_is_taken_on_the_test_rows(trunk):
+def test_without_a_box_there_are_the_rows_alone(trunk):
     answers = all_answers(trunk, GraphChoice())["parent"]
     roots = np.sqrt(trunk.test.parent) - np.sqrt(trunk.test.truth)
     expected = np.sqrt(0.5 * (roots**2).sum(axis=1)).mean()
-    assert measured(trunk, answers)["hellinger"].value == pytest.approx(expected, abs=1e-9)
+    found = measured(trunk, answers)
+    assert found["hellinger"].value == pytest.approx(expected, abs=1e-9)
+    assert found["box"] == found["hellinger"]
     x0, x1, y0, y1 = data_box(trunk)
     assert (x0, y1) == (trunk.X[:, 0].min(), trunk.X[:, 1].max())
     assert trunk.record.edge >= max(x1, -y0)

@@ -13,6 +13,7 @@ from kdcal_core.runs import LabSettings
 from kdcal_core.runs.lab_measures import MEASURES, METHODS, GraphChoice, all_answers, measured
 from kdcal_core.runs.lab_run import explore
 from kdcal_core.runs.lab_sizes_run import SizesRun, SizesSettings, repeat, sizes_request
+from kdcal_core.runs.storage import save_array, save_record
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)
@@ -59,6 +60,13 @@ def test_quartiles_and_table(done):
     assert len(table) == 2 * 3 * len(METHODS)
     row = table.query("rows == 80 and repetition == 2 and method == 'parent'").iloc[0]
     assert row["error"] == done.values[1, 1, 0, 0]
+
+
+def test_a_result_of_other_measures_is_refused(done, tmp_path):
+    save_record(tmp_path, done.settings)
+    save_array(tmp_path, "values", done.values[..., 1:])
+    with pytest.raises(InputError, match="another version"):
+        SizesRun.read(tmp_path)
 
 
 def test_the_number_of_rows_of_the_lab_does_not_count():
