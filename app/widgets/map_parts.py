@@ -14,7 +14,13 @@ from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
 from kdcal_core.data import FloatArray, escape_markdown
 from kdcal_core.errors import InputError
-from kdcal_core.figures import MapPoints, PosteriorPanel, map_words, posterior_map_figure
+from kdcal_core.figures import (
+    MapPoints,
+    PosteriorPanel,
+    foreign_words,
+    map_words,
+    posterior_map_figure,
+)
 from kdcal_core.review import Review, TableInfo
 from kdcal_core.runs import GraphRun, GridRun, GridSettings, grid_request
 from kdcal_core.simulation import true_posterior
@@ -53,7 +59,9 @@ kernel density version** keeps the polytopes and puts a Gaussian in each, centre
 $$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
 
 goes to the prior where all densities are small against it (Prop. 2): far from the rows the map
-turns white.
+turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
+but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
+class shares and of what the model itself says (our addition to the papers).
 
 **Drag a box** on any panel to see the rows in it below. A double click takes it away.
 """
@@ -276,18 +284,19 @@ def set_anew(fit: Fit) -> Version:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
             st.markdown(SETTINGS)
-        _about(fit.run)
+            if (blend := graph.blend) is not None:
+                st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
+        _about(fit.run, alpha)
     for note in fit.run.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
     return Version(fit, Setting(float(graph.gammas[at]), factor, alpha))
 
 
-def _about(run: GraphRun) -> None:
+def _about(run: GraphRun, alpha: float) -> None:
     record = run.record
-    held = "calibration rows" if record.fitted_on == "training" else "others of them"
     st.caption(
         f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {run.graph.n_polytopes:,} "
-        f"polytopes; floor and exponent follow {record.n_holdout:,} {held} held out.",
+        f"regions. {map_words.floor_words(alpha, record.n_holdout)}",
         width="content",
     )
 

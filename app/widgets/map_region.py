@@ -126,7 +126,7 @@ def _chosen_box(review: Review, run: GridRun) -> Box:
 
 def _slider(name: str, ends: Range, key: str) -> Range:
     st.session_state.setdefault(key, ends)  # not the default: a dragged box comes this way too
-    chosen: Range = st.slider(
+    chosen: Any = st.slider(  # two ends, as the state holds two
         escape_markdown(name[:40]),
         *ends,
         step=(ends[1] - ends[0]) / STEPS,
@@ -134,7 +134,8 @@ def _slider(name: str, ends: Range, key: str) -> Range:
         key=key,
         persist_state="session",
     )
-    return chosen
+    low, high = chosen
+    return low, high
 
 
 def region(review: Review, run: GridRun, version: Version | None) -> None:

@@ -16,6 +16,7 @@ from kdcal_core.diagnostics import Estimate, number_text
 SURE = 0.9
 VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points
 _NAMED = 6
+_STEADY = 5  # held-out rows below which the floor hangs on single ones
 
 Cells = NDArray[np.bool_]
 
@@ -111,6 +112,28 @@ def axes_words(
         f"Axis {at} carries {share:.0%} of the variance; one step along it changes most: "
         f"{', '.join(f'{name} {step:+.3g}' for name, step in features)}."
         for at, (share, features) in enumerate(zip(explained, strongest, strict=True), start=1)
+    )
+
+
+def floor_words(alpha: float, n_holdout: int) -> str:
+    """How many held-out rows lie below the floor, with a caution where single ones decide.
+
+    Examples
+    --------
+    >>> floor_words(0.01, 999)
+    'Of 999 held-out rows 9 lie below the floor.'
+    >>> floor_words(0.01, 185)
+    'Of 185 held-out rows none lies below the floor: an outlier among them can carry the answers
+     far out, and a larger alpha is steadier.'
+    """
+    rank = max(1, int(np.floor(alpha * (n_holdout + 1) + 1e-9)))  # the row that sets the floor
+    below = f"{rank - 1:,} {'lies' if rank == 2 else 'lie'}" if rank > 1 else "none lies"
+    told = f"Of {n_holdout:,} held-out rows {below} below the floor"
+    if rank >= _STEADY:
+        return f"{told}."
+    return (
+        f"{told}: an outlier among them can carry the answers far out, and a larger alpha is "
+        "steadier."
     )
 
 

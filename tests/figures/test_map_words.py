@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from kdcal_core import figures
+from kdcal_core.calibration.kernel_density.selection import data_floor
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 from kdcal_core.figures import MapPoints, PosteriorPanel, map_words
 
@@ -107,6 +108,15 @@ def test_what_is_held_is_told() -> None:
     assert map_words.held_words(0, None) == ""
     assert "The other feature is held at its median or most" in map_words.held_words(1, None)
     assert "The other 3 features are held at the values of row 8." in map_words.held_words(3, 7)
+
+
+@pytest.mark.parametrize(("alpha", "n"), [(0.01, 10), (0.01, 499), (0.05, 99), (0.2, 40)])
+def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
+    densities = np.arange(float(n))
+    below = int((densities < data_floor(densities, alpha)).sum())
+    told = map_words.floor_words(alpha, n)
+    assert told.startswith(f"Of {n} held-out rows {below or 'none'} lie")
+    assert ("steadier" in told) == (below < 4)
 
 
 def grid_map(width: float, *, dark: bool = False, equal: bool = True, n: int = 2) -> go.Figure:
