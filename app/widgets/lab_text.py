@@ -74,7 +74,8 @@ middle half of the points, those without one tell it where a mark is pointed at.
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the parent says, and far away it
 says what it says at the edge. The two curves of **the papers' floor** use $\log b=-10^7$ at
-$\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of the polytope that answers.
+$\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope of one
+row, and far later where several rows lie apart in one.
 
 Click on a name in the legend to hide its curve, twice to see it alone.
 """

@@ -1,11 +1,13 @@
 """Numbers and claims in the pages' explanations, held to what the core computes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from app.widgets import foreign_text, lab_text
 from kdcal_core.calibration import KernelDensityGraph, Located
-from kdcal_core.runs.lab_measures import PRINTED_LOG_FLOOR, switch_distances
+from kdcal_core.runs.lab_measures import PAPER_LOG_FLOOR, PRINTED_LOG_FLOOR, switch_distances
 from kdcal_core.simulation.planar import acceptance
 
 
@@ -61,3 +63,17 @@ def test_the_limit_is_one_of_distance_at_any_number_of_rows():
     row = Located(np.array([[1e6, 0.0]]), np.array([0]), np.zeros(1, dtype=bool))
     np.testing.assert_array_equal(few.posterior(row), [[0.5, 0.5]])
     assert "endlessly many rows" not in foreign_text.DENSITY + foreign_text.ADVICE
+
+
+def test_where_the_papers_floor_lets_go():
+    counts = np.array([[1, 0], [1, 1]])
+    two = graph(
+        counts, counts[None].astype(float), np.array([2, 1]) / 3,
+        variance_floor=1e-6, log_floor=PAPER_LOG_FLOOR,
+    )  # fmt: skip
+    spread = replace(two, variances=np.array([[0.0, 0.0], [0.01, 0.01]]))
+    one, several = switch_distances(spread)
+    words = " ".join(lab_text.DISTANCE.split())
+    assert f"{one:.2f} from the centre of a polytope of one row" in words
+    assert several > 50 * one
+    assert "far later where several rows lie apart in one" in words
