@@ -188,9 +188,12 @@ def _activations(x: np.ndarray) -> np.ndarray:
 def _compile() -> None:
     """Compiling is done once a machine and does not belong to the figures."""
     bits = np.array([[True, False], [False, True]])
-    for codes in (LeafCodes(np.array([[1, 2], [1, 3]], dtype=np.int32)), pack_bits([bits, bits])):
-        class_masses(codes, np.ones((2, 2), dtype=np.int64), EXPONENTS)
-        nearest_polytopes(codes, codes, np.zeros((2, 1)), np.zeros((2, 1)))
+    rng = np.random.default_rng(SEED)
+    few, many = (rng.integers(0, n, (600, 30)).astype(np.int32) for n in (300, 4))
+    for codes in (LeafCodes(few), LeafCodes(many), pack_bits([bits, bits])):
+        n = len(codes)
+        class_masses(codes, np.ones((n, 2), dtype=np.int64), EXPONENTS)
+        nearest_polytopes(codes, codes, np.zeros((n, 1)), np.zeros((n, 1)))
     nearest_centres(np.zeros((1, 1)), np.zeros((1, 1)))
 
 
