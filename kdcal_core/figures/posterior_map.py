@@ -17,7 +17,7 @@ from kdcal_core.figures.template import panel, template
 
 MAX_POINTS = 2000
 _GAP = 0.035  # between panels, as a share of the width
-_HEIGHTS = {2: 390, 3: 280}  # of a panel, by the panels in a row; 200 for more
+_HEIGHTS = {2: 360, 3: 280}  # of a panel, by the panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
 _BAR = 0.3  # of the width
 _BETWEEN = 40  # pixels from a row of panels to the next
