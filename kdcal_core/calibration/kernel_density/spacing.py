@@ -10,8 +10,9 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.partition import Codes, nearest_centres, nearest_polytopes
 from kdcal_core.partition.polytopes import rows_of
 
-_FOLDS = 10
-_ASKED_IN_A_FOLD = 100
+_ASKED = 1000
+_FEWEST_IN_A_FOLD = 100
+_LEFT_OUT = 1 / 20
 
 
 def neighbour_spacing(
@@ -57,8 +58,10 @@ def neighbour_spacing(
         return np.zeros(d)
     order = np.random.default_rng(seed).permutation(p)
     total, asked = np.zeros(d), 0
-    for fold in np.array_split(order, min(p, _FOLDS)):
-        fold = np.sort(fold[:_ASKED_IN_A_FOLD])
+    # Laying out the others costs as much as many queries: the larger p, the larger the folds.
+    in_a_fold = min(max(int(_LEFT_OUT * p), _FEWEST_IN_A_FOLD), _ASKED)
+    for fold in np.array_split(order, min(p, _ASKED // in_a_fold)):
+        fold = np.sort(fold[:in_a_fold])
         others = np.setdiff1d(order, fold)
         nearest = others[_nearest(codes, centres, fold, others, executor)]
         total += ((centres[fold] - centres[nearest]) ** 2).sum(axis=0)
