@@ -61,6 +61,15 @@ class Coordinates:
         encoded = sum(len(known) for known in self.categories.values())
         return len(self.numeric) + len(self.indicators) + encoded
 
+    @property
+    def category_blocks(self) -> tuple[slice, ...]:
+        """Coordinates of each column of categories."""
+        at, blocks = len(self.numeric) + len(self.indicators), []
+        for known in self.categories.values():
+            blocks.append(slice(at, at + len(known)))
+            at += len(known)
+        return tuple(blocks)
+
     def transform(self, X: Features) -> FloatArray:
         """Coordinates of rows, (n, d), finite.
 
@@ -111,7 +120,9 @@ def fit_coordinates(
     scale : bool or "standard"
         True: divide by the largest Euclidean norm of a row (the papers' protocol). "standard":
         centre each coordinate and divide it by its standard deviation first, constant ones by 1,
-        so that no unit of measurement drowns the others.
+        so that no unit of measurement drowns the others. The categories of a column share one
+        standard deviation, that of the column as a whole: by its own, a rare category would lie
+        farther from the others than any number does.
 
     Examples
     --------
@@ -150,6 +161,9 @@ def fit_coordinates(
     centre, spread = np.zeros(values.shape[1]), np.ones(values.shape[1])
     if scale == "standard":
         centre, spread = _standard(values)
+        for block in fitted.category_blocks:
+            varied = values[:, block].var(axis=0).sum()
+            spread[block] = np.sqrt(varied) if varied > 0 else 1.0
         values = (values - centre) / spread
     radius = _largest_norm(values)
     return replace(

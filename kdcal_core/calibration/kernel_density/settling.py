@@ -29,7 +29,7 @@ from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.data import FloatArray
 from kdcal_core.parents import Parent
-from kdcal_core.partition import Codes, class_masses, estimated_bytes
+from kdcal_core.partition import class_masses, estimated_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def settle(
         )
         if wishes.inside == "blend":
             located = replace(located, proba=parent.predict_proba(held.X))
-    floor, shape = _variance_floor(wishes, codes, centres, held is not None, executor)
+    floor, shape = _variance_floor(wishes, placement, centres, held is not None, executor)
     graph = KernelDensityGraph(
         classes=parent.classes,
         n=n,
@@ -110,7 +110,7 @@ def settle(
 
 def _variance_floor(
     wishes: Wishes,
-    codes: Codes,
+    placement: Placement,
     centres: FloatArray,
     has_holdout: bool,
     executor: Executor | None,
@@ -122,8 +122,13 @@ def _variance_floor(
         wish = "spacing" if follows else PAPERS_VARIANCE_FLOOR
     if wish != "spacing":
         return float(wish), None
-    near = None if wishes.distance == "euclidean" else codes
+    near = None if wishes.distance == "euclidean" else placement.polytopes
     spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
+    # A column of categories is one thing: each of its coordinates gets the spacing of the whole.
+    # With a spacing of its own, one row of a rare category would lie below all foreign rows, and
+    # the floor with it.
+    for block in placement.coordinates.category_blocks:
+        spacing[block] = spacing[block].sum()
     spacing += PAPERS_VARIANCE_FLOOR
     return float(spacing.mean()), spacing / spacing.mean()
 

@@ -539,6 +539,17 @@ def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
         KernelDensityForest(forest).fit(*xor(50))
 
 
+def test_the_limit_of_a_worker_counts():
+    resource = pytest.importorskip("resource")
+    limit = 2 * 1024**3
+    told = "from kdcal_core.calibration.kernel_density import memory; "
+    told += f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit})); "
+    told += "print(memory.available_bytes())"
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] != limit
+    found = subprocess.run([sys.executable, "-c", told], capture_output=True, check=True)
+    assert 0 < int(found.stdout) < limit
+
+
 def test_memory_is_read_as_less_than_the_machine_has():
     import os
 

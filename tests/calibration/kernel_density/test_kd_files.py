@@ -157,6 +157,39 @@ def saved(tmp_path_factory):
     return path, model.parent
 
 
+HUGE = 10**400
+HOSTILE = [
+    (("coordinates", "n_features"), HUGE),
+    (("coordinates", "n_features"), float("inf")),
+    (("coordinates", "n_features"), 10**10),
+    (("coordinates", "feature_names"), ["one"]),
+    (("coordinates", "categories"), [[float("inf"), ["a"]]]),
+    (("labels",), {"values": [HUGE, 1], "type": "<i8"}),
+    (("labels",), {"values": [-1, 300], "type": "|u1"}),
+    (("labels",), {"values": [0, 0], "type": "<i8"}),
+    (("labels",), {"values": [float("nan"), 1.0], "type": "<f8"}),
+    (("labels",), {"values": [[0, 1], [1, 2]], "type": "<i8"}),
+    (("labels",), {"values": [{}, {}], "type": "|O"}),
+    (("probe", "columns"), [[HUGE], [1.0]]),
+    (("layer_widths",), [float("inf")]),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), HOSTILE)
+def test_numbers_beyond_all_bounds_are_refused(saved, place, value):
+    path, parent = saved
+    with pytest.raises(InputError) as error:
+        KernelDensityForest.load(rewritten(path, about={place: value}), parent)
+    assert error.value.file == "rewritten.kd"
+
+
+def test_variances_that_vanish_are_refused(saved):
+    path, parent = saved
+    changed = rewritten(path, arrays={"variance_shape": lambda old: np.full_like(old, 5e-324)})
+    with pytest.raises(InputError, match="contradicts itself"):
+        KernelDensityForest.load(changed, parent)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0, 1))
 def test_a_truncated_file_is_refused(saved, share):

@@ -3,12 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brute
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.calibration.kernel_density.blend import (
@@ -313,3 +317,27 @@ def test_another_prior_enters_by_bayes_rule_inside_and_rules_out_what_it_rules_o
     np.testing.assert_allclose(told.predict_proba(X), expected, rtol=1e-6, atol=1e-12)
     never = KernelDensityForest(forest, prior=[1.0, 0.0]).fit(*ROWS)
     assert never.predict_proba(X)[:, 1].max() == 0.0
+
+
+def test_a_rare_category_does_not_hide_rows_far_away_in_the_numbers():
+    rng = np.random.default_rng(11)
+    n = 900
+    kind = np.where(rng.random(n) < 0.02, rng.choice(["u", "v", "w"], n), "usual")
+    frame = pd.DataFrame({"x1": rng.normal(size=n), "x2": rng.normal(size=n), "kind": kind})
+    y = (frame["x1"] + 0.5 * rng.normal(size=n) > 0).to_numpy().astype(int)
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough"
+    )
+    forest = make_pipeline(encode, RandomForestClassifier(40, random_state=0))
+    forest.fit(frame[:500], y[:500])
+    model = KernelDensityForest(forest, scale="standard").fit(
+        frame[:500], y[:500], frame[500:], y[500:]
+    )
+    far = frame[500:].assign(x1=6.0, x2=-6.0)
+    assert model.is_unknown(far).mean() > 0.99
+    assert model.is_unknown(frame[500:]).mean() <= 0.02
+    coordinates = model.locate(frame).x
+    usual = coordinates[kind == "usual"]
+    # one category costs as much as another, however rare
+    gaps = [np.linalg.norm(coordinates[kind == k][0, 2:] - usual[0, 2:]) for k in ("u", "v", "w")]
+    assert gaps == pytest.approx([gaps[0]] * 3)
