@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.runs.storage import Rows, load_record, load_rows
+from kdcal_core.runs.storage import Rows, load_rows, load_whole
 
 ForeignKind = Literal["uploaded", "sphere", "uniform", "shuffled", "shifted"]
 
@@ -111,7 +111,7 @@ class ForeignRun:
         InputError
             Where it is not there (any more), or damaged.
         """
-        return cls(load_record(Path(folder), ForeignRecord), load_rows(Path(folder), FOREIGN))
+        return cls(load_whole(Path(folder), ForeignRecord), load_rows(Path(folder), FOREIGN))
 
     def sets(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
         """The sets of these kinds; all where none is named."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.data import IntArray
 from kdcal_core.review.codec import encode
-from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows
+from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows, load_whole
 
 Kind = Literal["forest", "network"]
 
@@ -105,7 +105,7 @@ class GraphRun:
         """
         path = Path(folder)
         return cls(
-            load_record(path, GraphRecord),
+            load_whole(path, GraphRecord),
             KernelDensityGraph.load(path / GRAPH_FILE),
             load_rows(path, JUDGED),
             load_array(path, "positions"),

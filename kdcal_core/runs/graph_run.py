@@ -30,7 +30,7 @@ from kdcal_core.runs.inputs import (
 )
 from kdcal_core.runs.storage import (
     Rows,
-    load_record,
+    load_whole,
     save_array,
     save_record,
     save_rows,
@@ -168,7 +168,7 @@ def load_estimator(folder: str, parent: Parent) -> Estimator:
         Where it is gone, damaged, or of another parent.
     """
     path = Path(folder)
-    record = load_record(path, GraphRecord)
+    record = load_whole(path, GraphRecord)
     kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
     loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
     return loaded

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.runs.plane import span
-from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows
+from kdcal_core.runs.storage import Rows, load_array, load_rows, load_whole
 
 WIDER = 2.0  # times the range of the data that the grid spans
 
@@ -109,8 +109,8 @@ class GridRun:
             Where it is not there (any more), or damaged.
         """
         path = Path(folder)
+        record = load_whole(path, GridRecord)
         x, y, points, labels, picture = (load_array(path, name) for name in GRID_ARRAYS)
-        record = load_record(path, GridRecord)
         return cls(record, x, y, load_rows(path, GRID), points, labels, picture)
 
     @property

@@ -18,7 +18,7 @@ from kdcal_core.runs.inputs import check_ranges
 from kdcal_core.runs.storage import (
     load_array,
     load_located,
-    load_record,
+    load_whole,
     save_array,
     save_located,
     save_record,
@@ -190,7 +190,7 @@ class LabRun:
             Where it is not there (any more), or damaged.
         """
         path = Path(folder)
-        record = load_record(path, LabRecord)
+        record = load_whole(path, LabRecord)
         X, y, held = (load_array(path, name) for name in DRAWN)
         return cls(
             record,

@@ -28,7 +28,7 @@ from kdcal_core.runs.lab_measures import (
 )
 from kdcal_core.runs.lab_results import LabSettings, check_lab
 from kdcal_core.runs.lab_run import explore
-from kdcal_core.runs.storage import load_array, load_record, save_array, save_record
+from kdcal_core.runs.storage import load_array, load_whole, save_array, save_record
 from kdcal_core.simulation import SIMULATIONS
 
 SIZES = (100, 316, 1000, 3162)
@@ -80,7 +80,7 @@ class SizesRun:
             Where it is not there (any more), damaged, or of another version.
         """
         path = Path(folder)
-        settings, values = load_record(path, SizesSettings), load_array(path, _VALUES)
+        settings, values = load_whole(path, SizesSettings), load_array(path, _VALUES)
         shape = (len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES))
         if values.shape != shape:
             raise InputError("This result is of another version", fix="Compute it again.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import Located
@@ -19,7 +21,7 @@ T = TypeVar("T")
 
 LOCATED_PARTS = ("x", "index", "tied")
 _RECORD = "record.json"
-_VERSION = 1
+_VERSION = 2
 _MAPPED_BYTES = 1024**2  # larger arrays are mapped, not read
 
 
@@ -76,12 +78,14 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
     """
     path = folder / f"{name}.npy"
     try:
-        large = path.stat().st_size > _MAPPED_BYTES
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        if path.stat().st_size > _MAPPED_BYTES:
+            return np.asarray(npy.open_memmap(path, mode="r"))
+        with path.open("rb") as file:  # np.load would try a zip file or a pickle as well
+            array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, OverflowError, MemoryError) as error:
         raise _damaged() from error
     array.flags.writeable = False
-    return np.asarray(array)
+    return array
 
 
 def save_located(folder: Path, name: str, located: Located) -> None:
@@ -124,8 +128,11 @@ def load_rows(folder: Path, name: str) -> Rows:
 
 
 def save_record(folder: Path, record: Any) -> None:
-    """Write a frozen dataclass of plain values as the run's record."""
-    content = {"version": _VERSION, "record": encode(record)}
+    """Write a frozen dataclass of plain values as the run's record, and what tells its files.
+
+    It comes last: it holds a digest of every file that is in the folder already.
+    """
+    content = {"version": _VERSION, "record": encode(record), "files": _digests(folder)}
     (folder / _RECORD).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
 
 
@@ -137,13 +144,47 @@ def load_record(folder: Path, kind: type[T]) -> T:
     InputError
         Where there is none, or it is of another kind, of another version, or damaged.
     """
+    return _load(folder, kind)[0]
+
+
+def load_whole(folder: Path, kind: type[T]) -> T:
+    """The run's record, once every file of the run is known to be as it was left.
+
+    All that follows may then rely on the arrays to fit each other.
+
+    Raises
+    ------
+    InputError
+        As `load_record`, and where a file is gone or was changed.
+    """
+    record, files = _load(folder, kind)
+    try:
+        unchanged = _digests(folder) == files
+    except OSError as error:
+        raise _damaged() from error
+    if not unchanged:
+        raise _damaged()
+    return record
+
+
+def _load(folder: Path, kind: type[T]) -> tuple[T, Any]:
     try:
         content = json.loads((folder / _RECORD).read_bytes())
         if content["version"] != _VERSION:
             raise ValueError(content["version"])
-        return decode(kind, content["record"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return decode(kind, content["record"]), content["files"]
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise _damaged() from error
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a run but its record, by name."""
+    found = {}
+    for path in folder.iterdir():
+        if path.is_file() and path.name != _RECORD:
+            with path.open("rb") as file:
+                found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def _damaged() -> InputError:

@@ -63,8 +63,8 @@ def test_quartiles_and_table(done):
 
 
 def test_a_result_of_other_measures_is_refused(done, tmp_path):
-    save_record(tmp_path, done.settings)
     save_array(tmp_path, "values", done.values[..., 1:])
+    save_record(tmp_path, done.settings)
     with pytest.raises(InputError, match="another version"):
         SizesRun.read(tmp_path)
 
