@@ -151,10 +151,16 @@ def region(review: Review, run: GridRun, version: Version | None) -> None:
         if inside.parent.n_rows == 0:
             return
         mix = map_words.mix_words(inside.parent.y, inside.parent.classes)
-        st.caption(f"Classes: {escape_markdown(mix, 800)}")
+        st.caption(f"{_source(review, version)}. Classes: {escape_markdown(mix, 800)}")
         if inside.parent.n_rows >= map_words.VERY_FEW:
             _reliability(review, inside)
         _table(review, which, inside)
+
+
+def _source(review: Review, version: Version | None) -> str:
+    if review.has_evaluation:
+        return "Rows of the evaluation set"
+    return "Rows of the calibration set" + (" that were held out of the fit" if version else "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -270,6 +270,7 @@ def test_a_model_without_a_partition_is_mapped_alone(workspace: Workspace, tmp_p
     assert list(maps(at)) == ["Model"]
     assert "does not divide its inputs into polytopes" in at.info[0].value
     assert any("carries" in one.value for one in at.caption)
+    assert any(one.value.startswith("Rows of the calibration set.") for one in at.caption)
     at.session_state["map_axes"] = "features"
     at.session_state[f"map_held_{review}"] = "row"
     at.session_state[f"map_row_{review}"] = 3
