@@ -78,7 +78,7 @@ def telling_contradictions(path: str | Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise error.at(file=name) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
             "The saved file contradicts itself",
             fix="It may be damaged; save what was fitted again.",

@@ -113,7 +113,10 @@ def _labels(parts: Mapping[str, Any]) -> NDArray[Any]:
     kind = np.dtype(str(parts["type"]))
     if kind.kind not in "biufUO":
         raise ValueError("labels of this type are never saved")
-    return np.array(parts["values"], dtype=None if kind.kind == "U" else kind)
+    labels = np.array(parts["values"], dtype=None if kind.kind == "U" else kind)
+    if labels.ndim != 1 or len(set(labels.tolist())) != len(labels) or (labels != labels).any():
+        raise ValueError("labels are not one of each class")
+    return labels
 
 
 def _output_layer(value: Any) -> OutputLayer | None:
@@ -176,7 +179,9 @@ def _coordinates(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     width = (coordinates.n_dimensions,)
     covered = sorted([*coordinates.numeric.tolist(), *categories])
     if (
-        covered != list(range(coordinates.n_features))
+        len(covered) != coordinates.n_features  # first: the file may say any number
+        or covered != list(range(coordinates.n_features))
+        or (names is not None and len(names) != coordinates.n_features)
         or coordinates.fill.shape != coordinates.numeric.shape
         or not coordinates.centre.shape == coordinates.unit.shape == width
         or not all(

@@ -112,6 +112,7 @@ def graph_from_parts(
         variance_shape=found.get("variance_shape"),
         blend=_blend(about["blend"], found),
     )
+    _demand(bool((graph.added_variance > 0).all()))  # two tiny numbers may make zero
     # A gamma that is not of the grid or a variance floor of zero is refused here.
     graph.with_settings(
         gamma=graph.gamma, variance_floor=graph.variance_floor, log_floor=graph.log_floor

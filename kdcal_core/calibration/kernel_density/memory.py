@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kdcal_core.errors import InputError
 
+_BOUNDLESS = 2**62
 _GROUP = Path("/sys/fs/cgroup")
 # Limit and use of a control group, in its second and in its first version.
 _GROUP_FILES = (
@@ -21,8 +22,8 @@ _GROUP_FILES = (
 
 
 def available_bytes() -> int:
-    """Memory that this process may still take: the machine's, or its container's where less."""
-    return min(_machine(), *(_group(*files) for files in _GROUP_FILES))
+    """Memory that this process may still take: the machine's, its container's, its own limit's."""
+    return min(_machine(), _own(), *(_group(*files) for files in _GROUP_FILES))
 
 
 def refuse_beyond_memory(needed: int, what: str, fix: str) -> None:
@@ -51,9 +52,22 @@ def _machine() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def _own() -> int:
+    """What the limit of this process's address space leaves; a worker has one."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError, ValueError, IndexError):  # no such limit on this system
+        return _BOUNDLESS
+    if limit == resource.RLIM_INFINITY:
+        return _BOUNDLESS
+    return max(0, limit - pages * os.sysconf("SC_PAGE_SIZE"))
+
+
 def _group(limit: str, use: str, stat: str, reclaimable: str) -> int:
     """What the container's limit leaves; boundless where there is no limit to be read."""
-    boundless = 2**62
     try:
         total = int((_GROUP / limit).read_text())
         used = int((_GROUP / use).read_text())
@@ -62,5 +76,5 @@ def _group(limit: str, use: str, stat: str, reclaimable: str) -> int:
             if name == reclaimable:  # the page cache gives way
                 used -= int(value)
     except (OSError, ValueError):
-        return boundless
-    return min(boundless, max(0, total - used))
+        return _BOUNDLESS
+    return min(_BOUNDLESS, max(0, total - used))
