@@ -47,7 +47,12 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
     else:
         last_fit, last = st.session_state.get(memory, ("", ""))
         job = waiting.find(last) if last and last_fit == fitted else None
-    return graph_results.foreign_of(job) if job is not None and job.state == "done" else None
+    if job is not None and job.state == "done":
+        return graph_results.foreign_of(job)
+    if review.foreign:  # one of them may be why there are no answers
+        with st.expander("Your own rows", icon=":material/upload_file:"):
+            _own_rows(review)
+    return None
 
 
 def _offer() -> bool:

@@ -12,6 +12,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.runs.foreign_rows import Extent, extent, numbers_of, numeric_columns, with_numbers
 
+_LEAST = 1e-12  # half of a range, as a share of its middle: so many places a coordinate has
 STRONGEST = 5  # features named for a principal axis
 
 
@@ -154,7 +155,8 @@ def span(points: FloatArray, times: float) -> tuple[tuple[float, float], tuple[f
     """
     low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     middle, half = (low + high) / 2, (high - low) / 2
-    half = np.where(half > 0, half, 1.0) * times
+    # of a huge constant, one more or less is the same number
+    half = np.maximum(np.where(half > 0, half, 1.0), _LEAST * np.abs(middle)) * times
     (x0, y0), (x1, y1) = (middle - half).tolist(), (middle + half).tolist()
     return (x0, x1), (y0, y1)
 

@@ -19,9 +19,11 @@ from kdcal_core.jobs import jobs
 from kdcal_core.jobs.target import find_target
 from kdcal_core.review import (
     Workspace,
+    add_foreign,
     add_model,
     add_table,
     create_review,
+    remove_foreign,
     score,
     start_sample,
     steps,
@@ -251,3 +253,25 @@ def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, network: str) 
     dark = launch(network, dark=True)
     for one, other in zip(specs(page), specs(healthy(dark)), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]
+
+
+def test_a_table_that_the_model_cannot_take_can_be_taken_out(
+    linear: str, workspace: Workspace
+) -> None:
+    bad = pd.DataFrame({"x": [0.5, 1.0], "z": ["oops", "2"]})
+    add_foreign(workspace, linear, io.BytesIO(bad.to_csv(index=False).encode()), HOSTILE)
+    try:
+        at = launch(linear)
+        for button in [one for one in at.button if one.label.startswith("Ask")]:
+            button.click().run()
+        while active := jobs().active():
+            jobs().wait(active[0].id, 90)
+            at.run()
+        assert "oops" in at.error[0].value
+        at = launch(linear)  # a reload knows no answers from before
+        (remove,) = (button for button in at.button if button.label == "Remove")
+        remove.click().run()
+    finally:
+        remove_foreign(workspace, linear, HOSTILE)
+    assert not at.error
+    assert not at.exception

@@ -16,7 +16,7 @@ from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sa
 from kdcal_core.runs import GraphRun, GridRun, GridSettings, graph_request, grid_request
 from kdcal_core.runs.graph_run import fit_graph
 from kdcal_core.runs.grid_run import posterior_grid, stratified_sample
-from kdcal_core.runs.plane import feature_plane, principal_plane
+from kdcal_core.runs.plane import feature_plane, principal_plane, span
 
 
 def draw(workspace, review_id, folder, settings, graph=None):
@@ -146,3 +146,10 @@ def test_the_picture_shows_each_class_by_its_share(n):
     assert (np.diff(rows) > 0).all()
     share = np.bincount(y, minlength=2) * len(rows) / n
     assert np.abs(np.bincount(y[rows], minlength=2) - share).max() <= 1
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e17, -1e300])
+def test_a_constant_of_any_size_has_a_range_with_steps_in_it(constant):
+    (ends, _) = span(np.full((3, 2), constant), 2.0)
+    steps = np.linspace(*ends, 400)
+    assert (np.diff(steps) > 0).all()
