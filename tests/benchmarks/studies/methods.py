@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from kdcal_core.calibration import (
@@ -61,10 +62,11 @@ GRAPHS = {
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Posterior (m, K) and predicted class (m,) of some rows."""
+    """Posterior (m, K), predicted class (m,) and whether unknown (m,) of some rows."""
 
     proba: FloatArray
     predicted: IntArray
+    unknown: NDArray[np.bool_]
 
 
 class Methods:
@@ -117,25 +119,19 @@ class Methods:
         X = np.concatenate(parts)
         cuts = np.cumsum([len(part) for part in parts])[:-1]
         proba = self.parent.predict_proba(X)
-        found = {"parent": (proba, proba.argmax(axis=1))}
-        located: dict[str, Any] = {}
+        never = np.zeros(len(X), dtype=bool)
+        found = {"parent": (proba, proba.argmax(axis=1), never)}
         for name, fitted in self.maps.items():
             mapped = fitted.predict_proba(proba)
-            found[name] = (mapped, mapped.argmax(axis=1))
+            found[name] = (mapped, mapped.argmax(axis=1), never)
+        located: dict[int, Any] = {}
         for name, (source, setting) in GRAPHS.items():
-            if source not in located:
-                located[source] = self.graphs[source].locate(X)
-            graph = setting(self.graphs[source].graph_)
-            found[name] = (graph.posterior(located[source]), graph.predict(located[source]))
+            estimator = self.graphs[source]
+            if id(estimator) not in located:
+                located[id(estimator)] = estimator.locate(X, proba=proba)
+            rows, graph = located[id(estimator)], setting(estimator.graph_)
+            found[name] = (graph.posterior(rows), graph.predict(rows), graph.unknown(rows))
         return {
-            name: [
-                Outcome(*both)
-                for both in zip(np.split(all_proba, cuts), np.split(decided, cuts), strict=True)
-            ]
-            for name, (all_proba, decided) in found.items()
+            name: [Outcome(*each) for each in zip(*(np.split(a, cuts) for a in said), strict=True)]
+            for name, said in found.items()
         }
-
-    def flagged(self, X: FloatArray) -> float:
-        """Share of rows that the geodesic graph calls unknown."""
-        estimator: Any = self.graphs["geodesic"]
-        return float(estimator.graph_.unknown(estimator.locate(X)).mean())
