@@ -107,7 +107,7 @@ def fitted(
     job = finished(
         asked, review, offer=(lambda: _offer(review, asked, will_show)) if will_show else None
     )
-    return None if job is None else _read(job, _fit)
+    return None if job is None else answer_of(job, _fit)
 
 
 def finished(
@@ -144,7 +144,7 @@ def begin(asked: Request, review: Review) -> JobSnapshot:
 
 def foreign_of(job: JobSnapshot) -> Foreign | None:
     """The foreign rows of a job that is done; None, and why, where they cannot be read."""
-    return _read(job, _foreign)
+    return answer_of(job, _foreign)
 
 
 def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
@@ -216,7 +216,7 @@ def _offer(review: Review, asked: Request, will_show: str) -> bool:
         )
 
 
-def _read(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
+def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
     """What a job has left; where that is damaged, says so and offers to compute it anew."""
     assert job.folder is not None  # of every job with a key that is done
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from app.widgets.graph_results import answer_of
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import Estimate, accuracy, mean_max_confidence
 from kdcal_core.jobs import JobSnapshot
@@ -24,10 +25,9 @@ class Map:
     run: GridRun
 
 
-def map_of(job: JobSnapshot) -> Map:
-    """The map of a job that is done."""
-    assert job.folder is not None  # as of every job with a key that is done
-    return _map(job.key, job.folder)
+def map_of(job: JobSnapshot) -> Map | None:
+    """The map of a job that is done; None, and why, where it cannot be read."""
+    return answer_of(job, _map)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the map")

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.data import escape_markdown
+from kdcal_core.jobs import jobs
 from kdcal_core.review import Workspace, read_review, start_sample
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
@@ -73,3 +75,29 @@ def test_damaged_rows_are_told_on_every_page(
         told(at.switch_page(page).run(), "or their file is damaged")
     path.write_bytes(whole)
     assert not at.run().error
+
+
+def test_a_map_altered_behind_the_app_can_be_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
+    review_id = start_sample(Workspace(), "xor_forest").id
+
+    def settled(at: AppTest) -> AppTest:
+        while active := jobs().active():
+            jobs().wait(active[0].id, 90)
+            at.run()
+        assert not at.exception, at.exception[0].message
+        return at
+
+    at = settled(launch(review_id).switch_page("../pages/posterior_map.py").run())
+    assert not at.error
+    (path,) = tmp_path.glob("jobs/results/*/files/labels.npy")
+    content = bytearray(path.read_bytes())
+    content[-8] ^= 3
+    path.write_bytes(content)
+    st.cache_resource.clear()
+    told(at.run(), "This result is no longer kept in full")
+    (again,) = (button for button in at.button if button.label == "Compute again")
+    assert not settled(again.click().run()).error
+    assert at.get("plotly_chart")
