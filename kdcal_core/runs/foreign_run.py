@@ -30,7 +30,7 @@ from kdcal_core.runs.foreign_rows import (
     shifted,
     shuffled,
 )
-from kdcal_core.runs.graph_results import graph_identity
+from kdcal_core.runs.graph_results import request_on_graph
 from kdcal_core.runs.graph_run import load_estimator, placed
 from kdcal_core.runs.inputs import (
     Request,
@@ -39,7 +39,6 @@ from kdcal_core.runs.inputs import (
     features_of,
     open_parent,
     part_of,
-    request,
     review_files,
 )
 from kdcal_core.runs.storage import (
@@ -76,20 +75,13 @@ def foreign_request(
     """
     settings = settings or ForeignSettings()
     check_ranges(settings, _RANGES)
-    files = review_files(workspace, review_id)
-    return request(
+    return request_on_graph(
         "kdcal_core.runs.foreign_run:score_foreign",
         "Asking about foreign rows",
-        {
-            "files": encode(files),
-            "settings": encode(settings),
-            "graph_folder": str(graph_folder) if graph_folder else None,
-        },
-        {
-            **files.identity(with_foreign=True),
-            "settings": encode(settings),
-            "graph": graph_identity(graph_folder),
-        },
+        review_files(workspace, review_id),
+        settings,
+        graph_folder,
+        with_foreign=True,
     )
 
 

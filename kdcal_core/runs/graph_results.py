@@ -9,6 +9,7 @@ from typing import Any, Literal
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.data import IntArray
 from kdcal_core.review.codec import encode
+from kdcal_core.runs.inputs import Request, ReviewFiles, request
 from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows, load_whole
 
 Kind = Literal["forest", "network"]
@@ -110,6 +111,33 @@ class GraphRun:
             load_rows(path, JUDGED),
             load_array(path, "positions"),
         )
+
+
+def request_on_graph(
+    target: str,
+    title: str,
+    files: ReviewFiles,
+    settings: Any,
+    graph_folder: str | Path | None,
+    *,
+    with_foreign: bool = False,
+) -> Request:
+    """A request that also depends on the review's graph, where ``graph_folder`` holds one."""
+    asked = encode(settings)
+    return request(
+        target,
+        title,
+        {
+            "files": encode(files),
+            "settings": asked,
+            "graph_folder": str(graph_folder) if graph_folder else None,
+        },
+        {
+            **files.identity(with_foreign=with_foreign),
+            "settings": asked,
+            "graph": graph_identity(graph_folder),
+        },
+    )
 
 
 def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.graph_results import graph_identity
+from kdcal_core.runs.graph_results import request_on_graph
 from kdcal_core.runs.graph_run import load_estimator, placed
 from kdcal_core.runs.grid_results import GRID, GRID_ARRAYS, WIDER, GridRecord, GridSettings
 from kdcal_core.runs.inputs import (
@@ -23,7 +23,6 @@ from kdcal_core.runs.inputs import (
     labelled,
     open_parent,
     part_of,
-    request,
     review_files,
 )
 from kdcal_core.runs.plane import Plane, feature_plane, principal_plane, span
@@ -59,20 +58,12 @@ def grid_request(
     """
     settings = settings or GridSettings()
     check_ranges(settings, _RANGES)
-    files = review_files(workspace, review_id)
-    return request(
+    return request_on_graph(
         "kdcal_core.runs.grid_run:posterior_grid",
         "Drawing the posterior map",
-        {
-            "files": encode(files),
-            "settings": encode(settings),
-            "graph_folder": str(graph_folder) if graph_folder else None,
-        },
-        {
-            **files.identity(),
-            "settings": encode(settings),
-            "graph": graph_identity(graph_folder),
-        },
+        review_files(workspace, review_id),
+        settings,
+        graph_folder,
     )
 
 
