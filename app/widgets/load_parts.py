@@ -293,6 +293,8 @@ def fit_for_use(review: Review) -> None:
     with st.container(horizontal=True):
         session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
         session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
+        if review.parent is not None:
+            session.page_link("foreign", "See it far from the data")
 
 
 def another(review: Review) -> None:

@@ -1,6 +1,5 @@
 """The shipped samples, each opened by one call."""
 
-import time
 
 import pytest
 
@@ -22,9 +21,7 @@ def test_the_cards():
 def test_one_call_opens_a_sample_scored_as_its_card_says(tmp_path, name):
     workspace = Workspace(tmp_path)
     sample = next(one for one in samples() if one.name == name)
-    start = time.monotonic()
     review = start_sample(workspace, name)
-    assert time.monotonic() - start < 15  # about 2 seconds on a quiet core
     assert review == read_review(workspace, review.id)
     assert review.ready
     assert review.sample == name
