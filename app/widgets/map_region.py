@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from app.widgets import map_results, results, session
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
 from app.widgets.graph_results import Version
+from app.widgets.numbers import number
 from kdcal_core.data import IntArray, ScoredSet, escape_markdown
 from kdcal_core.diagnostics import Reliability, reliability_finding, telling
 from kdcal_core.figures import map_words, reliability_figure, words
@@ -231,7 +232,12 @@ def _reliability(review: Review, inside: Inside) -> None:
     named = (("model", curve), ("kernel density version", other))
     with picture:
         chart(
-            reliability_figure(curve, dark=is_dark(), calibrated=other),
+            reliability_figure(
+                curve,
+                dark=is_dark(),
+                calibrated=other,
+                calibrated_name="Kernel density version",
+            ),
             key="region_reliability",
             takeaway="",
             how_to_read=RELIABILITY,
@@ -248,10 +254,12 @@ def _reliability(review: Review, inside: Inside) -> None:
         if before is not None:
             st.caption("The kernel density version in the box:")
         estimates = results.summary_of(shown)
-        parents = results.summary_of(before) if before is not None else None
+        notes = None
+        if before is not None:
+            notes = [f"{number(one)} for the model itself" for one in results.summary_of(before)]
         for at in (0, 2):
             pair = slice(at, at + 2)
-            estimate_row(estimates[pair], parents[pair] if parents is not None else None)
+            estimate_row(estimates[pair], notes=notes[pair] if notes is not None else None)
 
 
 def _finding(found: Reliability, scored: ScoredSet) -> str:

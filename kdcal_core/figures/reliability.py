@@ -24,6 +24,7 @@ def reliability_figure(
     dark: bool,
     title: str | None = None,
     calibrated: ReliabilityCurve | None = None,
+    calibrated_name: str = "Calibrated",
     x_title: str = "Stated confidence",
     y_title: str = "How often it is right",
 ) -> go.Figure:
@@ -32,7 +33,7 @@ def reliability_figure(
     Points are the bins, with Clopper-Pearson bars; the grey boxes are the consistency band,
     where a perfectly calibrated model's points would lie; the thin line is the smooth curve
     with its band, the dotted steps the isotonic curve. ``calibrated`` adds the points of a
-    calibrator in its own colour.
+    calibrator in its own colour, ``calibrated_name`` to the legend.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def reliability_figure(
     figure.add_trace(_isotonic(curve, colours.parent))
     figure.add_traces(_points(curve, colours.parent, "Bins, pale where rows are few"))
     if calibrated is not None:
-        figure.add_traces(_points(calibrated, colours.calibrated, "Calibrated"))
+        figure.add_traces(_points(calibrated, colours.calibrated, calibrated_name))
     figure.add_trace(_counts(curve, colours.parent))
     unit_axis(figure, "xaxis", x_title, anchor="y2")
     unit_axis(figure, "yaxis", y_title, domain=[0.2, 1.0])
