@@ -20,13 +20,13 @@ if review is not None and review.ready:
 if review is None:
     st.markdown(
         "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
-        "and with the uncertainty that the number of rows leaves. Open a sample to look around, "
-        "or bring your own model."
+        "and far from the data, with the uncertainty that the number of rows leaves. "
+        "Open a sample to look around, or bring your own model."
     )
     load_parts.sample_cards()
 
 load_parts.own_files(review)
-if review is not None and review.tables:
+if review is not None:
     load_parts.start_scoring(review)
     load_parts.roles(review)
 if review is not None:

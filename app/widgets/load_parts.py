@@ -223,6 +223,11 @@ def _class_names_field(review: Review) -> tuple[str, ...] | None:
 
 def still_missing(review: Review) -> str:
     """What has to come before the rows can be scored, and how; empty where nothing is missing."""
+    if not review.tables:
+        return (
+            "The calibration set comes next: rows with their true class, none of which the "
+            "model has learnt from."
+        )
     if "calibration" not in review.tables:
         return (
             "The calibration set is still missing. If this is your only table, upload it as the "
