@@ -189,7 +189,7 @@ def _finding(view: View) -> None:
             [*tiles.graph, tiles.unknown],
             notes=[
                 *(f"{number(one)} for the model itself" for one in tiles.parent),
-                f"alpha asks for {alpha:.1%}; the model has no such answer",
+                f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
         )
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):

@@ -15,7 +15,9 @@ the shaded part is where the data are. **Up**:
 the largest probability, averaged over 1,000 rows spread evenly over each sphere (paper 000 section
 3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class prior, where
 confidence should end: of a row unlike anything seen, only the class frequencies are known. The
-sentence above says from which radius on the line stays within 0.02 of it.
+sentence above says from which radius on the line stays within 0.02 of it. That may lie inside the
+shaded part: with many features, a point in a random direction is unlike every row long before it is
+as far out as the farthest one.
 
 **The model** may stay sure all the way: a ReLU network becomes arbitrarily confident far away, and
 a forest answers as in its outermost leaves (papers 000 and 001, section 1). **Isotonic, sigmoid
@@ -89,12 +91,12 @@ ADVICE = """
   large data would need regions merged (section 4.2).
 """
 FITTED_ON = {
-    "training": "The graph is fitted on the rows that the model learnt from, so it knows where "
-    "the model has seen data. The model fitted those rows too, which makes its regions look purer "
-    "than they are; exponent and floor come from the calibration set, which it never saw.",
-    "calibration": "The review holds no training set, so the graph is fitted on seven tenths of "
-    "the calibration set: its class shares are honest, for the model never saw these rows, but "
-    "they are fewer, and what the training rows alone covered counts as unknown. Add the training "
+    "training": "The kernel density version is fitted on the rows that the model learnt from, so "
+    "it knows where the model has seen data. The model fitted those rows too, which makes its "
+    "regions look purer than they are; exponent and floor come from the calibration set, which it never saw.",
+    "calibration": "The review holds no training set, so the kernel density version is fitted on "
+    "seven tenths of the calibration set: its class shares are honest, for the model never saw these "
+    "rows, but they are fewer, and what the training rows alone covered counts as unknown. Add the training "
     "set on the Load page to see the difference.",
 }
 PAPERS = (

@@ -132,7 +132,7 @@ def _ticks(top: float, least: float) -> tuple[list[float], list[str]]:
 
 
 def _short(value: float) -> str:
-    """Few digits: 3.2, -100, -9,900, -1e5."""
-    if abs(value) < 1e4:
+    """Few digits: 3.2, -100, -9,900, -100,000, -1e6."""
+    if abs(value) < 1e6:
         return f"{value:.2g}" if abs(value) < 100 else f"{value:,.0f}"
     return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")

@@ -195,9 +195,10 @@ def surest_words(
     )
     if version is None:
         return sentence
+    as_sure = int((version > SURE).sum())
     return (
-        f"{sentence} The kernel density version is as sure of {int((version > SURE).sum()):,}, and "
-        f"says {version[0]:.1%} for that row."
+        f"{sentence} The kernel density version is that sure of "
+        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and says {version[0]:.1%} for that row."
     )
 
 

@@ -107,8 +107,8 @@ def test_the_surest_row_is_named_with_what_the_version_says_of_it() -> None:
     said, version = np.array([0.99, 0.95, 0.6]), np.array([0.5, 0.91, 0.5])
     assert words.surest_words("Ring", said, version, row=7, predicted="a") == (
         "The model answers 2 of 3 rows of “Ring” with more than 90% confidence; the surest is row "
-        "7, with 99.0% for class a. The kernel density version is as sure of 1, and says 50.0% for "
-        "that row."
+        "7, with 99.0% for class a. The kernel density version is that sure of 1 of them, and "
+        "says 50.0% for that row."
     )
     assert words.surest_words("Ring", said, None, row=7, predicted="a").endswith("for class a.")
 
