@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 CHART = ".js-plotly-plot .main-svg"
-SLIDER = '.st-key-foreign_alpha input[type=range]'
+SLIDER = ".st-key-foreign_alpha input[type=range]"
 
 
 def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The shipped samples, each opened by one call."""
 
-
 import pytest
 
 from kdcal_core.errors import InputError
