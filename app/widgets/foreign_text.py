@@ -93,11 +93,12 @@ ADVICE = """
 FITTED_ON = {
     "training": "The kernel density version is fitted on the rows that the model learnt from, so "
     "it knows where the model has seen data. The model fitted those rows too, which makes its "
-    "regions look purer than they are; exponent and floor come from the calibration set, which it never saw.",
+    "regions look purer than they are; exponent and floor come from the calibration set, which it "
+    "never saw.",
     "calibration": "The review holds no training set, so the kernel density version is fitted on "
-    "seven tenths of the calibration set: its class shares are honest, for the model never saw these "
-    "rows, but they are fewer, and what the training rows alone covered counts as unknown. Add the training "
-    "set on the Load page to see the difference.",
+    "seven tenths of the calibration set: its class shares are honest, for the model never saw "
+    "these rows, but they are fewer, and what the training rows alone covered counts as unknown. "
+    "Add the training set on the Load page to see the difference.",
 }
 PAPERS = (
     "Paper 000: Dey et al., *Simple Calibration via Geodesic Kernels*. Paper 001: Dey et al., "
