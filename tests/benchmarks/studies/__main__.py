@@ -2,7 +2,9 @@
 
 ``python -m tests.benchmarks.studies simulations`` for papers 000 Figs. 3 and 7;
 ``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
-files whose column ``y`` is the class). ``--quick`` takes minutes, the whole an hour or more.
+files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
+``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5. ``--quick``
+takes minutes, the whole an hour or more.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.studies", description=__doc__.split("\n", 1)[0]
     )
-    parser.add_argument("study", choices=("simulations", "tables"))
+    parser.add_argument("study", choices=("simulations", "tables", "depth", "images"))
     parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
     parser.add_argument("--parents", nargs="+", default=["forest", "network"])
-    parser.add_argument("--data", type=Path, help="folder of the real tables")
+    parser.add_argument("--data", type=Path, help="folder of the real tables and images")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where tables and pictures go")
     parser.add_argument("--minutes", type=float, default=600, help="start no task after so long")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -37,17 +39,25 @@ def main() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # one process a core; the workers inherit it
 
-    from tests.benchmarks.studies import simulations, tables
+    from tests.benchmarks.studies import depth, images, simulations, tables
 
     kinds = tuple(options.parents)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run
+    elif options.study == "depth":
+        tasks, run = depth.tasks(options.quick, options.data), depth.run
+    elif options.study == "images":
+        tasks, run = images.tasks(options.quick), images.run
     else:
         if options.data is None:
             parser.error("--data is needed for the study of real tables")
         tasks, run = tables.tasks(options.quick, kinds, options.data), tables.run
     rows = _run_all(tasks, run, options.workers, options.minutes)
-    _write(rows, options.study, kinds, options.out)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.study in ("depth", "images"):
+        {"depth": depth, "images": images}[options.study].write(rows, options.out)
+    else:
+        _write(rows, options.study, kinds, options.out)
 
 
 def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:
@@ -71,7 +81,6 @@ def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float
 def _write(rows: pd.DataFrame, study: str, kinds: tuple[str, ...], out: Path) -> None:
     from tests.benchmarks.studies import drawings, picture, summary
 
-    out.mkdir(parents=True, exist_ok=True)
     rows.to_parquet(out / f"{study}_runs.parquet")
     table = summary.summarised(rows)
     table.to_csv(out / f"{study}.csv", index=False, float_format="%.5g")

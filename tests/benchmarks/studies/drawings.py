@@ -37,7 +37,7 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
     for name in mine.loc[mine["study"] == "size", "simulation"].unique():
         chosen = mine[(mine["simulation"] == name) & (mine["study"] == "size")]
         pages[name] = [
-            _titled(
+            titled(
                 measure_figure(
                     lines(chosen[chosen["measure"] == measure], "n"),
                     dark=False,
@@ -50,7 +50,7 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
         ]
         far = chosen[(chosen["measure"] == "MMC") & (chosen["n"] == chosen["n"].max())]
         pages[name].append(
-            _titled(
+            titled(
                 distance_figure(
                     lines(far[far["radius"].notna()], "radius"),
                     0.5,
@@ -63,7 +63,7 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
     trunk = mine[mine["study"] == "dimension"]
     if len(trunk):
         pages["trunk"] = [
-            _titled(
+            titled(
                 measure_figure(
                     lines(part, "d"),
                     dark=False,
@@ -100,7 +100,7 @@ def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
         spread = grouped.quantile([0.25, 0.5, 0.75]).unstack().reset_index()
         spread.columns = ["n", "method", "q25", "median", "q75"]
         figures.append(
-            _titled(
+            titled(
                 measure_figure(
                     lines(spread, "n"),
                     dark=False,
@@ -114,5 +114,5 @@ def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
     return figures
 
 
-def _titled(figure: go.Figure, title: str) -> go.Figure:
+def titled(figure: go.Figure, title: str) -> go.Figure:
     return figure.update_layout(title_text=title, margin_t=110, height=figure.layout.height + 40)

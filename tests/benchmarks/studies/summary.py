@@ -9,9 +9,9 @@ KEYS = ["study", "simulation", "kind", "n", "d", "method", "measure", "radius"]
 ERROR_SLACK, MMC_SLACK, FIRST_RADIUS = 0.01, 0.02, 1.5
 
 
-def summarised(rows: pd.DataFrame) -> pd.DataFrame:
+def summarised(rows: pd.DataFrame, keys: list[str] = KEYS) -> pd.DataFrame:
     """Median and quartiles over the repetitions."""
-    grouped = rows.groupby(KEYS, dropna=False)["value"]
+    grouped = rows.groupby(keys, dropna=False)["value"]
     table = grouped.agg(
         runs="count",
         median="median",
