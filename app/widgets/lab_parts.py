@@ -108,7 +108,10 @@ def _finding(run: LabRun, measures: Measures) -> None:
         f"{record.settings.seed} · tiles: the geodesic kernel density version"
     )
     shown = ("confidence", "error", "hellinger", "ece")
-    estimate_row([graph[each] for each in shown], [parent[each] for each in shown])
+    estimate_row(
+        [graph[each] for each in shown],
+        notes=[f"{number(parent[each])} for the {_name(run)} itself" for each in shown],
+    )
 
 
 def _tune(run: LabRun, prefix: str) -> GraphChoice:
