@@ -136,17 +136,14 @@ def _is_formula(cell: object) -> bool:
 
 def estimate_row(
     estimates: Sequence[Estimate],
-    parent_estimates: Sequence[Estimate] | None = None,
     *,
     notes: Sequence[str] | None = None,
 ) -> None:
-    """At most four tiles: value, interval, what chance alone gives, and the change.
+    """At most four tiles: value, interval, and what chance alone gives.
 
-    ``parent_estimates`` are the same estimates of the uncalibrated parent, to compare with;
-    ``notes`` our own words under each tile, in place of what stands there otherwise.
+    ``notes`` are our own words under each tile, in place of what stands there otherwise.
     """
-    parents: Sequence[Estimate | None] = parent_estimates or [None] * len(estimates)
-    said = notes or [_note(*pair) for pair in zip(estimates, parents, strict=True)]
+    said = notes or [_note(estimate) for estimate in estimates]
     for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
         with column.container(border=True, height="stretch"):
             st.metric(
@@ -164,9 +161,7 @@ def estimate_row(
             st.caption(note)
 
 
-def _note(estimate: Estimate, parent: Estimate | None) -> str:
-    if parent is not None:
-        return f"{number(parent)} before calibration"
+def _note(estimate: Estimate) -> str:
     if estimate.expected is not None:
         return f"{number(estimate, estimate.expected)} expected by chance"
     return f"{estimate.n:,} rows"
