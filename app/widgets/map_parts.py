@@ -42,8 +42,8 @@ SIMULATED = dict.fromkeys(("xor_forest", "xor_network"), ("gaussian_xor", ("x1",
 
 OFFER = (
     "**Where does this model know what it says?** A kernel density version of it keeps the "
-    "model's regions and its answers among the data, and falls back to the prior where there are "
-    "none. Both then stand side by side."
+    "model's regions and its answers among the data, and falls back to the class frequencies "
+    "where there are none. Both then stand side by side."
 )
 MAP = r"""
 **Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
@@ -62,6 +62,11 @@ goes to the prior where all densities are small against it (Prop. 2): far from t
 turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
 but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
 class shares and of what the model itself says (our addition to the papers).
+
+**With more features than the two shown** the map is a slice: in every other direction it stays
+in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
+most respects, and the version may stay sure there. What it says where all features leave the data
+together stands on the page Out of distribution.
 
 **Drag a box** on any panel to see the rows in it below. A double click takes it away.
 """
