@@ -167,4 +167,4 @@ def _glance(simulation: str, n_features: int) -> None:
         alt=f"{len(drawn.y)} rows of {which.title}. {which.sentence}",
     )
     flat = ", in their first two dimensions" if n_features > 2 else ""
-    st.caption(f"{len(drawn.y)} rows{flat}.")
+    st.caption(f"A first look: {len(drawn.y)} rows{flat}, whatever number is set.")
