@@ -137,7 +137,7 @@ def blend_words(parent: float, graph: float) -> str:
     Examples
     --------
     >>> blend_words(0.5, 1.0)[:68]
-    'Among the data two opinions are blended: the model's own, with weigh'
+    "Among the data two opinions are blended: the model's own, with weigh"
     """
     return (
         f"Among the data two opinions are blended: the model's own, with weight {parent:.2f}, and "

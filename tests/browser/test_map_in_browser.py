@@ -49,8 +49,13 @@ def test_a_dragged_box_shows_its_rows_and_outlives_a_slider(app):
     app.page.locator(".st-key-open_xor_network button").click()
     app.wait_for_text("What these rows are fit for")
     app.visit("Posterior map")
-    app.page.get_by_role("button", name="Fit the kernel density version").click()
-    app.page.locator(".st-key-map_reset").wait_for(timeout=120_000)
+    # another test may have fitted the same sample in this home: then it is there at once
+    fit = app.page.get_by_role("button", name="Fit the kernel density version")
+    fitted = app.page.locator(".st-key-map_reset")
+    fit.or_(fitted).first.wait_for()
+    if fit.count():
+        fit.click()
+    fitted.wait_for(timeout=120_000)
     app.page.locator(PANELS).nth(3).wait_for(timeout=60_000)
     assert until_rows(app, lambda n: n > 900) == 1000
     # the middle half of the map holds all data, a quarter of that one cloud
