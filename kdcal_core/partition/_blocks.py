@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import mmap
 import os
-import pickle
 import tempfile
 from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 Progress = Callable[[float, str], None]
 Work = Callable[[Any, int, int], Any]
@@ -103,8 +105,8 @@ def _results(
 ) -> Generator[tuple[tuple[int, int], Any], None, None]:
     if executor is not None:
         with tempfile.TemporaryDirectory(prefix="kdcal-blocks-") as folder:
-            frame, ends = _lay_out(prepared, Path(folder) / "arrays")
-            far = partial(_in_worker, work, str(Path(folder) / "arrays"), frame, ends)
+            path = Path(folder) / "arrays"
+            far = partial(_in_worker, work, str(path), _lay_out(prepared, path))
             yield from _stream(executor, far, spans, EXECUTOR_BLOCKS)
         return
     workers = min(threads or cores(), len(spans))
@@ -140,33 +142,60 @@ def _stream(
         wait(running)
 
 
-def _lay_out(prepared: Any, path: Path) -> tuple[bytes, tuple[int, ...]]:
-    """Write the arrays of ``prepared`` to one file; return the rest and where each array ends."""
-    buffers: list[pickle.PickleBuffer] = []
-    frame = pickle.dumps(prepared, protocol=5, buffer_callback=buffers.append)
-    ends = []
+@dataclass(frozen=True)
+class _Place:
+    """Where an array lies in the file."""
+
+    start: int
+    dtype: str
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+
+
+def _lay_out(prepared: Any, path: Path) -> Any:
+    """Write the arrays of ``prepared`` to one file; return it with their places instead."""
     with path.open("wb") as file:
-        for buffer in buffers:
-            file.write(buffer.raw())
-            ends.append(file.tell())
+
+        def place(array: NDArray[Any]) -> _Place:
+            flags = array.flags
+            order: Literal["C", "F"] = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
             file.write(bytes(-file.tell() % 64))
+            start = file.tell()
+            file.write(array.tobytes(order))
+            return _Place(start, array.dtype.str, array.shape, order)
+
+        frame = _with(prepared, np.ndarray, place)
         file.write(b"\0")  # a file of no bytes cannot be mapped
-    return frame, tuple(ends)
+    return frame
+
+
+def _with(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """The same with every part of a kind changed, in dataclasses and tuples however deep."""
+    if isinstance(value, kind):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(_with(part, kind, change) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: getattr(value, part.name) for part in fields(value)}
+        return replace(value, **{name: _with(part, kind, change) for name, part in parts.items()})
+    return value
 
 
 @lru_cache(maxsize=1)
-def _laid_out(path: str, frame: bytes, ends: tuple[int, ...]) -> Any:
-    """What :func:`_lay_out` wrote, its arrays mapped: all workers share one copy in memory."""
+def _mapped(path: str) -> mmap.mmap:
+    """What :func:`_lay_out` wrote: all workers share one copy in memory."""
     with Path(path).open("rb") as file:
         # Private pages, so that the arrays count as writable: read-only ones would make numba
         # compile the kernels a second time.
-        whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
-    starts = (0, *(end + -end % 64 for end in ends[:-1]))
-    parts = [whole[start:end] for start, end in zip(starts, ends, strict=bool(ends))]
-    return pickle.loads(frame, buffers=parts)
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
-def _in_worker(
-    work: Work, path: str, frame: bytes, ends: tuple[int, ...], start: int, stop: int
-) -> Any:
-    return work(_laid_out(path, frame, ends), start, stop)
+def _in_worker(work: Work, path: str, frame: Any, start: int, stop: int) -> Any:
+    whole = _mapped(path)
+
+    def array(place: _Place) -> NDArray[Any]:
+        return np.ndarray(
+            place.shape, np.dtype(place.dtype), whole, offset=place.start, order=place.order
+        )
+
+    return work(_with(frame, _Place, array), start, stop)
