@@ -11,6 +11,18 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Task = Literal["classification", "regression"]
+Family = Literal[
+    "point",
+    "log_point",
+    "normal",
+    "lognormal",
+    "gamma",
+    "student_t",
+    "quantiles",
+    "samples",
+    "dropout",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +58,11 @@ class Roles:
 
     ``outputs`` pairs a class name with the column that holds the parent's probability (or
     logit) of that class, in the parent's order of classes. Columns without a role are unused.
+
+    In a regression ``target`` is the outcome, ``family`` the kind of predictive distribution, and
+    ``parameters`` pairs a parameter ("mean", "std", a quantile's level "0.05", a sample's number)
+    with its column, where the table carries the parent's predictions. ``true_mean`` is the column
+    of a simulation's true conditional mean.
     """
 
     target: str | None = None
@@ -55,6 +72,10 @@ class Roles:
     predicted: str | None = None
     split: str | None = None
     weight: str | None = None
+    task: Task = "classification"
+    family: Family | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    true_mean: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""What is measured of predictive distributions: PIT values, coverage, scores, where they fail."""

@@ -1,0 +1,1 @@
+"""Regression: predictive distributions, and their global and local recalibration (paper 003)."""
