@@ -3,3 +3,38 @@
 A room of the ground floor, because simulations, parents, reviews and recalibration all speak of
 them (paper 003 section 2 writes F^ for a row's predictive distribution function).
 """
+
+from kdcal_core.data.types import Family
+from kdcal_core.distributions.base import PredictiveDistribution
+from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
+from kdcal_core.distributions.families import FAMILIES, FamilySpec, distribution_of, spread_of
+from kdcal_core.distributions.gamma import Gamma
+from kdcal_core.distributions.mapped import Mapped
+from kdcal_core.distributions.normal import LogNormal, Normal
+from kdcal_core.distributions.pit import randomised_pit
+from kdcal_core.distributions.quantiles import Quantiles
+from kdcal_core.distributions.scored import RegressionSet
+from kdcal_core.distributions.student_t import StudentT
+from kdcal_core.distributions.weighted import Empirical, Weighted
+
+__all__ = [
+    "FAMILIES",
+    "Empirical",
+    "Family",
+    "FamilySpec",
+    "Gamma",
+    "LogNormal",
+    "Mapped",
+    "Normal",
+    "PredictiveDistribution",
+    "Quantiles",
+    "RegressionSet",
+    "StudentT",
+    "Weighted",
+    "distribution_of",
+    "from_arrays",
+    "load_distribution",
+    "randomised_pit",
+    "save_distribution",
+    "spread_of",
+]

@@ -1,0 +1,63 @@
+"""Arguments of distributions at the boundary: their shapes and their ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.errors import InputError
+
+
+def numbers_of(values: ArrayLike, what: str) -> FloatArray:
+    """``values`` as float64, whatever kind of number they are."""
+    given: NDArray[Any] = np.asarray(values)
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{what} must be numbers", fix="Give numbers without text among them.")
+    return given.astype(np.float64, copy=False)
+
+
+def checked_outcomes(y: ArrayLike, *, one_a_row: bool = False) -> FloatArray:
+    """Outcomes, none missing; with ``one_a_row`` one a row (or for all), each finite."""
+    values = numbers_of(y, "Outcomes")
+    if one_a_row and values.ndim > 1:
+        raise InputError(
+            f"Outcomes of {values.ndim} dimensions cannot be scored", fix="Give one outcome a row."
+        )
+    missing = np.isnan(values)
+    if missing.any():
+        raise InputError("An outcome is missing", fix="Leave the row out.", row=_first_row(missing))
+    return values
+
+
+def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
+    """Probability levels in [0, 1], or (0, 1) where ``open_ended``."""
+    values = numbers_of(p, "Levels")
+    good = (values > 0) & (values < 1) if open_ended else (values >= 0) & (values <= 1)
+    if not good.all():
+        wrong = np.ravel(values)[~np.ravel(good)][0]
+        raise InputError(
+            f"The level {wrong:g} is no probability",
+            fix="Levels lie strictly between 0 and 1." if open_ended else "Levels lie in [0, 1].",
+        )
+    return values
+
+
+def table_of(argument: FloatArray, n_rows: int) -> FloatArray:
+    """An argument as (n, g), or as (1, g) where all rows share it."""
+    if argument.ndim == 0:
+        return argument.reshape(1, 1)
+    table = argument[:, np.newaxis] if argument.ndim == 1 else argument
+    shared = argument.ndim == 2 and len(argument) == 1
+    if argument.ndim > 2 or not (shared or len(table) == n_rows):
+        raise InputError(
+            f"An argument of shape {argument.shape} does not fit {n_rows:,} rows",
+            fix="Give one value, one a row, or a table of one row for all or one row for each.",
+        )
+    return table
+
+
+def _first_row(wrong: NDArray[np.bool_]) -> int | None:
+    return int(np.argwhere(wrong)[0][0]) + 1 if wrong.ndim else None

@@ -1,0 +1,204 @@
+"""The protocol of predictive distributions: one a row, and answers for all rows at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.distributions._shapes import checked_levels, checked_outcomes, table_of
+
+Rows = slice | NDArray[Any] | list[int]
+Kernel = Callable[[Any, FloatArray], FloatArray]
+
+BLOCK_FLOATS = 2**20
+"""Floats of one temporary array of a block: 8 MB, so that the several alive stay below 64 MB."""
+
+
+class PredictiveDistribution(ABC):
+    """Predictive distributions of n rows.
+
+    Every argument follows one rule of shapes: a scalar, or (n,) with one value a row, is answered
+    by (n,); (n, g) with g values for each row, or (1, g) with g values for all rows alike, is
+    answered by (n, g). Answers for many rows are worked out in blocks of rows.
+
+    Attributes
+    ----------
+    family : str
+        "normal", "lognormal", "gamma", "student_t", "samples", "quantiles", "weighted", "mapped".
+    continuous : bool
+        False where the distribution function has jumps, as that of samples has.
+
+    Notes
+    -----
+    A family writes the kernels ``_cdf``, ``_ppf``, ``_log_density``, ``_crps``, ``_mean`` and
+    ``_std``. A kernel sees (n, g) or (1, g) arguments only, and answers what broadcasts to (n, g).
+    """
+
+    family: ClassVar[str]
+
+    @property
+    def continuous(self) -> bool:
+        return True
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, rows: Rows) -> Self:
+        """The chosen rows: a slice, whole numbers, or one true or false a row."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The parameters by name: what ``from_arrays`` builds the same distributions of."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} rows)"
+
+    def cdf(self, y: ArrayLike) -> FloatArray:
+        """P(Y <= y): the PIT values of paper 003 section 2 where y are the outcomes.
+
+        Raises
+        ------
+        InputError
+            Where ``y`` has another shape than the rule of shapes allows, or is missing.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal
+        >>> Normal([0.0, 10.0], 1.0).cdf([0.0, 11.0]).round(4).tolist()
+        [0.5, 0.8413]
+        >>> Normal([0.0, 10.0], 1.0).cdf([[0.0, 10.0]]).round(4).tolist()
+        [[0.5, 1.0], [0.0, 0.5]]
+        """
+        return self._answer(lambda part, at: part._cdf(at), checked_outcomes(y))
+
+    def cdf_left(self, y: ArrayLike) -> FloatArray:
+        """P(Y < y); the same as :meth:`cdf` where the distribution function has no jumps."""
+        return self._answer(lambda part, at: part._cdf_left(at), checked_outcomes(y))
+
+    def ppf(self, p: ArrayLike) -> FloatArray:
+        """The quantile function inf{y : P(Y <= y) >= p}, left-continuous (decision D79).
+
+        Levels 0 and 1 give the ends of the support, which may be infinite.
+
+        Raises
+        ------
+        InputError
+            Where a level lies outside [0, 1], or the shape fits no rule.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal
+        >>> Normal([0.0, 10.0], 1.0).ppf(0.975).round(2).tolist()
+        [1.96, 11.96]
+        """
+        return self._answer(lambda part, at: part._ppf(at), checked_levels(p))
+
+    def log_density(self, y: ArrayLike) -> FloatArray:
+        """Logarithm of the density at y; minus infinity outside the support.
+
+        Families without a density (samples, weighted samples) answer with a Gaussian kernel
+        estimate, see :class:`Weighted`.
+        """
+        return self._answer(lambda part, at: part._log_density(at), checked_outcomes(y))
+
+    def mean(self) -> FloatArray:
+        """Mean of every row's distribution, (n,)."""
+        return self._summary(lambda part: part._mean())
+
+    def std(self) -> FloatArray:
+        """Standard deviation of every row's distribution, (n,)."""
+        return self._summary(lambda part: part._std())
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """The central interval of probability ``level``: low (n,) and high (n,).
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal
+        >>> low, high = Normal(0.0, 1.0).interval(0.95)
+        >>> low.round(2).tolist(), high.round(2).tolist()
+        ([-1.96], [1.96])
+        """
+        checked_levels(level, open_ended=True)
+        return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
+
+    def sample(self, m: int, seed: int) -> FloatArray:
+        """``m`` random draws of every row, (n, m); the same seed gives the same draws."""
+        uniform = np.random.default_rng(seed).random((len(self), m))
+        # 0 would be the support's end, which may be infinite
+        return self.ppf(np.maximum(uniform, 2.0**-54, out=uniform))
+
+    def crps(self, y: ArrayLike) -> FloatArray:
+        """Continuous ranked probability score, (n,): the integral of (F(t) - 1{t >= y})^2 over t.
+
+        In the units of y, lower is better. Closed forms but for :class:`Mapped`.
+
+        Examples
+        --------
+        >>> from kdcal_core.distributions import Normal
+        >>> Normal(0.0, 1.0).crps(0.0).round(4).tolist()
+        [0.2337]
+        """
+        outcomes = checked_outcomes(y, one_a_row=True)
+        return self._answer(lambda part, at: part._crps(at), outcomes)
+
+    # kernels
+
+    @abstractmethod
+    def _cdf(self, y: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _ppf(self, p: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _log_density(self, y: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _crps(self, y: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _mean(self) -> FloatArray: ...
+
+    @abstractmethod
+    def _std(self) -> FloatArray: ...
+
+    def _cdf_left(self, y: FloatArray) -> FloatArray:
+        return self._cdf(y)
+
+    @property
+    def _width(self) -> int:
+        """Floats that a kernel needs for a row besides those of its argument."""
+        return 1
+
+    # blocks
+
+    def _answer(self, kernel: Kernel, argument: FloatArray) -> FloatArray:
+        table = table_of(argument, len(self))
+        shared, g = len(table) == 1, table.shape[1]
+        answer = np.empty((len(self), g))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            for rows, part in self._parts(self._width + g):
+                answer[rows] = kernel(part, table if shared else table[rows])
+        return answer if argument.ndim == 2 else answer[:, 0]
+
+    def _summary(self, kernel: Callable[[Any], FloatArray]) -> FloatArray:
+        answer = np.empty(len(self))
+        with np.errstate(over="ignore"):
+            for rows, part in self._parts(self._width):
+                answer[rows] = kernel(part)
+        return answer
+
+    def _parts(self, floats_a_row: int) -> Iterator[tuple[slice, Self]]:
+        size = max(1, BLOCK_FLOATS // floats_a_row)
+        if len(self) <= size:
+            yield slice(None), self
+            return
+        for start in range(0, len(self), size):
+            rows = slice(start, start + size)
+            yield rows, self[rows]

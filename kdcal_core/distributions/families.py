@@ -1,0 +1,215 @@
+"""The kinds of prediction a file or a model can make, and the distributions they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kdcal_core.data.types import Family
+from kdcal_core.distributions._parametric import finite_parameter
+from kdcal_core.distributions._shapes import checked_outcomes
+from kdcal_core.distributions.base import PredictiveDistribution
+from kdcal_core.distributions.gamma import Gamma
+from kdcal_core.distributions.normal import LogNormal, Normal
+from kdcal_core.distributions.quantiles import Quantiles
+from kdcal_core.distributions.student_t import StudentT
+from kdcal_core.distributions.weighted import Empirical
+from kdcal_core.errors import InputError
+
+
+@dataclass(frozen=True)
+class FamilySpec:
+    """What people and pages need to know of a family.
+
+    Attributes
+    ----------
+    title : str
+        "Mean and standard deviation".
+    sentence : str
+        What the prediction says of the outcome.
+    parameters : tuple of str
+        The columns it takes; empty where their number is open (quantiles, samples).
+    positive : bool
+        Whether outcomes must be positive.
+    """
+
+    title: str
+    sentence: str
+    parameters: tuple[str, ...]
+    positive: bool = False
+
+
+FAMILIES: dict[Family, FamilySpec] = {
+    "point": FamilySpec(
+        "A single number",
+        "Normal around the prediction, with one standard deviation for all rows, taken from the "
+        "residuals of the calibration set.",
+        ("mean",),
+    ),
+    "log_point": FamilySpec(
+        "A single number for the logarithm",
+        "The logarithm of the outcome is normal around the prediction, with one standard "
+        "deviation for all rows, taken from the residuals of the calibration set.",
+        ("log_mean",),
+        positive=True,
+    ),
+    "normal": FamilySpec(
+        "Normal", "Normal with a mean and a standard deviation for each row.", ("mean", "std")
+    ),
+    "lognormal": FamilySpec(
+        "Log-normal",
+        "The logarithm of the outcome is normal, with a mean and a standard deviation for each "
+        "row.",
+        ("log_mean", "log_std"),
+        positive=True,
+    ),
+    "gamma": FamilySpec(
+        "Gamma", "Gamma with a mean and a shape for each row.", ("mean", "shape"), positive=True
+    ),
+    "student_t": FamilySpec(
+        "Student t",
+        "Student t with a mean, a scale and its degrees of freedom for each row.",
+        ("mean", "scale", "df"),
+    ),
+    "quantiles": FamilySpec(
+        "Quantiles",
+        "Linear between the predicted quantiles, with normal tails beyond the outermost.",
+        (),
+    ),
+    "samples": FamilySpec("Samples", "Equally likely samples, an ensemble's for example.", ()),
+    "dropout": FamilySpec(
+        "Monte Carlo dropout", "The network's answers with its dropout at work, equally likely.", ()
+    ),
+}
+
+
+def distribution_of(
+    family: Family,
+    columns: Mapping[str, ArrayLike],
+    *,
+    spread: float | None = None,
+    file: str | None = None,
+) -> PredictiveDistribution:
+    """The predictive distributions that columns of parameters stand for.
+
+    Parameters
+    ----------
+    family : Family
+    columns : mapping of str to (n,) array
+        By name of the parameter (:data:`FAMILIES`); for quantiles by level ("0.05"), for samples
+        and dropout by number ("1", "2", ...).
+    spread : float, optional
+        For "point" and "log_point" the standard deviation, from :func:`spread_of`.
+    file : str, optional
+        Named in errors. Untrusted text.
+
+    Raises
+    ------
+    InputError
+        Where a parameter is missing or impossible.
+
+    Examples
+    --------
+    >>> distribution_of("point", {"mean": [1.0, 2.0]}, spread=0.5).std().tolist()
+    [0.5, 0.5]
+    >>> distribution_of("quantiles", {"0.9": [3.0], "0.1": [1.0]}).ppf(0.5).tolist()
+    [2.0]
+    """
+    try:
+        return _build(family, columns, spread)
+    except InputError as error:
+        raise error.at(file=file) from error
+
+
+def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) -> float:
+    """Root mean squared residual of point predictions on the calibration set (decision D80).
+
+    Paper 003 section 4.2: the predictive variance is the validation set's mean squared error, for
+    "log_point" that of the logarithms.
+
+    Raises
+    ------
+    InputError
+        Where the family has its own spread, there are no rows, an outcome is not positive on the
+        log scale, or all residuals are zero.
+
+    Examples
+    --------
+    >>> spread_of("point", {"mean": [1.0, 2.0]}, [4.0, 6.0]).__round__(4)
+    3.5355
+    """
+    if family not in ("point", "log_point"):
+        raise InputError(f"The family {family!r} brings its own spread")
+    name = FAMILIES[family].parameters[0]
+    predicted = np.atleast_1d(finite_parameter(_column(columns, name), name))
+    outcomes = np.atleast_1d(checked_outcomes(y, one_a_row=True))
+    if predicted.shape != outcomes.shape or not len(outcomes):
+        raise InputError(
+            f"There are {len(predicted):,} predictions and {len(outcomes):,} outcomes",
+            fix="Give one outcome for each prediction, and one row at least.",
+        )
+    if family == "log_point":
+        if (outcomes <= 0).any():
+            row = int(np.flatnonzero(outcomes <= 0)[0])
+            raise InputError(
+                f"The outcome {outcomes[row]:g} has no logarithm",
+                fix="Outcomes must be positive for predictions on the log scale.",
+                row=row + 1,
+            )
+        outcomes = np.log(outcomes)
+    residuals = outcomes - predicted
+    largest = float(np.abs(residuals).max())
+    if not 0 < largest < np.inf:
+        raise InputError(
+            "The predictions have no residuals to take a spread from",
+            fix="Check that predictions and outcomes are different columns of finite numbers.",
+        )
+    return largest * float(np.sqrt(np.mean((residuals / largest) ** 2)))
+
+
+def _build(
+    family: Family, columns: Mapping[str, ArrayLike], spread: float | None
+) -> PredictiveDistribution:
+    if family == "quantiles":
+        return Quantiles([_level(name) for name in columns], _table(columns))
+    if family in ("samples", "dropout"):
+        return Empirical(_table(columns))
+    values = [_column(columns, name) for name in FAMILIES[family].parameters]
+    if family in ("point", "log_point"):
+        if spread is None:
+            raise InputError(
+                "Single numbers say nothing of their spread",
+                fix="Give the spread of the calibration set's residuals.",
+            )
+        return Normal(values[0], spread) if family == "point" else LogNormal(values[0], spread)
+    if family == "gamma":
+        return Gamma(mean=values[0], shape=values[1])
+    makers = {"normal": Normal, "lognormal": LogNormal, "student_t": StudentT}
+    return makers[family](*values)
+
+
+def _column(columns: Mapping[str, ArrayLike], name: str) -> ArrayLike:
+    if name not in columns:
+        raise InputError(f"The parameter {name} is missing", fix="Name the column that holds it.")
+    return columns[name]
+
+
+def _level(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError as error:
+        raise InputError(
+            f"{name!r} is no level of a quantile", fix="Levels lie between 0 and 1, as 0.05."
+        ) from error
+
+
+def _table(columns: Mapping[str, ArrayLike]) -> ArrayLike:
+    if not columns:
+        raise InputError("There are no columns", fix="Name the columns of the predictions.")
+    found = [finite_parameter(values, name) for name, values in columns.items()]
+    if len({values.shape for values in found}) > 1:
+        raise InputError("The columns have different numbers of rows")
+    return np.stack(found, axis=-1)
