@@ -15,25 +15,56 @@ from kdcal_core.data.columns import (
     numeric_matrix,
     output_matrix,
     target_labels,
+    used_columns,
     weight_column,
 )
 from kdcal_core.data.fitness import Fitness, fitness
 from kdcal_core.data.labels import absent_classes, classes_of, encode_labels
+from kdcal_core.data.regression_columns import (
+    outcome_column,
+    parameter_columns,
+    true_mean_column,
+)
+from kdcal_core.data.regression_fitness import RegressionFitness, regression_fitness
+from kdcal_core.data.regression_parameters import (
+    FAMILY_PARAMETERS,
+    POSITIVE_OUTCOMES,
+    check_outcome,
+    check_parameter_names,
+    check_parameters,
+    quantile_levels,
+)
 from kdcal_core.data.roles import guess_roles
 from kdcal_core.data.splits import split_by_column, stratified_folds, stratified_halves
 from kdcal_core.data.tables import read_table, table_from_frame
 from kdcal_core.data.text import escape_html, escape_markdown
-from kdcal_core.data.types import FloatArray, IntArray, Roles, ScoredSet, Table
+from kdcal_core.data.types import (
+    Family,
+    FloatArray,
+    IntArray,
+    Roles,
+    ScoredSet,
+    Table,
+    Task,
+)
 
 __all__ = [
+    "FAMILY_PARAMETERS",
+    "POSITIVE_OUTCOMES",
+    "Family",
     "Fitness",
     "FloatArray",
     "IntArray",
+    "RegressionFitness",
     "Roles",
     "ScoredSet",
     "Table",
+    "Task",
     "absent_classes",
     "check_labels",
+    "check_outcome",
+    "check_parameter_names",
+    "check_parameters",
     "check_proba",
     "check_roles",
     "check_weight",
@@ -46,13 +77,19 @@ __all__ = [
     "fitness",
     "guess_roles",
     "numeric_matrix",
+    "outcome_column",
     "output_matrix",
+    "parameter_columns",
+    "quantile_levels",
     "read_table",
+    "regression_fitness",
     "softmax_logits",
     "split_by_column",
     "stratified_folds",
     "stratified_halves",
     "table_from_frame",
     "target_labels",
+    "true_mean_column",
+    "used_columns",
     "weight_column",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.checks import check_proba, check_weight, softmax_logits
 from kdcal_core.data.labels import encode_labels
+from kdcal_core.data.regression_parameters import check_parameter_names
 from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
 
@@ -42,6 +43,8 @@ def check_roles(
         For a missing target or one with a single class, an unknown column, a column with two
         roles, features the model takes and the table lacks, a wrong number of features, text
         among the numbers of a feature, missing outputs or outputs that do not match the classes.
+        In a regression, for an outcome that never varies and for parameters that make no
+        distribution of the family.
 
     Examples
     --------
@@ -52,15 +55,18 @@ def check_roles(
     kdcal_core.errors.InputError: The table has no column of this name (column 'y'). ...
     """
     frame, file = _opened(table, file)
+    regression = roles.task == "regression"
     if roles.target is None:
-        raise InputError(
-            "No column is the target", fix="Choose the column of true classes.", file=file
-        )
-    used = _used(roles)
+        of = "outcomes" if regression else "true classes"
+        raise InputError("No column is the target", fix=f"Choose the column of {of}.", file=file)
+    used = used_columns(roles)
     for column in used:
         _column(frame, column, file)
     _check_used_once(used, file)
-    _check_several_classes(frame[roles.target], roles.target, file)
+    _check_varies(frame[roles.target], roles.target, file, regression=regression)
+    if needs_outputs and regression:
+        check_parameter_names(roles.family, [name for name, _ in roles.parameters], file=file)
+        return
     if needs_outputs:
         _check_outputs(roles, classes, file)
         return
@@ -214,6 +220,20 @@ def numeric_matrix(
     return matrix
 
 
+def used_columns(roles: Roles) -> list[str]:
+    """Every column that has a role, one with two roles twice.
+
+    Examples
+    --------
+    >>> used_columns(Roles(target="y", features=("a",), outputs=(("yes", "p"),)))
+    ['y', 'p', 'a']
+    """
+    single = (roles.target, roles.predicted, roles.split, roles.weight, roles.true_mean)
+    named = [column for column in single if column is not None]
+    answers = [column for _, column in (*roles.outputs, *roles.parameters)]
+    return named + answers + list(roles.features)
+
+
 def _opened(table: Table | pd.DataFrame, file: str | None) -> tuple[pd.DataFrame, str | None]:
     if isinstance(table, Table):
         return table.frame, file or table.name
@@ -231,12 +251,6 @@ def _column(frame: pd.DataFrame, name: str, file: str | None) -> pd.Series[Any]:
     return frame[name]
 
 
-def _used(roles: Roles) -> list[str]:
-    single = (roles.target, roles.predicted, roles.split, roles.weight)
-    named = [column for column in single if column is not None]
-    return named + [column for _, column in roles.outputs] + list(roles.features)
-
-
 def _check_used_once(used: Sequence[str], file: str | None) -> None:
     seen: set[str] = set()
     for column in used:
@@ -247,16 +261,17 @@ def _check_used_once(used: Sequence[str], file: str | None) -> None:
         seen.add(column)
 
 
-def _check_several_classes(target: pd.Series[Any], name: str, file: str | None) -> None:
+def _check_varies(target: pd.Series[Any], name: str, file: str | None, *, regression: bool) -> None:
     values = target.dropna().unique()
-    if len(values) < 2:
+    if len(values) >= 2:
+        return
+    if regression:
+        held = f"only the value {str(values[0])[:60]!r}" if len(values) else "no value at all"
+        fix = "Use rows whose outcomes vary as the model will meet them."
+    else:
         held = f"only the class {str(values[0])[:60]!r}" if len(values) else "no label at all"
-        raise InputError(
-            f"The target holds {held}",
-            fix="Use rows of at least two classes, mixed as the model will meet them.",
-            file=file,
-            column=name,
-        )
+        fix = "Use rows of at least two classes, mixed as the model will meet them."
+    raise InputError(f"The target holds {held}", fix=fix, file=file, column=name)
 
 
 def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None) -> None:

@@ -1,0 +1,242 @@
+"""What a family of predictive distributions needs: its parameters, and the range of each.
+
+The families themselves live in `kdcal_core.distributions`, one floor up. What stands here is what
+a table of predictions can be checked for before any distribution is made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import Family, FloatArray
+from kdcal_core.errors import InputError
+
+#: Parameters by family; quantiles name their levels and samples their numbers, as many as there are
+FAMILY_PARAMETERS: dict[Family, tuple[str, ...]] = {
+    "point": ("mean",),
+    "log_point": ("log_mean",),
+    "normal": ("mean", "std"),
+    "lognormal": ("log_mean", "log_std"),
+    "gamma": ("mean", "shape"),
+    "student_t": ("mean", "scale", "df"),
+    "quantiles": (),
+    "samples": (),
+    "dropout": (),
+}
+
+#: Families whose outcomes lie above zero
+POSITIVE_OUTCOMES: tuple[Family, ...] = ("log_point", "lognormal", "gamma")
+
+_POSITIVE = ("std", "variance", "log_std", "scale", "shape", "df")
+_FEWEST = 2  # quantiles or samples that make a distribution
+
+
+def check_outcome(
+    y: FloatArray,
+    family: Family | None = None,
+    *,
+    column: str | None = None,
+    file: str | None = None,
+) -> None:
+    """Refuse outcomes that the family cannot give.
+
+    Parameters
+    ----------
+    y : (n,) array
+        Finite outcomes.
+    family : str, optional
+        Gamma, log-normal and the point on the log scale want outcomes above zero.
+    column, file : str, optional
+        Where the outcomes come from, for the errors.
+
+    Raises
+    ------
+    InputError
+        For an outcome of zero or below under such a family; the first such row is named.
+
+    Examples
+    --------
+    >>> check_outcome(np.array([1.0, 0.0]), "normal")
+    >>> check_outcome(np.array([1.0, 0.0]), "gamma", column="price")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: An outcome is 0, but a gamma distribution ... above zero only ...
+    """
+    if family not in POSITIVE_OUTCOMES:
+        return
+    low = ~(y > 0)
+    if low.any():
+        row = int(np.argmax(low))
+        name = "gamma" if family == "gamma" else "log-normal"
+        raise InputError(
+            f"An outcome is {y[row]:.6g}, but a {name} distribution lies above zero only",
+            fix="Correct or leave out the row, or choose a family that reaches below zero.",
+            file=file,
+            column=column,
+            row=row + 1,
+        )
+
+
+def check_parameter_names(
+    family: Family | None, names: Sequence[str], *, file: str | None = None
+) -> None:
+    """Check that these parameters make a distribution of the family.
+
+    Parameters
+    ----------
+    family : str or None
+    names : sequence of str
+        Parameter names; for quantiles their levels as text, for samples their numbers. A
+        "variance" stands for the "std" of a normal distribution.
+
+    Raises
+    ------
+    InputError
+        Where there is no family or no parameter, one is lacking, unknown or named twice, or a
+        quantile level is not between 0 and 1.
+
+    Examples
+    --------
+    >>> check_parameter_names("normal", ["mean", "std"])
+    >>> check_parameter_names("quantiles", ["0.05", "1.5"])
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: The quantile level '1.5' is not between 0 and 1. ...
+    """
+    if family is None or not names:
+        raise InputError(
+            "No column holds the model's predictions",
+            fix="Choose the family of the predictive distribution, and give each of its "
+            "parameters (the mean, a standard deviation, quantiles, samples) a column.",
+            file=file,
+        )
+    twice = next((name for name in names if list(names).count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"Two columns hold the parameter {twice[:60]!r}", fix="Each has one.", file=file
+        )
+    if family in ("quantiles", "samples", "dropout"):
+        if len(names) < _FEWEST:
+            raise InputError(
+                f"The {'quantiles' if family == 'quantiles' else 'samples'} are too few: there is "
+                "a single column",
+                fix="A distribution needs at least two. For one prediction a row choose the "
+                "family 'point'.",
+                file=file,
+            )
+        if family == "quantiles":
+            quantile_levels(names, file=file)
+        return
+    _check_named(family, names, file)
+
+
+def quantile_levels(names: Sequence[str], *, file: str | None = None) -> FloatArray:
+    """Quantile levels of their names, (q,) float64, each between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        For a name that is no number between 0 and 1 (both excluded), and for a level that comes
+        twice in two spellings.
+
+    Examples
+    --------
+    >>> quantile_levels(["0.05", "0.5"]).tolist()
+    [0.05, 0.5]
+    """
+    levels: list[float] = []
+    for name in names:
+        try:
+            level = float(name)
+        except ValueError:
+            level = np.nan
+        if not 0.0 < level < 1.0:
+            raise InputError(
+                f"The quantile level {name[:60]!r} is not between 0 and 1",
+                fix="Write the level as a share: 0.05 for the quantile that 5% of outcomes fall "
+                "below. The quantiles of 0 and 1 are no predictions.",
+                file=file,
+            )
+        if level in levels:
+            raise InputError(
+                f"The quantile level {name[:60]!r} has two columns", fix="Leave one.", file=file
+            )
+        levels.append(level)
+    return np.array(levels)
+
+
+def check_parameters(
+    values: Mapping[str, FloatArray],
+    family: Family,
+    *,
+    columns: Mapping[str, str] | None = None,
+    file: str | None = None,
+) -> None:
+    """Check the parameters of n predictive distributions, from a table or from a model.
+
+    Parameters
+    ----------
+    values : mapping of parameter name to (n,) array
+    family : str
+    columns : mapping of parameter name to column name, optional
+        For the errors.
+
+    Raises
+    ------
+    InputError
+        For a prediction that is missing or infinite, a standard deviation, scale or shape that
+        is not above zero, and a mean of a gamma distribution that is not; column and first row
+        are named.
+
+    Examples
+    --------
+    >>> check_parameters({"mean": np.array([1.0]), "std": np.array([0.0])}, "normal")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: A std is 0, but must be above zero (column 'std', row 1). ...
+    """
+    for name, column in values.items():
+        place = (columns or {}).get(name, name)
+        _refuse(np.isnan(column), "A prediction is missing", "Fill it in.", place, file)
+        _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
+        if name in _POSITIVE or (name == "mean" and family == "gamma"):
+            low = ~(column > 0)
+            value = column[int(np.argmax(low))] if low.any() else np.nan
+            _refuse(
+                low,
+                f"A {name} is {value:.6g}, but must be above zero",
+                "Export the model's predictions again, or choose another column for it.",
+                place,
+                file,
+            )
+
+
+def _check_named(family: Family, names: Sequence[str], file: str | None) -> None:
+    wanted = FAMILY_PARAMETERS[family]
+    given = tuple("std" if name == "variance" and "std" in wanted else name for name in names)
+    needs = " and ".join(wanted)
+    if "variance" in names and "std" in names:
+        raise InputError("Both a std and a variance are given", fix="Leave one of them.", file=file)
+    unknown = next((name for name in given if name not in wanted), None)
+    if unknown is not None:
+        raise InputError(
+            f"A {family} distribution has no parameter {unknown[:60]!r}",
+            fix=f"It needs {needs}. Name the column's parameter so, or choose another family.",
+            file=file,
+        )
+    absent = next((name for name in wanted if name not in given), None)
+    if absent is not None:
+        raise InputError(
+            f"No column holds the {absent} of the {family} distribution",
+            fix=f"It needs {needs}: choose a column for each, or another family.",
+            file=file,
+        )
+
+
+def _refuse(faulty: NDArray[np.bool_], what: str, fix: str, column: str, file: str | None) -> None:
+    if faulty.any():
+        row = int(np.argmax(faulty)) + 1
+        raise InputError(what, fix=fix, file=file, column=column, row=row)
