@@ -1,4 +1,4 @@
-"""The papers' simulations with their true posteriors."""
+"""The papers' simulations with their true posteriors or true predictive distributions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,43 @@ from kdcal_core.simulation.images import (
 )
 from kdcal_core.simulation.planar import circle, gaussian_xor, polynomial, sinewave, spiral
 from kdcal_core.simulation.registry import SIMULATIONS, Simulation, true_posterior
+from kdcal_core.simulation.regression import (
+    RegressionSimulated,
+    heteroscedastic,
+    nonlinear20,
+    rosenbrock_gamma,
+)
+from kdcal_core.simulation.regression_registry import (
+    REGRESSION_SIMULATIONS,
+    RegressionSimulation,
+    true_distribution,
+)
 from kdcal_core.simulation.trunk import trunk
 
 __all__ = [
+    "REGRESSION_SIMULATIONS",
     "SHAPES",
     "SIMULATIONS",
     "Images",
+    "RegressionSimulated",
+    "RegressionSimulation",
     "Simulated",
     "Simulation",
     "circle",
     "circles",
     "ellipse",
     "gaussian_xor",
+    "heteroscedastic",
     "mixture",
+    "nonlinear20",
     "polynomial",
     "rectangles",
+    "rosenbrock_gamma",
     "shapes",
     "shifted_intensity",
     "sinewave",
     "spiral",
+    "true_distribution",
     "true_posterior",
     "trunk",
 ]
