@@ -1,1 +1,64 @@
 """Regression: predictive distributions, and their global and local recalibration (paper 003)."""
+
+from __future__ import annotations
+
+from kdcal_core.distributions import (
+    FAMILIES,
+    Empirical,
+    Family,
+    FamilySpec,
+    Gamma,
+    LogNormal,
+    Mapped,
+    Normal,
+    PredictiveDistribution,
+    Quantiles,
+    RegressionSet,
+    StudentT,
+    Weighted,
+    distribution_of,
+    from_arrays,
+    load_distribution,
+    randomised_pit,
+    save_distribution,
+    spread_of,
+)
+from kdcal_core.distributions.concatenated import Concatenated, concatenate
+from kdcal_core.regression.base import Recalibrator
+from kdcal_core.regression.cross_fit import cross_fitted
+from kdcal_core.regression.density import DensityRecalibration
+from kdcal_core.regression.isotonic import IsotonicRecalibration
+from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
+
+__all__ = [
+    "FAMILIES",
+    "RECALIBRATORS",
+    "Concatenated",
+    "DensityRecalibration",
+    "Empirical",
+    "Family",
+    "FamilySpec",
+    "Gamma",
+    "IsotonicRecalibration",
+    "LocalUniformity",
+    "LogNormal",
+    "Mapped",
+    "Normal",
+    "PredictiveDistribution",
+    "Quantiles",
+    "Recalibrator",
+    "RecalibratorSpec",
+    "RegressionSet",
+    "StudentT",
+    "Weighted",
+    "concatenate",
+    "cross_fitted",
+    "distribution_of",
+    "from_arrays",
+    "load_distribution",
+    "local_uniformity",
+    "randomised_pit",
+    "save_distribution",
+    "spread_of",
+]

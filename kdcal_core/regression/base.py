@@ -1,0 +1,161 @@
+"""What every recalibrator shares: the protocol, and the checks at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.errors import InputError
+
+Progress = Callable[[float, str], None]
+
+
+@runtime_checkable
+class Recalibrator(Protocol):
+    """Learns from the calibration set how predictive distributions err, then mends new ones.
+
+    ``space`` is where neighbours are sought, one row of coordinates a row: inputs, or a hidden
+    layer of the parent (paper 003 section 3). Recalibrators that act on all rows alike take and
+    ignore it.
+    """
+
+    def fit(
+        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+    ) -> Self:
+        """Learn from n rows: their predictive distributions, outcomes (n,) and space (n, d)."""
+        ...
+
+    def predict(
+        self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
+    ) -> PredictiveDistribution:
+        """The mended distributions of m new rows, in their order."""
+        ...
+
+
+def check_outcomes(y: Any, n_rows: int) -> FloatArray:
+    """Outcomes as an (n,) float64 array of finite numbers, one for each of ``n_rows`` rows.
+
+    Raises
+    ------
+    InputError
+        For no rows, another number of rows, text, and the first missing or infinite value, whose
+        row is named.
+
+    Examples
+    --------
+    >>> check_outcomes([1, 2], 2).tolist()
+    [1.0, 2.0]
+    >>> check_outcomes([1, float("nan")], 2)
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: An outcome is missing or infinite (row 2). ...
+    """
+    values = _as_float(y, "outcomes")
+    if values.ndim != 1 or len(values) != n_rows or n_rows == 0:
+        raise InputError(
+            f"There are {n_rows:,} predictive distributions and outcomes of shape {values.shape}",
+            fix="Give one outcome for each distribution, and at least one row.",
+        )
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise InputError(
+            "An outcome is missing or infinite",
+            fix="Leave the row out, or fill the value in.",
+            row=int(np.argmax(wrong)) + 1,
+        )
+    return values
+
+
+def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatArray:
+    """Coordinates as an (n, d) float64 array of finite numbers; (n,) becomes one column.
+
+    Parameters
+    ----------
+    space : array
+    n_rows : int
+        Rows that are expected.
+    n_columns : int, optional
+        Columns that are expected: those of the fit.
+
+    Raises
+    ------
+    InputError
+        Where it is missing or of another shape, and for the first value that is missing or
+        infinite, whose row and column (counted from 1) are named.
+
+    Examples
+    --------
+    >>> check_space([1, 2, 3], 3).shape
+    (3, 1)
+    """
+    if space is None:
+        raise InputError(
+            "The space in which neighbours are sought is missing",
+            fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
+        )
+    values = _as_float(space, "space")
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or len(values) != n_rows or 0 in values.shape:
+        raise InputError(
+            f"The space has the shape {np.shape(space)} and {n_rows:,} rows are expected",
+            fix="Give one row of coordinates for each distribution.",
+        )
+    if n_columns is not None and values.shape[1] != n_columns:
+        raise InputError(
+            f"The space has {values.shape[1]:,} columns and the fit had {n_columns:,}",
+            fix="Give the same inputs, or the same hidden layer, as for the fit.",
+        )
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row, column = np.unravel_index(int(np.argmax(wrong)), values.shape)
+        raise InputError(
+            "A coordinate of the space is missing or infinite",
+            fix="Leave the row out, or fill the value in.",
+            row=int(row) + 1,
+            column=str(int(column) + 1),
+        )
+    return values
+
+
+def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> FloatArray:
+    """PIT values of checked outcomes, (n,): exact, or randomised where the CDF has jumps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> pit_values(Normal(np.zeros(2), np.ones(2)), [0.0, 1.0]).round(3).tolist()
+    [0.5, 0.841]
+    """
+    return randomised_pit(distribution, check_outcomes(y, len(distribution)), seed)
+
+
+def part_of(progress: Progress | None, start: float, stop: float) -> Progress:
+    """Progress of a part of the work, as a share of the whole.
+
+    Examples
+    --------
+    >>> part_of(lambda share, note: print(share, note), 0.5, 1.0)(0.5, "halfway through")
+    0.75 halfway through
+    """
+
+    def report(share: float, note: str) -> None:
+        if progress is not None:
+            progress(start + (stop - start) * share, note)
+
+    return report
+
+
+def _as_float(values: Any, what: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The {what} are not all numbers", fix="Give numbers; encode text first."
+        ) from None

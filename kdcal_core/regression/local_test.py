@@ -1,0 +1,287 @@
+"""Where is recalibration needed at all: a local test of uniformity, corrected for many looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.regression.base import Progress, check_space, part_of
+
+ORDERS = 4
+_BLOCK_FLOATS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class LocalUniformity:
+    """What the local test found; made by :func:`local_uniformity`.
+
+    Attributes
+    ----------
+    centres : (c,) int
+        Rows whose neighbourhoods were tested.
+    k : int
+        Rows of a neighbourhood, the centre among them.
+    scores : (c, 4)
+        Neyman's components of each neighbourhood, standard normal where the PIT values are
+        uniform. The first is positive where predictions are too low, the second where they are
+        too narrow, the third where the outcomes lean more to the right than predicted, the
+        fourth where they have heavier tails than predicted.
+    statistic : (c,)
+        Sum of the squared components.
+    p_value, adjusted_p : (c,)
+        Monte Carlo p value of each neighbourhood alone, and corrected for the number looked at
+        (the family-wise error rate over all centres).
+    nearest : NearestNeighbors
+        Finds the nearest centre of a row in the standardised space.
+    n, level, draws, seed
+        Rows, the level asked for, Monte Carlo draws and their seed.
+    """
+
+    centres: IntArray
+    k: int
+    scores: FloatArray
+    statistic: FloatArray
+    p_value: FloatArray
+    adjusted_p: FloatArray
+    n: int
+    level: float
+    draws: int
+    seed: int
+    _nearest: Callable[[FloatArray], IntArray]
+    _n_columns: int
+
+    @property
+    def needed(self) -> NDArray[np.bool_]:
+        """Whether each neighbourhood is miscalibrated beyond chance, (c,)."""
+        return self.adjusted_p <= self.level
+
+    @property
+    def overall_p(self) -> float:
+        """p value of "all n rows are calibrated", the smallest adjusted one."""
+        return float(self.adjusted_p.min())
+
+    def needed_at(self, space: Any) -> NDArray[np.bool_]:
+        """Whether the nearest neighbourhood of each new row is miscalibrated, (m,).
+
+        Raises
+        ------
+        InputError
+            Where the space has another number of columns than that of the test.
+        """
+        values = check_space(space, len(np.asarray(space)), self._n_columns)
+        return self.needed[self._nearest(values)]
+
+    @property
+    def words(self) -> str:
+        """The finding as a sentence."""
+        found, c = int(self.needed.sum()), len(self.centres)
+        looked = f"{c:,} neighbourhoods of {self.k:,} rows each among {self.n:,} rows"
+        if not found:
+            return (
+                f"Miscalibration cannot be told from chance in any of {looked} "
+                f"(smallest corrected p value {self.overall_p:.3f})."
+            )
+        return (
+            f"Recalibration is needed in {found:,} of {looked} "
+            f"(smallest corrected p value {self.overall_p:.3f})."
+        )
+
+
+def local_uniformity(
+    pit: Any,
+    space: Any,
+    *,
+    k: int | None = None,
+    centres: int = 200,
+    level: float = 0.05,
+    draws: int = 999,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> LocalUniformity:
+    """Test the PIT values of many neighbourhoods for uniformity, corrected for the number of looks.
+
+    Each neighbourhood's statistic is Neyman's smooth one of orders 1 to 4: the squared sums of
+    the first four normalised Legendre polynomials of its PIT values. It is compared with its
+    values for uniform PIT values on the very same, overlapping neighbourhoods, simulated
+    ``draws`` times; p values are corrected by the step-down largest statistic (Westfall and
+    Young), so the chance of naming any calibrated neighbourhood is at most ``level``, however
+    the neighbourhoods overlap.
+
+    Parameters
+    ----------
+    pit : (n,) array
+        PIT values in [0, 1]; randomised ones where the distributions have jumps.
+    space : (n, d) array
+        Standardised column by column before distances are taken.
+    k : int, optional
+        Rows of a neighbourhood, 5 to n. None: a tenth of the rows, at least 50, at most 500.
+    centres : int, default=200
+        Neighbourhoods looked at: rows spread over the space, each the farthest from those
+        before. Capped at n.
+    level : float, default=0.05
+    draws : int, default=999
+        p values are multiples of 1 / (draws + 1).
+    seed : int, default=0
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        For PIT values outside [0, 1], fewer than 5 rows, a space that does not fit.
+
+    Notes
+    -----
+    The test takes the predictive distributions as given. Where they were fitted on these very
+    rows (a spread estimated on the calibration set) it errs on the cautious side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random(1000)
+    >>> pit = np.where(x < 0.3, rng.random(1000) ** 2, rng.random(1000))
+    >>> found = local_uniformity(pit, x, centres=40)
+    >>> found.needed_at(np.array([[0.1], [0.8]])).tolist()
+    [True, False]
+    """
+    pit = _checked_pit(pit)
+    n = len(pit)
+    x = check_space(space, n)
+    k = min(max(50, min(500, n // 10)), n) if k is None else k
+    if not 5 <= k <= n:
+        raise InputError(
+            f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
+            fix="Ask for at least 5 rows a neighbourhood and no more than there are.",
+        )
+    report = part_of(progress, 0.0, 1.0)
+    report(0.0, "Finding neighbourhoods")
+    mean, std = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(std > 0, std, 1.0)
+    z = (x - mean) / scale
+    chosen = _spread_out(z, min(centres, n), np.random.default_rng(seed))
+    near = NearestNeighbors(n_neighbors=k).fit(z).kneighbors(z[chosen], return_distance=False)
+    used, columns = np.unique(near, return_inverse=True)
+    c = len(chosen)
+    sums = sparse.csr_matrix(
+        (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
+        shape=(c, len(used)),
+    )
+    scores = sums @ _legendre(pit[used])
+    statistic = (scores**2).sum(axis=1)
+    null = _null_statistics(sums, draws, seed, report)
+    report(1.0, "Local test done")
+    among = NearestNeighbors(n_neighbors=1).fit(z[chosen])
+
+    def nearest(rows: FloatArray) -> IntArray:
+        found: IntArray = among.kneighbors((rows - mean) / scale, return_distance=False)[:, 0]
+        return found
+
+    return LocalUniformity(
+        centres=chosen,
+        k=k,
+        scores=scores,
+        statistic=statistic,
+        p_value=(1 + (null >= statistic).sum(axis=0)) / (draws + 1),
+        adjusted_p=step_down(statistic, null),
+        n=n,
+        level=level,
+        draws=draws,
+        seed=seed,
+        _nearest=nearest,
+        _n_columns=x.shape[1],
+    )
+
+
+def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
+    """p values corrected by the step-down largest statistic (Westfall and Young 1993), (c,).
+
+    Parameters
+    ----------
+    statistic : (c,) array
+        Large where a hypothesis is doubtful.
+    null : (B, c) array
+        The same statistics in B draws with all hypotheses true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> null = np.array([[1.0, 5.0], [4.0, 1.0], [2.0, 2.0]])
+    >>> step_down(np.array([4.5, 3.0]), null).tolist()
+    [0.5, 0.5]
+    """
+    order = np.argsort(statistic, kind="stable")
+    # the largest over a hypothesis and all that look less doubtful than it
+    largest = np.maximum.accumulate(null[:, order], axis=1)
+    p = (1 + (largest >= statistic[order]).sum(axis=0)) / (len(null) + 1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
+    return adjusted
+
+
+def _checked_pit(pit: Any) -> FloatArray:
+    values = np.asarray(pit, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 5:
+        raise InputError(
+            f"A local test needs at least 5 PIT values in one column, not shape {values.shape}",
+            fix="Give one PIT value a row.",
+        )
+    wrong = ~((values >= 0) & (values <= 1))
+    if wrong.any():
+        raise InputError(
+            "A PIT value lies outside [0, 1]",
+            fix="Give the predictive distribution function at the outcome.",
+            row=int(np.argmax(wrong)) + 1,
+        )
+    return values
+
+
+def _legendre(pit: FloatArray) -> FloatArray:
+    """The first normalised Legendre polynomials on [0, 1], (..., 4): mean 0, variance 1."""
+    t = 2 * pit - 1
+    square = t * t
+    return np.stack(
+        [
+            np.sqrt(3) * t,
+            np.sqrt(5) * (3 * square - 1) / 2,
+            np.sqrt(7) * (5 * square - 3) * t / 2,
+            3 * ((35 * square - 30) * square + 3) / 8,
+        ],
+        axis=-1,
+    )
+
+
+def _spread_out(z: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Rows by farthest-point sampling from a random first one; random ones once all are equal."""
+    chosen = np.empty(count, dtype=np.int64)
+    chosen[0] = rng.integers(len(z))
+    distance = np.full(len(z), np.inf)
+    for i in range(1, count):
+        distance = np.minimum(distance, ((z - z[chosen[i - 1]]) ** 2).sum(axis=1))
+        distance[chosen[i - 1]] = -1.0
+        chosen[i] = np.argmax(distance)
+    return chosen
+
+
+def _null_statistics(
+    sums: sparse.csr_matrix, draws: int, seed: int, report: Progress
+) -> FloatArray:
+    """The statistics for uniform PIT values, (draws, c), a block of draws at a time."""
+    c, n_used = sums.shape
+    rng = np.random.default_rng([seed, 1])
+    block = max(1, _BLOCK_FLOATS // (n_used * ORDERS))
+    null = np.empty((draws, c))
+    for start in range(0, draws, block):
+        report(0.1 + 0.9 * start / draws, f"Chance alone: draw {start + 1:,} of {draws:,}")
+        size = min(block, draws - start)
+        uniform = _legendre(rng.random((n_used, size)))
+        scores = (sums @ uniform.reshape(n_used, size * ORDERS)).reshape(c, size, ORDERS)
+        null[start : start + size] = (scores**2).sum(axis=2).T
+    return null

@@ -1,0 +1,70 @@
+"""The one list of recalibrators: pages, reports and the command line read methods from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kdcal_core.regression.base import Recalibrator
+from kdcal_core.regression.density import DensityRecalibration
+from kdcal_core.regression.isotonic import IsotonicRecalibration
+
+
+@dataclass(frozen=True)
+class RecalibratorSpec:
+    """A recalibrator as it is offered to people.
+
+    Attributes
+    ----------
+    key : str
+        Stable identifier for records and the command line.
+    title : str
+        Full name.
+    sentence : str
+        What it does, in one plain sentence.
+    make : callable
+        Makes a fresh, unfitted recalibrator; keyword arguments are those of ``settings``.
+    needs_space : bool
+        Whether it looks for neighbours in a space that has to be given.
+    reference : str
+        Where it is described.
+    settings : tuple of str
+        Names of the settings that people may change.
+    comparison : bool
+        True for a method shown for comparison alone: it mends nothing, but predicts anew.
+    """
+
+    key: str
+    title: str
+    sentence: str
+    make: Callable[..., Recalibrator]
+    needs_space: bool
+    reference: str
+    settings: tuple[str, ...] = ()
+    comparison: bool = False
+
+
+_SPECS = (
+    RecalibratorSpec(
+        "isotonic",
+        "Isotonic recalibration",
+        "One rising map of probabilities for all rows makes the stated quantiles come true on "
+        "average.",
+        IsotonicRecalibration,
+        needs_space=False,
+        reference="Kuleshov et al. 2018; paper 003 section 2",
+    ),
+    RecalibratorSpec(
+        "density",
+        "Density estimation recalibration",
+        "A small network learns the outcome's quantiles from the model's own forecast, so large "
+        "and small predictions are mended differently.",
+        DensityRecalibration,
+        needs_space=False,
+        reference="Kuleshov and Deshpande 2022; paper 003 section 4.3",
+        settings=("seed",),
+    ),
+)
+
+RECALIBRATORS: dict[str, RecalibratorSpec] = {spec.key: spec for spec in _SPECS}
+"""Every recalibrator by key, in the order in which it is shown."""

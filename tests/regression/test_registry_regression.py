@@ -1,0 +1,33 @@
+"""Every recalibrator of the registry can be made, fitted and asked in one way."""
+
+import numpy as np
+import pytest
+
+from kdcal_core.distributions import Normal
+from kdcal_core.regression import RECALIBRATORS, Recalibrator
+
+each = pytest.mark.parametrize("key", list(RECALIBRATORS))
+
+
+@each
+def test_it_mends_a_parent_that_is_too_wide(key):
+    spec = RECALIBRATORS[key]
+    rng = np.random.default_rng(0)
+    space = rng.normal(size=(600, 2))
+    mean = space[:, 0]
+    y = rng.normal(mean, 1.0)
+    fitted = spec.make().fit(Normal(mean, np.full(600, 3.0)), y, space)
+    assert isinstance(fitted, Recalibrator)
+    mended = fitted.predict(Normal(mean[:200], np.full(200, 3.0)), space[:200])
+    assert len(mended) == 200
+    assert np.all(np.abs(mended.std() - 1) < 0.75)
+
+
+@each
+def test_what_people_read_is_there(key):
+    spec = RECALIBRATORS[key]
+    assert spec.key == key
+    assert spec.sentence.endswith(".")
+    assert spec.reference
+    made = spec.make()
+    assert set(spec.settings) <= set(made.get_params())
