@@ -18,10 +18,32 @@ from kdcal_core.figures.confidence import (
     method_cloud,
     noise_figure,
 )
+from kdcal_core.figures.coverage import coverage_by_figure, coverage_figure, coverage_table
 from kdcal_core.figures.density import density_figure
+from kdcal_core.figures.local_map import PickedNeighbourhood, local_map_figure
 from kdcal_core.figures.methods import losses_figure, method_style
+from kdcal_core.figures.misses import MissPanel, drawn_rows, misses_figure, misses_of, misses_table
 from kdcal_core.figures.palette import DARK, LIGHT, Palette, faded, palette
+from kdcal_core.figures.pit import (
+    PitPanel,
+    ecdf_figure,
+    fault_colour,
+    pit_figure,
+    pit_panels,
+    pit_table,
+)
 from kdcal_core.figures.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
+from kdcal_core.figures.predictive_density import (
+    DensityCurve,
+    DensityPanel,
+    density_curve,
+    density_table,
+    predictive_density_figure,
+)
+from kdcal_core.figures.quantile_reliability import (
+    quantile_reliability_figure,
+    quantile_reliability_table,
+)
 from kdcal_core.figures.reliability import (
     confusion_figure,
     reliability_figure,
@@ -34,22 +56,45 @@ __all__ = [
     "LIGHT",
     "STYLED",
     "BandLine",
+    "DensityCurve",
+    "DensityPanel",
     "MapPoints",
+    "MissPanel",
     "Palette",
+    "PickedNeighbourhood",
+    "PitPanel",
     "PosteriorPanel",
     "bandwidth_figure",
     "confidence_curve_figure",
     "confusion_figure",
+    "coverage_by_figure",
+    "coverage_figure",
+    "coverage_table",
+    "density_curve",
     "density_figure",
+    "density_table",
     "distance_figure",
+    "drawn_rows",
+    "ecdf_figure",
     "faded",
+    "fault_colour",
+    "local_map_figure",
     "losses_figure",
     "measure_figure",
     "method_cloud",
     "method_style",
+    "misses_figure",
+    "misses_of",
+    "misses_table",
     "noise_figure",
     "palette",
+    "pit_figure",
+    "pit_panels",
+    "pit_table",
     "posterior_map_figure",
+    "predictive_density_figure",
+    "quantile_reliability_figure",
+    "quantile_reliability_table",
     "reliability_figure",
     "score_histogram_figure",
     "selection_figure",

@@ -34,6 +34,11 @@ class Palette:
         From nothing to much; from under-confident (blue) to over-confident (red).
     posterior : tuple of str
         From probability 0 (blue) over the prior (white) to 1 (red), five stops.
+    too_low, too_high, too_narrow, too_wide : str
+        Faults of a predictive distribution, told apart by colour-blind readers too. Too narrow
+        is over-confident and so red, too wide under-confident and so blue, as `diverging` has it.
+    miss : str
+        Outcomes outside their intervals (paper 003 Fig. 3: light red).
     """
 
     parent: str
@@ -50,6 +55,11 @@ class Palette:
     sequential: Scale
     diverging: Scale
     posterior: tuple[str, str, str, str, str]
+    too_low: str
+    too_high: str
+    too_narrow: str
+    too_wide: str
+    miss: str
 
 
 LIGHT = Palette(
@@ -82,6 +92,11 @@ LIGHT = Palette(
         (1.0, "#b2182b"),
     ),
     posterior=("#2166ac", "#92c5de", "#fdfdfd", "#f4a582", "#b2182b"),
+    too_low="#d69a00",
+    too_high="#c264a8",
+    too_narrow="#b2182b",
+    too_wide="#2166ac",
+    miss="#ee6f64",
 )
 
 DARK = Palette(
@@ -115,6 +130,11 @@ DARK = Palette(
     ),
     # white stays the prior in the dark too, only less glaring
     posterior=("#2a6fb5", "#86b6d3", "#e9edf2", "#e39a79", "#bb2a35"),
+    too_low="#f2c230",
+    too_high="#e29bd3",
+    too_narrow="#ef5a4d",
+    too_wide="#4a94dc",
+    miss="#ff8f86",
 )
 
 
