@@ -7,6 +7,8 @@ them (paper 003 section 2 writes F^ for a row's predictive distribution function
 from kdcal_core.data.types import Family
 from kdcal_core.distributions.base import PredictiveDistribution
 from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
+from kdcal_core.distributions.concatenated import Concatenated, concatenate
+from kdcal_core.distributions.empirical import Empirical
 from kdcal_core.distributions.families import FAMILIES, FamilySpec, distribution_of, spread_of
 from kdcal_core.distributions.gamma import Gamma
 from kdcal_core.distributions.mapped import Mapped
@@ -15,10 +17,11 @@ from kdcal_core.distributions.pit import randomised_pit
 from kdcal_core.distributions.quantiles import Quantiles
 from kdcal_core.distributions.scored import RegressionSet
 from kdcal_core.distributions.student_t import StudentT
-from kdcal_core.distributions.weighted import Empirical, Weighted
+from kdcal_core.distributions.weighted import Weighted
 
 __all__ = [
     "FAMILIES",
+    "Concatenated",
     "Empirical",
     "Family",
     "FamilySpec",
@@ -31,6 +34,7 @@ __all__ = [
     "RegressionSet",
     "StudentT",
     "Weighted",
+    "concatenate",
     "distribution_of",
     "from_arrays",
     "load_distribution",

@@ -44,11 +44,14 @@ def count_up_to(ascending: FloatArray, at: FloatArray, side: Literal["left", "ri
 
 def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
     """``table[row, places[row, g]]`` for all rows; either may be one row for all."""
+    picked: NDArray[Any]
     if len(table) == 1:
-        return table[0][places]
-    if len(places) == 1:
-        return table[:, places[0]]
-    return np.take_along_axis(table, places, axis=1)
+        picked = table[0][places]
+    elif len(places) == 1:
+        picked = table[:, places[0]]
+    else:
+        picked = np.take_along_axis(table, places, axis=1)
+    return picked
 
 
 def ascending(values: FloatArray, block: int = 4096) -> bool:

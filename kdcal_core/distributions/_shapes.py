@@ -59,5 +59,26 @@ def table_of(argument: FloatArray, n_rows: int) -> FloatArray:
     return table
 
 
+def checked_table(table: ArrayLike, name: str) -> FloatArray:
+    """Samples or quantiles as (n, k) float64, all finite, k at least 1."""
+    values = numbers_of(table, f"The {name}s")
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise InputError(
+            f"The {name}s have the shape {values.shape}",
+            fix=f"Give a table of one row for each prediction and one column for each {name}.",
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum is finite only of finite numbers
+        suspicious = np.flatnonzero(~np.isfinite(values.sum(axis=1)))
+    wrong = np.argwhere(~np.isfinite(values[suspicious]))
+    if len(wrong):
+        row, column = suspicious[wrong[0, 0]], wrong[0, 1]
+        raise InputError(
+            f"The {name} in place {column + 1:,} of the row is {values[row, column]:g}",
+            fix="Mend the prediction, or leave the row out.",
+            row=int(row) + 1,
+        )
+    return values
+
+
 def _first_row(wrong: NDArray[np.bool_]) -> int | None:
     return int(np.argwhere(wrong)[0][0]) + 1 if wrong.ndim else None

@@ -12,11 +12,11 @@ from kdcal_core.data.types import Family
 from kdcal_core.distributions._parametric import finite_parameter
 from kdcal_core.distributions._shapes import checked_outcomes
 from kdcal_core.distributions.base import PredictiveDistribution
+from kdcal_core.distributions.empirical import Empirical
 from kdcal_core.distributions.gamma import Gamma
 from kdcal_core.distributions.normal import LogNormal, Normal
 from kdcal_core.distributions.quantiles import Quantiles
 from kdcal_core.distributions.student_t import StudentT
-from kdcal_core.distributions.weighted import Empirical
 from kdcal_core.errors import InputError
 
 
@@ -187,8 +187,9 @@ def _build(
         return Normal(values[0], spread) if family == "point" else LogNormal(values[0], spread)
     if family == "gamma":
         return Gamma(mean=values[0], shape=values[1])
-    makers = {"normal": Normal, "lognormal": LogNormal, "student_t": StudentT}
-    return makers[family](*values)
+    if family == "student_t":
+        return StudentT(*values)
+    return Normal(*values) if family == "normal" else LogNormal(*values)
 
 
 def _column(columns: Mapping[str, ArrayLike], name: str) -> ArrayLike:

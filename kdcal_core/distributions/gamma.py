@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammainc, gammaincinv, gammaln, xlogy
+from scipy.special import gammainc, gammaincinv, gammaln, poch, xlogy
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions._parametric import Parametric, above
@@ -70,9 +70,9 @@ class Gamma(Parametric):
         shape, mean, at = self._column("shape"), self._column("mean"), self._relative(y)
         below, mean_below = gammainc(shape, at), gammainc(shape + 1, at)
         # half the mean distance of two draws: scale / beta(1/2, shape)
-        log_beta = 0.5 * np.log(np.pi) + gammaln(shape) - gammaln(shape + 0.5)
-        between = self._scale() * np.exp(-log_beta)
-        return y * (2 * below - 1) - mean * (2 * mean_below - 1) - between
+        between = self._scale() * poch(shape, 0.5) / np.sqrt(np.pi)
+        crps: FloatArray = y * (2 * below - 1) - mean * (2 * mean_below - 1) - between
+        return crps
 
     def _mean(self) -> FloatArray:
         return self._values["mean"]

@@ -55,12 +55,14 @@ class Normal(Parametric):
         return self._column("mean") + self._column("std") * ndtri(p)
 
     def _log_density(self, y: FloatArray) -> FloatArray:
-        return log_normal_density(self._z(y)) - np.log(self._column("std"))
+        log_density: FloatArray = log_normal_density(self._z(y)) - np.log(self._column("std"))
+        return log_density
 
     def _crps(self, y: FloatArray) -> FloatArray:
         z = self._z(y)
         spread = 2 * np.exp(log_normal_density(z)) - 1 / np.sqrt(np.pi)
-        return self._column("std") * (z * (2 * ndtr(z) - 1) + spread)
+        crps: FloatArray = self._column("std") * (z * (2 * ndtr(z) - 1) + spread)
+        return crps
 
     def _mean(self) -> FloatArray:
         return self._values["mean"]
@@ -123,7 +125,8 @@ class LogNormal(Parametric):
         z, std = self._z(y), self._column("std")
         mean = np.exp(self._column("mean") + std**2 / 2)
         share_above = ndtr(std - z) - ndtr(std / np.sqrt(2))
-        return y * (2 * ndtr(z) - 1) + 2 * mean * share_above
+        crps: FloatArray = y * (2 * ndtr(z) - 1) + 2 * mean * share_above
+        return crps
 
     def _mean(self) -> FloatArray:
         return np.exp(self._values["mean"] + self._values["std"] ** 2 / 2)
@@ -132,9 +135,11 @@ class LogNormal(Parametric):
         variance = self._values["std"] ** 2
         # log of sqrt(exp(v) - 1), whose exp(v) alone may be too large
         log_ratio = variance / 2 + 0.5 * np.log(-np.expm1(-variance))
-        return np.exp(self._values["mean"] + variance / 2 + log_ratio)
+        std: FloatArray = np.exp(self._values["mean"] + variance / 2 + log_ratio)
+        return std
 
 
 def log_normal_density(z: FloatArray) -> FloatArray:
     """Log density of the standard normal."""
-    return -0.5 * z**2 - LOG_ROOT_TWO_PI
+    log_density: FloatArray = -0.5 * z**2 - LOG_ROOT_TWO_PI
+    return log_density

@@ -11,10 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import _rowwise
-from kdcal_core.distributions._shapes import checked_levels
+from kdcal_core.distributions._shapes import checked_levels, checked_table
 from kdcal_core.distributions.base import PredictiveDistribution, Rows
 from kdcal_core.distributions.normal import log_normal_density
-from kdcal_core.distributions.weighted import checked_samples
 from kdcal_core.errors import InputError, InputWarning
 
 
@@ -69,7 +68,7 @@ class Quantiles(PredictiveDistribution):
 
     def __init__(self, levels: ArrayLike, values: ArrayLike) -> None:
         given = np.atleast_1d(checked_levels(levels, open_ended=True))
-        table = checked_samples(values, "quantile")
+        table = checked_table(values, "quantile")
         if given.shape != table.shape[1:]:
             raise InputError(
                 f"There are {given.size} levels and {table.shape[1]} quantiles a row",
@@ -137,7 +136,7 @@ class Quantiles(PredictiveDistribution):
         start, end = self.levels[after - 1], self.levels[after]
         way = np.clip((p - start) / (end - start), 0, 1)
         low, high = _rowwise.pick(self.values, after - 1), _rowwise.pick(self.values, after)
-        answer = low + way * (high - low)
+        answer: FloatArray = low + way * (high - low)
         for outside, first, second in (
             (p < self.levels[0], 0, 1),
             (p > self.levels[-1], -1, -2),
@@ -195,8 +194,8 @@ class Quantiles(PredictiveDistribution):
         at = start + (end - start) * _ratio(split - low, high - low)
         inside = (split - low) * _mean_square(start, at)
         inside += (high - split) * _mean_square(1 - at, 1 - end)
-        answer = inside.sum(axis=1, keepdims=True)
-        answer += self._crps_beyond(self._tail(0, 1), self._lower_z(y), y, side=-1.0)
+        answer: FloatArray = inside.sum(axis=1, keepdims=True)
+        answer = answer + self._crps_beyond(self._tail(0, 1), self._lower_z(y), y, side=-1.0)
         return answer + self._crps_beyond(self._tail(-1, -2), self._upper_z(y), y, side=1.0)
 
     def _crps_beyond(
@@ -216,7 +215,8 @@ class Quantiles(PredictiveDistribution):
 def _squared_tail(z: FloatArray) -> FloatArray:
     """Integral of (1 - Phi)^2 from z to infinity, Phi the standard normal distribution function."""
     tail, height = ndtr(-z), np.exp(log_normal_density(z))
-    return -z * tail**2 + 2 * height * tail - ndtr(-np.sqrt(2) * z) / np.sqrt(np.pi)
+    integral: FloatArray = -z * tail**2 + 2 * height * tail - ndtr(-np.sqrt(2) * z) / np.sqrt(np.pi)
+    return integral
 
 
 def _mean_square(start: FloatArray, end: FloatArray) -> FloatArray:

@@ -60,7 +60,7 @@ class StudentT(Parametric):
         return self._column("mean") + self._column("scale") * standard
 
     def _log_density(self, y: FloatArray) -> FloatArray:
-        log_density = log_t_density(self._z(y), self._column("df"))
+        log_density: FloatArray = log_t_density(self._z(y), self._column("df"))
         return log_density - np.log(self._column("scale"))
 
     def _crps(self, y: FloatArray) -> FloatArray:
@@ -69,7 +69,8 @@ class StudentT(Parametric):
         # beta(1/2, df - 1/2) / beta(1/2, df / 2)^2, by ratios of gamma functions half a step apart
         betas = poch(df / 2, 0.5) ** 2 / (np.sqrt(np.pi) * poch(df - 0.5, 0.5))
         between = 2 * np.sqrt(df) / (df - 1) * betas
-        return self._column("scale") * (z * (2 * stdtr(df, z) - 1) + spread - between)
+        crps: FloatArray = self._column("scale") * (z * (2 * stdtr(df, z) - 1) + spread - between)
+        return crps
 
     def _mean(self) -> FloatArray:
         return self._values["mean"]
@@ -77,7 +78,8 @@ class StudentT(Parametric):
     def _std(self) -> FloatArray:
         df, scale = self._values["df"], self._values["scale"]
         inflation = np.where(df > 2, df / np.where(df > 2, df - 2, 1.0), np.inf)
-        return scale * np.sqrt(inflation)
+        std: FloatArray = scale * np.sqrt(inflation)
+        return std
 
 
 def log_t_density(z: FloatArray, df: FloatArray) -> FloatArray:
@@ -88,5 +90,5 @@ def log_t_density(z: FloatArray, df: FloatArray) -> FloatArray:
     >>> float(np.exp(log_t_density(np.array(0.0), np.array(1e12))).round(6))  # a normal by then
     0.398942
     """
-    log_norm = np.log(poch(df / 2, 0.5)) - 0.5 * np.log(df * np.pi)
+    log_norm: FloatArray = np.log(poch(df / 2, 0.5)) - 0.5 * np.log(df * np.pi)
     return log_norm - (df + 1) / 2 * np.log1p(z**2 / df)

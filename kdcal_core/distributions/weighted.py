@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import _rowwise
 from kdcal_core.distributions._parametric import refuse
-from kdcal_core.distributions._shapes import numbers_of
+from kdcal_core.distributions._shapes import checked_table, numbers_of
 from kdcal_core.distributions.base import PredictiveDistribution, Rows
 from kdcal_core.distributions.normal import LOG_ROOT_TWO_PI
 from kdcal_core.errors import InputError
@@ -66,7 +66,7 @@ class Weighted(PredictiveDistribution):
     weights: FloatArray
 
     def __init__(self, samples: ArrayLike, weights: ArrayLike) -> None:
-        values = checked_samples(samples, "sample")
+        values = checked_table(samples, "sample")
         shares = numbers_of(weights, "Weights")
         if shares.ndim == 1:
             shares = shares[np.newaxis]
@@ -75,12 +75,13 @@ class Weighted(PredictiveDistribution):
                 f"Weights of shape {shares.shape} do not fit samples of shape {values.shape}",
                 fix="Give one weight a sample.",
             )
-        refuse(~np.isfinite(shares).all(axis=1), shares.min(axis=1), "weight", "finite")
-        refuse((shares < 0).any(axis=1), shares.min(axis=1), "weight", "zero or positive")
-        refuse((shares == 0).all(axis=1), shares.max(axis=1), "weight", "positive once in a row")
+        least, greatest = shares.min(axis=1), shares.max(axis=1)
+        refuse(np.isnan(least) | (least < 0), least, "weight", "zero or positive")
+        refuse((greatest == 0) | (greatest == np.inf), greatest, "greatest weight", "positive")
         # a power of two changes no digit, and no sum of weights can overflow after it
-        _, exponent = np.frexp(shares.max(axis=1, keepdims=True))
-        shares = np.ldexp(shares, -exponent)
+        _, exponent = np.frexp(greatest[:, np.newaxis])
+        if exponent.any():
+            shares = np.ldexp(shares, -exponent)
         if not _rowwise.ascending(values):
             order = np.argsort(values, axis=1, kind="stable")
             values = np.take_along_axis(values, order, axis=1)
@@ -120,7 +121,8 @@ class Weighted(PredictiveDistribution):
 
     def shares(self) -> FloatArray:
         """The weights of every row with sum 1, (n, k) or (1, k)."""
-        return self.weights / self.weights.sum(axis=1, keepdims=True)
+        shares: FloatArray = self.weights / self.weights.sum(axis=1, keepdims=True)
+        return shares
 
     @property
     def _width(self) -> int:
@@ -141,16 +143,21 @@ class Weighted(PredictiveDistribution):
         return _rowwise.pick(self.samples, place)
 
     def _mean(self) -> FloatArray:
-        return (self.shares() * self.samples).sum(axis=1)
+        mean: FloatArray = (self.shares() * self.samples).sum(axis=1)
+        return mean
 
     def _std(self) -> FloatArray:
-        return np.sqrt((self.shares() * (self.samples - self._mean()[:, np.newaxis]) ** 2).sum(1))
+        away = self.samples - self._mean()[:, np.newaxis]
+        std: FloatArray = np.sqrt((self.shares() * away**2).sum(axis=1))
+        return std
 
     def _crps(self, y: FloatArray) -> FloatArray:
-        to_outcome = (self.shares() * np.abs(self.samples - y)).sum(axis=1, keepdims=True)
+        to_outcome = (self.shares() * np.abs(self.samples - y)).sum(axis=1)
         below = self.cumulative()[:, :-1]
-        between = (np.diff(self.samples, axis=1) * below * (1 - below)).sum(axis=1, keepdims=True)
-        return to_outcome - between
+        # half the mean distance of two draws: every gap counts for the pairs on its two sides
+        between = (np.diff(self.samples, axis=1) * below * (1 - below)).sum(axis=1)
+        crps: FloatArray = (to_outcome - between)[:, np.newaxis]
+        return crps
 
     def _log_density(self, y: FloatArray) -> FloatArray:
         width = self._bandwidth()[:, np.newaxis]
@@ -173,60 +180,6 @@ class Weighted(PredictiveDistribution):
         low, high = self._ppf(np.array([[0.25, 0.75]])).T
         std, robust = self._std(), (high - low) / 1.34
         effective = 1 / (self.shares() ** 2).sum(axis=1)
-        return 0.9 * np.where(robust > 0, np.minimum(std, robust), std) * effective**-0.2
-
-
-class Empirical(Weighted):
-    """m equally likely samples a row: Monte Carlo dropout, ensembles (paper 003 section 4.2).
-
-    Parameters
-    ----------
-    samples : (n, m) array
-
-    Attributes
-    ----------
-    samples : (n, m)
-        Ascending in every row.
-
-    Raises
-    ------
-    InputError
-        Where a sample is not finite: named with its row.
-
-    Examples
-    --------
-    >>> ensemble = Empirical([[3.0, 1.0, 2.0, 2.0]])
-    >>> ensemble.cdf([[0.0, 2.0, 3.0]]).tolist(), ensemble.ppf(0.25).tolist()
-    ([[0.0, 0.75, 1.0]], [1.0])
-    """
-
-    family: ClassVar[str] = "samples"
-
-    def __init__(self, samples: ArrayLike) -> None:
-        values = checked_samples(samples, "sample")
-        self.samples = values if _rowwise.ascending(values) else np.sort(values, axis=1)
-        self.weights = np.ones((1, values.shape[1]))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"samples": self.samples}
-
-
-def checked_samples(samples: ArrayLike, name: str) -> FloatArray:
-    """Samples or quantiles as (n, k) float64, all finite, k at least 1."""
-    values = numbers_of(samples, f"The {name}s")
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise InputError(
-            f"The {name}s have the shape {values.shape}",
-            fix=f"Give a table of one row for each prediction and one column for each {name}.",
-        )
-    sums = values.sum(axis=1)
-    if not np.isfinite(sums).all():  # a finite sum has finite terms
-        wrong = ~np.isfinite(values)
-        row, column = np.argwhere(wrong)[0] if wrong.any() else (None, None)
-        if row is not None:
-            raise InputError(
-                f"The {name} in place {column + 1:,} of the row is {values[row, column]:g}",
-                fix="Mend the prediction, or leave the row out.",
-                row=int(row) + 1,
-            )
-    return values
+        spread = np.where(robust > 0, np.minimum(std, robust), std)
+        width: FloatArray = 0.9 * spread * effective**-0.2
+        return width
