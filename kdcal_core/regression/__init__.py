@@ -30,6 +30,7 @@ from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.isotonic import IsotonicRecalibration
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
 from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
+from kdcal_core.regression.selection import NeighbourSelection, select_neighbours
 
 __all__ = [
     "FAMILIES",
@@ -44,6 +45,7 @@ __all__ = [
     "LocalUniformity",
     "LogNormal",
     "Mapped",
+    "NeighbourSelection",
     "Normal",
     "PredictiveDistribution",
     "Quantiles",
@@ -60,5 +62,6 @@ __all__ = [
     "local_uniformity",
     "randomised_pit",
     "save_distribution",
+    "select_neighbours",
     "spread_of",
 ]

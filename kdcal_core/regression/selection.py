@@ -1,0 +1,268 @@
+"""Which space and how many neighbours: cross-fitted CRPS of a whole grid in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.errors import InputError
+from kdcal_core.regression.base import (
+    Progress,
+    check_outcomes,
+    check_space,
+    part_of,
+    pit_values,
+)
+
+_BLOCK_FLOATS = 2**20
+# PIT values of 0 and 1 may be infinitely far away on the scale of the outcome
+_INSIDE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourSelection:
+    """How well each space and number of neighbours recalibrates; see :func:`select_neighbours`.
+
+    Attributes
+    ----------
+    spaces : tuple of s str
+    ks : (g,) int
+        Ascending.
+    crps : (s, g)
+        Mean cross-fitted CRPS, in units of the outcome; lower is better.
+    standard_error : (s, g)
+        Of the difference to the smallest CRPS of the grid, row by row; 0 at the best itself.
+    parent_crps : float
+        Of the distributions as they came, on the same rows.
+    gain, gain_standard_error : float
+        What the chosen one takes off the parent's CRPS, row by row.
+    best_space, best_k
+        The choice.
+    n : int
+        Rows scored.
+    folds, seed : int
+    """
+
+    spaces: tuple[str, ...]
+    ks: IntArray
+    crps: FloatArray
+    standard_error: FloatArray
+    parent_crps: float
+    gain: float
+    gain_standard_error: float
+    best_space: str
+    best_k: int
+    n: int
+    folds: int
+    seed: int
+
+    @property
+    def helps(self) -> bool:
+        """Whether the choice beats the parent by more than two standard errors."""
+        return self.gain > 2 * self.gain_standard_error
+
+    @property
+    def words(self) -> str:
+        """The finding as a sentence; the name of the space is untrusted text."""
+        share = self.gain / self.parent_crps if self.parent_crps > 0 else 0.0
+        chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
+        if not self.helps:
+            return (
+                f"Even the best choice, {chosen}, cannot be told from the model as it is "
+                f"(CRPS {share:+.1%} of {self.parent_crps:.4g}, {self.n:,} rows)."
+            )
+        return (
+            f"Best are {chosen}: they take {share:.1%} off the CRPS of {self.parent_crps:.4g} "
+            f"({self.n:,} rows)."
+        )
+
+
+def select_neighbours(
+    distribution: PredictiveDistribution,
+    y: Any,
+    spaces: Mapping[str, NDArray[Any]],
+    ks: Sequence[int],
+    *,
+    kernel: str = "epanechnikov",
+    folds: int = 5,
+    seed: int = 0,
+    max_rows: int = 5000,
+    progress: Progress | None = None,
+) -> NeighbourSelection:
+    """Score local recalibration for every space and k by cross-fitted CRPS (paper 003 Alg. 1).
+
+    Each row is recalibrated by its neighbours of the other folds. Neighbours are sought once for
+    each space and fold, at the largest k; their PIT values are sorted once, and the smaller
+    k's are the same list with other weights.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution of n rows
+        Of the calibration set.
+    y : (n,) array
+        Outcomes.
+    spaces : mapping of str to (n, d) array
+        Inputs, hidden layers, ...: each standardised column by column.
+    ks : sequence of int
+        Numbers of neighbours to compare. Those above what the other folds have are left out.
+    kernel : {"epanechnikov", "uniform"}, default="epanechnikov"
+    folds : int, default=5
+    seed : int, default=0
+        Of the folds, the rows scored, and randomised PIT values.
+    max_rows : int, default=5000
+        Rows scored, a random subset where there are more. Neighbours come from all rows.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        Where there is no space, or no k of at least 1 that the folds can serve.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> rng = np.random.default_rng(0)
+    >>> x, noise = rng.normal(size=(2, 1000))
+    >>> parent = Normal(np.zeros(1000), np.full(1000, np.sqrt(2)))  # it does not know x
+    >>> found = select_neighbours(parent, x + noise, {"x": x, "noise": rng.random(1000)}, [50, 200])
+    >>> found.best_space, found.helps
+    ('x', True)
+    """
+    n = len(distribution)
+    y = check_outcomes(y, n)
+    if not spaces:
+        raise InputError("There is no space to look for neighbours in", fix="Give at least one.")
+    checked = {name: check_space(space, n) for name, space in spaces.items()}
+    fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
+    grid = _servable(ks, int(np.bincount(fold).max()), n)
+    pit = np.clip(pit_values(distribution, y, seed), _INSIDE, 1 - _INSIDE)
+    scored = np.arange(n)
+    if n > max_rows:
+        scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
+    report = part_of(progress, 0.0, 1.0)
+    rows = np.empty((len(checked), len(grid), len(scored)))
+    for s, space in enumerate(checked.values()):
+        for i in range(folds):
+            done = (s * folds + i) / (len(checked) * folds)
+            report(done, f"Space {s + 1} of {len(checked)}, fold {i + 1} of {folds}")
+            held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
+            if len(held):
+                rows[s][:, held] = _fold_crps(
+                    distribution, y, pit, space, kept, scored[held], grid, kernel
+                )
+    report(1.0, "Neighbours compared")
+    return _chosen(tuple(checked), grid, rows, distribution[scored].crps(y[scored]), folds, seed)
+
+
+def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
+    """The numbers of neighbours that every fold can serve, ascending."""
+    grid = np.unique(np.asarray(ks, dtype=np.int64))
+    grid = grid[(grid >= 1) & (grid <= n - largest_fold)]
+    if not len(grid):
+        raise InputError(
+            f"None of the numbers of neighbours {list(ks)} fits {n - largest_fold:,} rows",
+            fix="Give numbers from 1 to the rows of all folds but one.",
+        )
+    return grid
+
+
+def _fold_crps(
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    pit: FloatArray,
+    space: FloatArray,
+    kept: IntArray,
+    scored: IntArray,
+    ks: IntArray,
+    kernel: str,
+) -> FloatArray:
+    """CRPS of the rows ``scored`` by neighbours among ``kept``, (g, rows)."""
+    mean, std = space[kept].mean(axis=0), space[kept].std(axis=0)
+    scale = np.where(std > 0, std, 1.0)
+    search = NearestNeighbors(n_neighbors=int(ks[-1])).fit((space[kept] - mean) / scale)
+    size = max(1, _BLOCK_FLOATS // int(ks[-1]))
+    found = np.empty((len(ks), len(scored)))
+    for first in range(0, len(scored), size):
+        rows = scored[first : first + size]
+        distance, index = search.kneighbors((space[rows] - mean) / scale)
+        found[:, first : first + size] = _crps_of_each_k(
+            distribution[rows], y[rows], pit[kept][index], distance, ks, kernel
+        )
+    return found
+
+
+def _crps_of_each_k(
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    pit: FloatArray,
+    distance: FloatArray,
+    ks: IntArray,
+    kernel: str,
+) -> FloatArray:
+    """CRPS of paper 003's weighted sample for every k, (g, rows).
+
+    With the samples sorted, ``CRPS = sum w (z - y) (sign(z - y) + 1 - F - F_left)``, where F and
+    F_left are the weighted ECDF at a sample and just before it. So one sort serves every k.
+
+    Parameters
+    ----------
+    pit, distance : (rows, largest k)
+        Of the neighbours, the nearest first.
+    """
+    order = np.argsort(pit, axis=1, kind="stable")
+    away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
+    sorted_distance = np.take_along_axis(distance, order, axis=1)
+    sign = np.sign(away) + 1.0
+    found = np.empty((len(ks), len(y)))
+    for i, k in enumerate(ks):
+        weight = np.where(order < k, 1.0, 0.0)
+        if kernel == "epanechnikov":
+            # a little beyond the last neighbour, which would weigh nothing otherwise (D75)
+            reach = distance[:, k - 1 : k] * (1 + 1e-3)
+            ratio = np.divide(
+                sorted_distance, reach, out=np.zeros_like(sorted_distance), where=reach > 0
+            )
+            weight *= np.maximum(1.0 - ratio**2, 0.0)
+        weight /= weight.sum(axis=1, keepdims=True)
+        cumulative = np.cumsum(weight, axis=1)
+        found[i] = (weight * away * (sign - 2 * cumulative + weight)).sum(axis=1)
+    return found
+
+
+def _chosen(
+    spaces: tuple[str, ...],
+    ks: IntArray,
+    rows: FloatArray,
+    parent: FloatArray,
+    folds: int,
+    seed: int,
+) -> NeighbourSelection:
+    """The grid's means, and the choice."""
+    n = len(parent)
+    crps = rows.mean(axis=2)
+    s, g = np.unravel_index(int(np.argmin(crps)), crps.shape)
+    error = (rows - rows[s, g]).std(axis=2) / np.sqrt(n)
+    gained = parent - rows[s, g]
+    return NeighbourSelection(
+        spaces=spaces,
+        ks=ks,
+        crps=crps,
+        standard_error=error,
+        parent_crps=float(parent.mean()),
+        gain=float(gained.mean()),
+        gain_standard_error=float(gained.std() / np.sqrt(n)),
+        best_space=spaces[int(s)],
+        best_k=int(ks[g]),
+        n=n,
+        folds=folds,
+        seed=seed,
+    )
