@@ -27,9 +27,13 @@ from kdcal_core.distributions.concatenated import Concatenated, concatenate
 from kdcal_core.regression.base import Recalibrator
 from kdcal_core.regression.cross_fit import cross_fitted
 from kdcal_core.regression.density import DensityRecalibration
+from kdcal_core.regression.global_ import GlobalRecalibration
 from kdcal_core.regression.isotonic import IsotonicRecalibration
+from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
+from kdcal_core.regression.search import Neighbours, NeighbourSearch
 from kdcal_core.regression.selection import NeighbourSelection, select_neighbours
 
 __all__ = [
@@ -41,14 +45,19 @@ __all__ = [
     "Family",
     "FamilySpec",
     "Gamma",
+    "GlobalRecalibration",
     "IsotonicRecalibration",
+    "LocalRecalibration",
     "LocalUniformity",
     "LogNormal",
     "Mapped",
+    "NeighbourSearch",
     "NeighbourSelection",
+    "Neighbours",
     "Normal",
     "PredictiveDistribution",
     "Quantiles",
+    "Recalibrated",
     "Recalibrator",
     "RecalibratorSpec",
     "RegressionSet",

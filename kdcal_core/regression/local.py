@@ -1,0 +1,209 @@
+"""Local recalibration: new rows learn from the PIT values of their neighbours (003 Algorithm 1)."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.data.types import FloatArray
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.regression.base import Progress, check_space, pit_values
+from kdcal_core.regression.kernels import Kernel, kernel_weights
+from kdcal_core.regression.recalibrated import Recalibrated
+from kdcal_core.regression.scaling import Scaling
+from kdcal_core.regression.search import Neighbours, NeighbourSearch, SearchKind, recall
+
+FEWEST = 50
+"""Neighbours that a row gets at least where a radius holds fewer (decision D90)."""
+RECALL_ROWS = 200
+MOST_FLOATS = 2**28
+"""Neighbours of all rows together under a radius: 2 GB of PIT values."""
+
+
+class LocalRecalibration(BaseEstimator):
+    """Local recalibration (paper 003 Algorithm 1 and Eq. 3).
+
+    The PIT values p_i = F^_i(y_i) of the calibration set are kept. A new row j takes those of its
+    neighbours in ``space``, weighted by the kernel of their distances, and its recalibrated
+    distribution is that of the weighted samples F^_j^-1(p_i).
+
+    Parameters
+    ----------
+    k : int, default=1000
+        Number of neighbours; capped at the number of calibration rows (decision D76).
+    radius : float, optional
+        Neighbours are all rows within this distance instead, and it is the kernel's scale u
+        (section 4.2). Rows with fewer than 50 within it take their 50 nearest (decision D90).
+        In units of the standardised space, unless ``standardise`` is False.
+    kernel : {"epanechnikov", "uniform"}
+        With k neighbours u lies 0.1% beyond the k-th (decision D75).
+    search : {"exact", "approximate"}
+    epsilon : float, default=0.0
+        Approximate search may return an i-th neighbour (1 + epsilon) times as far as the true
+        one.
+    standardise : bool, default=True
+        Scale every column of the space to mean 0 and standard deviation 1 of the calibration
+        rows (decision D84); a constant column counts for nothing.
+    seed : int, default=0
+        Of the randomised PIT values, where the base's distribution function has jumps.
+
+    Attributes
+    ----------
+    pit_ : (n,) array
+        PIT values of the calibration rows.
+    n_outside_ : int
+        Calibration rows whose outcome lies outside their distribution: PIT exactly 0 or 1.
+    k_ : int
+        Neighbours of a row: ``k``, or the number of calibration rows where that is smaller.
+    n_fallback_ : int
+        Rows of the last ``predict`` that had fewer than 50 rows within the radius.
+    recall_ : float or None
+        Of the last ``predict``: share of the true nearest rows that approximate search found, on
+        200 evenly spaced rows. None for exact search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> x = np.linspace(-1, 1, 2001)
+    >>> y = np.abs(x) + np.random.default_rng(0).normal(0, 0.1, 2001)
+    >>> base = Normal(np.full(2001, 0.5), 0.3)  # too high in the middle, too low at the edges
+    >>> local = LocalRecalibration(k=100).fit(base, y, x)
+    >>> mended = local.predict(Normal([0.5, 0.5], 0.3), [0.0, 0.9])
+    >>> mended.mean().round(1).tolist(), mended.std().round(1).tolist()
+    ([0.0, 0.9], [0.1, 0.1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({"epanechnikov", "uniform"})],
+        "search": [StrOptions({"exact", "approximate"})],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "standardise": ["boolean"],
+        "seed": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        k: int = 1000,
+        radius: float | None = None,
+        kernel: Kernel = "epanechnikov",
+        search: SearchKind = "exact",
+        epsilon: float = 0.0,
+        standardise: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.k = k
+        self.radius = radius
+        self.kernel = kernel
+        self.search = search
+        self.epsilon = epsilon
+        self.standardise = standardise
+        self.seed = seed
+
+    def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
+        """Keep the PIT values and the space of the calibration set.
+
+        Parameters
+        ----------
+        distribution : PredictiveDistribution of n rows
+        y : (n,) array
+            Outcomes.
+        space : (n, d) or (n,) array
+            Where neighbours are sought: inputs, or a hidden layer of the parent.
+
+        Raises
+        ------
+        InputError
+            Where outcomes or space do not fit the rows or are not finite; the message names row
+            and column.
+        """
+        self._validate_params()
+        space = check_space(space, len(distribution))
+        self.pit_ = pit_values(distribution, y, self.seed)
+        self.n_outside_ = int(((self.pit_ == 0) | (self.pit_ == 1)).sum())
+        self._scaling = Scaling.of(space) if self.standardise else None
+        self._search = NeighbourSearch(self._scaled(space), self.search, self.epsilon)
+        self.k_ = min(self.k, len(self.pit_))
+        if self.radius is None and self.k_ < self.k:
+            warnings.warn(
+                f"There are {self.k_:,} calibration rows and k is {self.k:,}: all rows are "
+                "neighbours of every row.",
+                InputWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(
+        self,
+        distribution: PredictiveDistribution,
+        space: Any = None,
+        progress: Progress | None = None,
+    ) -> PredictiveDistribution:
+        """The recalibrated distributions of m new rows.
+
+        Parameters
+        ----------
+        distribution : PredictiveDistribution of m rows
+        space : (m, d) or (m,) array
+        progress : callable, optional
+            Called with the share done and a sentence; may raise to cancel.
+
+        Raises
+        ------
+        InputError
+            Where the space is missing or of another number of columns than in the fit, a value
+            is not finite, or a radius holds too many rows for memory.
+        """
+        check_is_fitted(self, "pit_")
+        points = self._scaled(check_space(space, len(distribution), self._search.n_columns))
+        found, weights = self._neighbours(points, progress)
+        self.recall_ = (
+            recall(self._search, found.index, points, RECALL_ROWS)
+            if self.search == "approximate"
+            else None
+        )
+        return Recalibrated(distribution, self.pit_[found.index], weights)
+
+    def _scaled(self, space: FloatArray) -> FloatArray:
+        return space if self._scaling is None else self._scaling(space)
+
+    def _neighbours(
+        self, points: FloatArray, progress: Progress | None
+    ) -> tuple[Neighbours, FloatArray]:
+        self.n_fallback_ = 0
+        if self.radius is None:
+            found = self._search.query(points, self.k_, progress)
+            return found, kernel_weights(found.distance, self.kernel)
+        inside = self._search.count_within(points, self.radius)
+        fewest = min(FEWEST, len(self.pit_))
+        most = max(int(inside.max()), fewest)
+        if most * len(points) > MOST_FLOATS:
+            raise InputError(
+                f"A radius of {self.radius:g} holds up to {most:,} calibration rows, too many for "
+                f"{len(points):,} new rows at once",
+                fix="Take a smaller radius, a number of neighbours k, or fewer rows at a time.",
+            )
+        found = self._search.query(points, most, progress)
+        weights = kernel_weights(found.distance, self.kernel, self.radius)
+        lonely = inside < fewest
+        self.n_fallback_ = int(lonely.sum())
+        if self.n_fallback_:
+            nearest = kernel_weights(found.distance[lonely, :fewest], self.kernel)
+            weights[lonely] = np.pad(nearest, ((0, 0), (0, most - fewest)))
+            warnings.warn(
+                f"{self.n_fallback_:,} of {len(points):,} rows have fewer than {fewest} "
+                f"calibration rows within the radius {self.radius:g}: they take their {fewest} "
+                "nearest.",
+                InputWarning,
+                stacklevel=3,
+            )
+        return found, weights
