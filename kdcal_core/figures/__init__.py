@@ -44,6 +44,25 @@ from kdcal_core.figures.quantile_reliability import (
     quantile_reliability_figure,
     quantile_reliability_table,
 )
+from kdcal_core.figures.recalibration_intervals import (
+    RowIntervals,
+    intervals_figure,
+    intervals_table,
+)
+from kdcal_core.figures.recalibration_measures import (
+    MEASURES,
+    MeasuredRecalibration,
+    recalibration_differences_figure,
+    recalibration_measures_figure,
+    recalibration_measures_table,
+    recalibrator_style,
+)
+from kdcal_core.figures.recalibration_selection import (
+    SelectionCurve,
+    neighbour_selection_figure,
+    neighbour_selection_table,
+)
+from kdcal_core.figures.recalibration_truth import Moments, truth_figure, truth_table
 from kdcal_core.figures.reliability import (
     confusion_figure,
     reliability_figure,
@@ -54,16 +73,21 @@ from kdcal_core.figures.reliability import (
 __all__ = [
     "DARK",
     "LIGHT",
+    "MEASURES",
     "STYLED",
     "BandLine",
     "DensityCurve",
     "DensityPanel",
     "MapPoints",
+    "MeasuredRecalibration",
     "MissPanel",
+    "Moments",
     "Palette",
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
+    "RowIntervals",
+    "SelectionCurve",
     "bandwidth_figure",
     "confidence_curve_figure",
     "confusion_figure",
@@ -78,6 +102,8 @@ __all__ = [
     "ecdf_figure",
     "faded",
     "fault_colour",
+    "intervals_figure",
+    "intervals_table",
     "local_map_figure",
     "losses_figure",
     "measure_figure",
@@ -86,6 +112,8 @@ __all__ = [
     "misses_figure",
     "misses_of",
     "misses_table",
+    "neighbour_selection_figure",
+    "neighbour_selection_table",
     "noise_figure",
     "palette",
     "pit_figure",
@@ -95,8 +123,14 @@ __all__ = [
     "predictive_density_figure",
     "quantile_reliability_figure",
     "quantile_reliability_table",
+    "recalibration_differences_figure",
+    "recalibration_measures_figure",
+    "recalibration_measures_table",
+    "recalibrator_style",
     "reliability_figure",
     "score_histogram_figure",
     "selection_figure",
     "small_multiples",
+    "truth_figure",
+    "truth_table",
 ]
