@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from kdcal_core.diagnostics.regression.coverage import coverage, interval_misses, mean_scale
+from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
+from kdcal_core.diagnostics.regression.divergence import kl_divergence
+from kdcal_core.diagnostics.regression.ecdf import ecdf_difference, quantile_reliability
+from kdcal_core.diagnostics.regression.fault import fault
+from kdcal_core.diagnostics.regression.findings import (
+    coverage_finding,
+    improvement_finding,
+    local_finding,
+    regions_finding,
+    regression_findings,
+)
+from kdcal_core.diagnostics.regression.histogram import pit_histogram
+from kdcal_core.diagnostics.regression.local import local_pit, neighbourhoods
+from kdcal_core.diagnostics.regression.regions import column_regions, pit_by_column, pit_by_region
 from kdcal_core.diagnostics.regression.results import (
     BandKind,
     Coverage,
@@ -16,6 +31,12 @@ from kdcal_core.diagnostics.regression.results import (
     RegressionScores,
     UniformityTest,
 )
+from kdcal_core.diagnostics.regression.scores import (
+    paired_difference,
+    regression_scores,
+    row_scores,
+)
+from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov, uniformity_tests
 
 __all__ = [
     "BandKind",
@@ -30,4 +51,29 @@ __all__ = [
     "RegionPit",
     "RegressionScores",
     "UniformityTest",
+    "column_regions",
+    "coverage",
+    "coverage_finding",
+    "ecdf_difference",
+    "fault",
+    "improvement_finding",
+    "interval_misses",
+    "kl_divergence",
+    "kolmogorov_smirnov",
+    "local_finding",
+    "local_pit",
+    "mean_scale",
+    "neighbourhoods",
+    "paired_difference",
+    "pit_by_column",
+    "pit_by_region",
+    "pit_histogram",
+    "quantile_calibration_error",
+    "quantile_reliability",
+    "regions_finding",
+    "regression_findings",
+    "regression_scores",
+    "row_scores",
+    "uniformity_tests",
+    "wasserstein",
 ]

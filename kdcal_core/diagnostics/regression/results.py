@@ -158,8 +158,8 @@ class Fault:
     bias : Estimate
         Mean PIT minus 1/2, in [-0.5, 0.5]: above 0 the predictions are too low.
     spread : Estimate
-        Root mean squared distance of the PIT values from 1/2, over that of uniform values
-        (0.2887), minus 1: above 0 the stated spread is too narrow.
+        Standard deviation of the PIT values over that of uniform ones (0.2887), minus 1: above
+        0 the stated spread is too narrow.
     p_value : float
         Of uniformity; adjusted where several regions were looked at.
     n : int

@@ -1,0 +1,212 @@
+"""Central intervals judged: how often they hold, how wide they are, and their proper score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, IntArray, check_weight
+from kdcal_core.diagnostics.intervals import clopper_pearson, kish, mean_interval
+from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.errors import InputError
+
+STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+def coverage(
+    distribution: PredictiveDistribution,
+    y: Any,
+    levels: Sequence[float] = STATED,
+    *,
+    scale: float | None = None,
+    weight: Any = None,
+    level: float = 0.95,
+) -> Coverage:
+    """Coverage, width and interval score of the central intervals of each stated level.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution
+        n rows.
+    y : (n,) array
+        Outcomes, finite.
+    levels : sequence of float in (0, 1)
+        Stated probabilities of the intervals.
+    scale : float, optional
+        Mean absolute outcome of the calibration set, which makes the interval score the scaled
+        one, sMIS (decision D71); None leaves it out. Taken as fixed by the intervals.
+    weight : (n,) array, optional
+        Positive row weights; Clopper-Pearson's interval then goes by Kish's effective number.
+    level : float
+        Level of the estimates' own intervals.
+
+    Raises
+    ------
+    InputError
+        For outcomes that do not fit the distribution or are not finite (the row is named), a
+        scale that is not positive, or levels that are none.
+
+    Notes
+    -----
+    The interval score is Gneiting and Raftery's (2007): width + (2 / (1 - level)) times the
+    distance by which the outcome misses, lower is better; paper 003 Eq. 5 prints it with the
+    signs mixed (decision D70). An outcome on an interval's end is inside.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> found = coverage(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0], levels=[0.95])
+    >>> row = found.rows[0]
+    >>> row.coverage.value, round(row.width.value, 2), round(row.interval_score.value, 2)
+    (0.75, 3.92, 14.32)
+    """
+    check_level(level)
+    y = checked_outcome(y, len(distribution))
+    weight = check_weight(weight, len(y))
+    if scale is not None and not 0.0 < scale < np.inf:
+        raise InputError(
+            f"The scale of the outcomes is {scale:g}",
+            fix="Give the mean absolute outcome of the calibration set, above zero.",
+        )
+    rows = tuple(_row(distribution, y, float(c), scale, weight, level) for c in levels)
+    return Coverage(rows=rows, n=len(y), scale=scale)
+
+
+def interval_misses(distribution: PredictiveDistribution, y: Any, level: float = 0.95) -> IntArray:
+    """Which outcomes their central interval misses (paper 003 Fig. 3): -1 below, 1 above, (n,).
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> interval_misses(Normal([0.0, 0.0, 0.0], 1.0), [0.0, 3.0, -3.0]).tolist()
+    [0, 1, -1]
+    """
+    y = checked_outcome(y, len(distribution))
+    low, high = distribution.interval(level)
+    found: IntArray = (y > high).astype(np.int64) - (y < low)
+    return found
+
+
+def interval_scores(low: FloatArray, high: FloatArray, y: FloatArray, level: float) -> FloatArray:
+    """Gneiting and Raftery's score of each row's central interval, (n,)."""
+    missed = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
+    return np.asarray(high - low + 2.0 / (1.0 - level) * missed)
+
+
+def mean_scale(y: Any) -> float:
+    """Mean absolute outcome, the scale of sMIS: give the calibration set's (decision D71).
+
+    Examples
+    --------
+    >>> mean_scale([-1.0, 3.0])
+    2.0
+    """
+    return float(np.mean(np.abs(checked_outcome(y))))
+
+
+def checked_outcome(y: Any, n_rows: int | None = None) -> FloatArray:
+    """Outcomes as (n,) float64.
+
+    Raises
+    ------
+    InputError
+        For outcomes that are missing or infinite (the row is named), or of another number.
+    """
+    values = np.asarray(y, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise InputError(
+            f"The outcomes must be one column with rows, but have shape {values.shape}",
+            fix="Give one outcome a row.",
+        )
+    if n_rows is not None and len(values) != n_rows:
+        raise InputError(
+            f"There are {len(values):,} outcomes for {n_rows:,} predictive distributions",
+            fix="Give both for the same rows.",
+        )
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InputError(
+            f"An outcome is {values[row]:g}", fix="Leave out rows without one.", row=row + 1
+        )
+    return values
+
+
+def mean_estimate(
+    values: FloatArray, weight: FloatArray, level: float, name: str, label: str, **given: Any
+) -> Estimate:
+    """A weighted mean with its normal interval."""
+    value, low, high = mean_interval(values, weight, level)
+    return Estimate(
+        name=name,
+        label=label,
+        value=value,
+        low=low,
+        high=high,
+        n=len(values),
+        level=level,
+        interval="normal",
+        **given,
+    )
+
+
+def _row(
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    stated: float,
+    scale: float | None,
+    weight: FloatArray,
+    level: float,
+) -> CoverageRow:
+    check_level(stated)
+    low, high = distribution.interval(stated)
+    inside = (low <= y) & (y <= high)
+    share = min(float(weight @ inside / weight.sum()), 1.0)
+    least, most = clopper_pearson(share, kish(weight), level)
+    scores = interval_scores(low, high, y, stated)
+    text = f"{100 * stated:g}%"
+    return CoverageRow(
+        level=stated,
+        coverage=Estimate(
+            name=f"Coverage of the central {text} intervals",
+            label=f"Coverage {text}",
+            value=share,
+            low=float(least),
+            high=float(most),
+            n=len(y),
+            level=level,
+            interval="Clopper-Pearson",
+            expected=stated,
+            percent=True,
+            lower_is_better=None,
+        ),
+        width=mean_estimate(
+            high - low,
+            weight,
+            level,
+            f"Mean width of the central {text} intervals",
+            f"Width {text}",
+        ),
+        interval_score=mean_estimate(
+            scores,
+            weight,
+            level,
+            f"Mean interval score of the central {text} intervals (Gneiting and Raftery)",
+            f"Interval score {text}",
+        ),
+        smis=None
+        if scale is None
+        else mean_estimate(
+            scores / scale,
+            weight,
+            level,
+            f"Scaled mean interval score of the central {text} intervals (sMIS, paper 003 Eq. 5), "
+            "over the mean absolute outcome of the calibration set",
+            f"sMIS {text}",
+        ),
+    )

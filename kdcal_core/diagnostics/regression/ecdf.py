@@ -1,0 +1,134 @@
+"""The distribution function of PIT values against the diagonal, with a simultaneous band."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
+from scipy.stats import binom
+
+from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import bin_sums
+from kdcal_core.diagnostics.intervals import clopper_pearson
+from kdcal_core.diagnostics.regression.checks import checked_levels, checked_pit, effective_rows
+from kdcal_core.diagnostics.regression.results import EcdfDifference, QuantileReliability
+from kdcal_core.diagnostics.targets import check_level
+
+LEVELS: tuple[float, ...] = tuple(i / 100 for i in range(1, 100))
+BAND_DRAWS = 10_000
+_SEED = 0  # of the band's draws: part of its definition, as a table of critical values is
+
+
+def ecdf_difference(
+    pit: Any, levels: Any = LEVELS, *, level: float = 0.95, sample_weight: Any = None
+) -> EcdfDifference:
+    """Share of PIT values at or below each level, minus the level, with a simultaneous band.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    levels : (g,) increasing array in (0, 1)
+    level : float
+        Probability that uniform PIT values keep inside the band at all ``levels`` at once.
+    sample_weight : (n,) array, optional
+        Positive row weights; the band then goes by Kish's effective number of rows.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1] (the row is named) or settings not of this form.
+
+    Notes
+    -----
+    The band joins the binomial intervals of the levels, all at the one tail probability at
+    which uniform PIT values leave any of them as often as asked (Saeilynoja, Buerkner and
+    Vehtari 2022), found from 10,000 draws.
+
+    Examples
+    --------
+    >>> found = ecdf_difference([0.1, 0.2, 0.3, 0.6], levels=[0.25, 0.5])
+    >>> found.difference.tolist()
+    [0.25, 0.25]
+    """
+    check_level(level)
+    values, weight = checked_pit(pit, sample_weight)
+    at = checked_levels(levels)
+    low, high = simultaneous_band(max(round(effective_rows(weight)), 1), tuple(at), level)
+    return EcdfDifference(
+        levels=at,
+        difference=share_below(values, weight, at) - at,
+        low=low - at,
+        high=high - at,
+        n=len(values),
+        effective=effective_rows(weight),
+        level=level,
+    )
+
+
+def quantile_reliability(
+    pit: Any, levels: Any = LEVELS, *, level: float = 0.95, sample_weight: Any = None
+) -> QuantileReliability:
+    """How often outcomes lie at or below their stated quantiles (paper 003 Eq. 1).
+
+    The outcome lies at or below the quantile of level p exactly where its PIT value is at most
+    p. Arguments and errors as in :func:`ecdf_difference`.
+
+    Examples
+    --------
+    >>> found = quantile_reliability([0.1, 0.2, 0.3, 0.6], levels=[0.25, 0.5])
+    >>> found.observed.tolist()
+    [0.5, 0.75]
+    """
+    check_level(level)
+    values, weight = checked_pit(pit, sample_weight)
+    at = checked_levels(levels)
+    effective = effective_rows(weight)
+    observed = share_below(values, weight, at)
+    low, high = clopper_pearson(observed, np.full(len(at), effective), level)
+    band_low, band_high = simultaneous_band(max(round(effective), 1), tuple(at), level)
+    return QuantileReliability(
+        levels=at,
+        observed=observed,
+        low=low,
+        high=high,
+        band_low=band_low,
+        band_high=band_high,
+        n=len(values),
+        effective=effective,
+        level=level,
+    )
+
+
+def share_below(pit: FloatArray, weight: FloatArray, levels: FloatArray) -> FloatArray:
+    """Weighted share of the PIT values at or below each of the increasing ``levels``, (g,)."""
+    cell = np.searchsorted(levels, pit, side="left")
+    plain = bool(np.all(weight == weight[0]))
+    mass = bin_sums(cell, len(levels) + 1, None if plain else weight)
+    total = len(pit) if plain else mass.sum()
+    return np.asarray(np.minimum(np.cumsum(mass)[:-1] / total, 1.0))
+
+
+@lru_cache(maxsize=256)
+def simultaneous_band(
+    n: int, levels: tuple[float, ...], level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Shares of n uniform values below ``levels`` keep between these at all of them, (g,) each."""
+    at = np.asarray(levels)
+    rng = np.random.default_rng(_SEED)
+    cells = np.diff(at, prepend=0.0, append=1.0)
+    counts = np.cumsum(rng.multinomial(n, cells, size=BAND_DRAWS)[:, :-1], axis=1)
+    least = np.ones(BAND_DRAWS)
+    for p, count in zip(at, counts.T, strict=True):
+        # few counts occur, so that the two binomial tails are looked up
+        seen = np.arange(count.min(), count.max() + 1)
+        above = np.where(seen > 0, bdtrc(seen - 1.0, n, p), 1.0)
+        tail = np.minimum(bdtr(seen.astype(np.float64), n, p), above)
+        np.minimum(least, tail[count - seen[0]], out=least)
+    # the largest tail that at most 1 - level of the draws fall short of somewhere
+    tail = np.sort(least)[int((1.0 - level) * BAND_DRAWS)] * (1.0 - 1e-9)
+    low = np.asarray(binom.ppf(tail, n, at) / n)
+    high = np.asarray(1.0 - binom.ppf(tail, n, 1.0 - at) / n)
+    low.flags.writeable = high.flags.writeable = False
+    return low, high

@@ -1,0 +1,245 @@
+"""What is wrong with predictions: too low, too high, too narrow, too wide, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.intervals import (
+    bounded_mean_interval,
+    clopper_pearson,
+    kish,
+)
+from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
+from kdcal_core.diagnostics.regression.results import Fault, FaultKind
+from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import check_level
+
+UNIFORM_SPREAD = 12.0**-0.5
+_QUANTILES = (0.5, 0.75, 0.25, 0.9, 0.1, 0.95, 0.05)
+_INTERVALS = (0.9, 0.5, 0.8, 0.95)
+
+
+def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any = None) -> Fault:
+    """The fault of predictions by their PIT values, with its size and a sentence.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    level : float
+        Level of the intervals; a fault is named where the p value is below 1 - level.
+    place : str
+        Where the rows lie, for the sentence: "here", "in region A". May be empty.
+    sample_weight : (n,) array, optional
+        Positive row weights; tests and intervals then go by Kish's effective number of rows.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1] (the row is named), or a level that is none.
+
+    Notes
+    -----
+    Two tests share the level (Bonferroni): Neyman's smooth test of the first two Legendre
+    components of the PIT values, location and spread about 1/2; and Kolmogorov-Smirnov's for the
+    rest. Where the first rejects, the larger departure names the fault, each in its standard
+    errors: a mean PIT above 1/2 says that predictions are too low, a variance of the PIT about
+    its mean above 1/12 (U shape) that the stated spread is too narrow. The variance is about the
+    mean because PIT values all near 1 speak of predictions that are too low, not too narrow.
+    Where only the second test rejects, the fault is "other".
+
+    Examples
+    --------
+    >>> found = fault(np.linspace(0.6, 1.0, 50))
+    >>> found.kind, found.words
+    ('too low', 'Predictions are too low: outcomes fall above the stated median in 100% of 50 \
+rows (93 to 100%), not 50%.')
+    """
+    return named_fault(fault_parts(pit, level, sample_weight), place=place)
+
+
+@dataclass(frozen=True, eq=False)
+class FaultParts:
+    """What a fault is judged by, before any correction for the number of looks.
+
+    ``location`` and ``scale`` are the departures of mean and variance in standard errors.
+    """
+
+    pit: FloatArray
+    weight: FloatArray
+    location: float
+    scale: float
+    smooth_p: float
+    p_value: float
+    level: float
+
+
+def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts:
+    """Components and p values of one set of PIT values."""
+    check_level(level)
+    values, weight = checked_pit(pit, sample_weight)
+    centred = values - 0.5
+    root = effective_rows(weight) ** 0.5
+    bias, square = float(weight @ centred), float(weight @ np.square(centred))
+    location, second = root * standard_location(bias), root * standard_scale(square)
+    scale = root * standard_scale(square - bias**2)
+    smooth = float(chi2.sf(location**2 + second**2, 2))
+    rest = kolmogorov_smirnov(values, sample_weight=weight).p_value
+    p_value = min(1.0, 2.0 * min(smooth, rest))
+    return FaultParts(values, weight, location, scale, smooth, p_value, level)
+
+
+def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: str = "") -> Fault:
+    """The fault in words, judged by ``adjusted_p`` where several sets were looked at."""
+    p_value = parts.p_value if adjusted_p is None else adjusted_p
+    kind: FaultKind = "none"
+    if p_value < 1.0 - parts.level:
+        by_moments = 2.0 * parts.smooth_p < 1.0 - parts.level
+        kind = leading_fault(parts.location, parts.scale) if by_moments else "other"
+    return Fault(
+        kind=kind,
+        words=_words(parts, kind, f" {place}" if place else ""),
+        bias=bias_estimate(parts),
+        spread=spread_estimate(parts),
+        p_value=p_value,
+        n=len(parts.pit),
+    )
+
+
+def standard_location(bias: float) -> float:
+    """First normalised Legendre component of one row, from its PIT minus 1/2."""
+    return float(12.0**0.5 * bias)
+
+
+def standard_scale(square: float) -> float:
+    """Second normalised Legendre component of one row, from the square of its PIT minus 1/2."""
+    return float(5.0**0.5 * (6.0 * square - 0.5))
+
+
+def leading_fault(location: float, scale: float) -> FaultKind:
+    """The fault that the larger of the two departures names."""
+    if abs(location) >= abs(scale):
+        return "too low" if location > 0 else "too high"
+    return "too narrow" if scale > 0 else "too wide"
+
+
+def bias_estimate(parts: FaultParts) -> Estimate:
+    """Mean PIT minus 1/2."""
+    value, low, high = bounded_mean_interval(parts.pit - 0.5, parts.weight, -0.5, 0.5, parts.level)
+    return Estimate(
+        name="Mean PIT minus 1/2; above 0 the predictions are too low",
+        label="Bias",
+        value=value,
+        low=low,
+        high=high,
+        n=len(parts.pit),
+        level=parts.level,
+        interval="normal, four rows at the ends of the range added",
+        expected=0.0,
+        lower_is_better=None,
+    )
+
+
+def spread_estimate(parts: FaultParts) -> Estimate:
+    """Standard deviation of the PIT over uniform's 0.2887, minus 1."""
+    square = np.square(parts.pit - parts.weight @ parts.pit)
+    found = bounded_mean_interval(square, parts.weight, 0.0, 0.25, parts.level)
+    value, low, high = (float(s**0.5 / UNIFORM_SPREAD - 1.0) for s in found)
+    return Estimate(
+        name="Standard deviation of the PIT over uniform's, minus 1; above 0 too narrow",
+        label="Spread",
+        value=value,
+        low=low,
+        high=high,
+        n=len(parts.pit),
+        level=parts.level,
+        interval="normal of the variance, four rows at the ends of the range added",
+        expected=0.0,
+        percent=True,
+        lower_is_better=None,
+    )
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A stated share of rows, and the share seen with its interval."""
+
+    stated: float
+    seen: float
+    low: float
+    high: float
+    level: float
+
+    @property
+    def clear(self) -> bool:
+        return not self.low <= self.stated <= self.high
+
+    @property
+    def pull(self) -> float:
+        """Departure in standard errors, from the stated share."""
+        return float((self.seen - self.stated) / (self.stated * (1.0 - self.stated)) ** 0.5)
+
+
+def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
+    n = len(parts.pit)
+    rows = "1 row" if n == 1 else f"{n:,} rows"
+    if kind in ("too low", "too high"):
+        sign = 1.0 if kind == "too low" else -1.0
+        share = _telling([_above(parts, q) for q in _QUANTILES], sign)
+        where = "median" if share.level == 0.5 else f"{100 * share.level:g}% quantile"
+        return (
+            f"Predictions are {kind}{place}: outcomes fall above the stated {where} in "
+            f"{_share_text(share, rows)}."
+        )
+    if kind in ("too narrow", "too wide"):
+        sign = 1.0 if kind == "too narrow" else -1.0
+        share = _telling([_out_of(parts, c) for c in _INTERVALS], sign)
+        return (
+            f"Stated uncertainty is {kind}{place}: outcomes fall outside the stated "
+            f"{100 * share.level:g}% interval in {_share_text(share, rows)}."
+        )
+    if kind == "other":
+        shares = [_above(parts, q) for q in np.arange(1, 20) / 20]
+        share = max(shares, key=lambda found: abs(found.pull))
+        return (
+            f"The stated distribution has the wrong shape{place}, in neither location nor spread "
+            f"alone: outcomes fall above the stated {100 * share.level:g}% quantile in "
+            f"{_share_text(share, rows)}."
+        )
+    median = _above(parts, 0.5)
+    return (
+        f"No fault beyond chance{place}: outcomes fall above the stated median in "
+        f"{_share_text(median, rows)}."
+    )
+
+
+def _telling(shares: list[_Share], sign: float) -> _Share:
+    """The first share where the fault shows beyond its interval, else the one it pulls most."""
+    clear = [share for share in shares if share.clear and sign * share.pull > 0]
+    return clear[0] if clear else max(shares, key=lambda share: sign * share.pull)
+
+
+def _above(parts: FaultParts, quantile: float) -> _Share:
+    return _share(parts, parts.pit > quantile, 1.0 - quantile, quantile)
+
+
+def _out_of(parts: FaultParts, interval: float) -> _Share:
+    outside = np.abs(parts.pit - 0.5) > interval / 2.0
+    return _share(parts, outside, 1.0 - interval, interval)
+
+
+def _share(parts: FaultParts, hit: Any, stated: float, level: float) -> _Share:
+    seen = min(float(parts.weight @ hit), 1.0)
+    low, high = clopper_pearson(seen, kish(parts.weight), parts.level)
+    return _Share(stated, seen, float(low), float(high), float(level))
+
+
+def _share_text(share: _Share, rows: str) -> str:
+    digits = 0 if share.high - share.low > 0.02 else 1
+    seen, low, high = (f"{100 * v:.{digits}f}" for v in (share.seen, share.low, share.high))
+    return f"{seen}% of {rows} ({low} to {high}%), not {100 * share.stated:g}%"

@@ -1,0 +1,163 @@
+"""The heads of the pages: regression results as plain sentences with numbers.
+
+Names of regions pass through as they are: callers escape them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kdcal_core.diagnostics.findings import number_text
+from kdcal_core.diagnostics.regression.results import (
+    Coverage,
+    CoverageRow,
+    Fault,
+    FaultKind,
+    LocalPit,
+    RegionPit,
+    RegressionScores,
+)
+from kdcal_core.diagnostics.results import Estimate
+
+_ADVERBS: dict[FaultKind, str] = {
+    "too low": "predictions are too low",
+    "too high": "predictions are too high",
+    "too narrow": "stated spreads are too narrow",
+    "too wide": "stated spreads are too wide",
+    "other": "stated distributions have the wrong shape",
+}
+_OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
+
+
+def regression_findings(
+    coverage: Coverage,
+    fault: Fault,
+    *,
+    regions: Sequence[RegionPit] = (),
+    local: LocalPit | None = None,
+) -> tuple[str, ...]:
+    """What a reviewer should know first: the whole, then where it differs.
+
+    Parameters
+    ----------
+    coverage : Coverage
+        Of all rows; the sentence speaks of its 95% intervals, or its last row where it has none.
+    fault : Fault
+        Of all rows.
+    regions : sequence of RegionPit, optional
+        A partition or the stretches of a column.
+    local : LocalPit, optional
+        Neighbourhoods on the map.
+
+    Returns
+    -------
+    tuple of str
+        One to four sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.diagnostics.regression import coverage as covered, fault as told
+    >>> from kdcal_core.distributions import Normal
+    >>> y = np.linspace(-1.9, 1.9, 200)
+    >>> states = Normal(np.zeros(200), 1.0)
+    >>> found = regression_findings(covered(states, y), told(states.cdf(y)))
+    >>> found[0]
+    'Stated 95% intervals hold 100.0% (98.2% to 100.0%, 200 rows): more than they say.'
+    """
+    found = [coverage_finding(_telling_row(coverage))]
+    if fault.kind != "none":
+        found.append(fault.words)
+    if regions:
+        found.append(regions_finding(regions))
+    if local is not None:
+        found.append(local_finding(local))
+    return tuple(found)
+
+
+def coverage_finding(row: CoverageRow) -> str:
+    """How often the intervals of one stated level hold."""
+    seen = row.coverage
+    if seen.low <= row.level <= seen.high:
+        verdict = "as often as they say, within sampling noise"
+    else:
+        verdict = "less than they say" if seen.value < row.level else "more than they say"
+    return f"Stated {100 * row.level:g}% intervals hold {_rate(seen)}: {verdict}."
+
+
+def regions_finding(regions: Sequence[RegionPit]) -> str:
+    """Which of the regions are faulty, the worst of them, and whether opposite faults cancel."""
+    faulty = [region for region in regions if region.fault.kind != "none"]
+    if not faulty:
+        return f"None of {len(regions):,} regions departs from calibration beyond chance."
+    worst = min(faulty, key=lambda region: (region.adjusted_p, region.p_value, -region.n))
+    verb = "departs" if len(faulty) == 1 else "depart"
+    lead = f"{len(faulty):,} of {len(regions):,} regions {verb} from calibration"
+    held = [region.coverage.coverage for region in regions if region.coverage is not None]
+    if held:
+        least = min(held, key=lambda estimate: estimate.value)
+        most = max(held, key=lambda estimate: estimate.value)
+        lead += f", their 95% intervals hold from {_percent(least)} to {_percent(most)}"
+    lead += _cancel({region.fault.kind for region in faulty})
+    words = worst.fault.words.replace(" here", "", 1)
+    return f"{lead}. Most of all {worst.name}: {words[0].lower()}{words[1:]}"
+
+
+def local_finding(local: LocalPit) -> str:
+    """Where on the map predictions are faulty, and whether opposite faults cancel."""
+    count = len(local.kind)
+    looked = f"{count:,} neighbourhoods of {local.k:,} rows each"
+    kinds: list[FaultKind] = [kind for kind in _ADVERBS if local.share(kind) > 0]
+    if not kinds:
+        return f"None of {looked} departs from calibration beyond chance."
+    shares = [
+        f"{_ADVERBS[kind]} in {round(local.share(kind) * count):,}"
+        for kind in sorted(kinds, key=lambda kind: -local.share(kind))
+    ]
+    low, high = 100 * local.coverage.min(), 100 * local.coverage.max()
+    return (
+        f"Of {looked}, {_listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
+        f"{low:.0f}% to {high:.0f}% of a neighbourhood."
+    )
+
+
+def improvement_finding(before: RegressionScores, after: RegressionScores, crps: Estimate) -> str:
+    """What a recalibration changed: ``crps`` is :func:`paired_difference` of after and before."""
+    share = 100 * abs(crps.value) / before.rows["crps"].value if before.rows["crps"].value else 0.0
+    name = after.name or "The recalibration"
+    if crps.low <= 0.0 <= crps.high:
+        verdict = f"{name} changes the CRPS by no more than chance does"
+    else:
+        verdict = f"{name} {'lowers' if crps.value < 0 else 'raises'} the CRPS by {share:.1f}%"
+    was, now = before.rows["coverage95"], after.rows["coverage95"]
+    return (
+        f"{verdict} ({crps.n:,} rows); 95% intervals hold {_rate(now, rows=False)}, "
+        f"before {_rate(was, rows=False)}."
+    )
+
+
+def _telling_row(coverage: Coverage) -> CoverageRow:
+    at95 = [row for row in coverage.rows if abs(row.level - 0.95) < 1e-9]
+    return at95[0] if at95 else coverage.rows[-1]
+
+
+def _cancel(kinds: set[FaultKind]) -> str:
+    if any(a in kinds and b in kinds for a, b in _OPPOSITES):
+        return ", opposite faults that cancel in the whole"
+    return ""
+
+
+def _percent(estimate: Estimate) -> str:
+    return number_text(estimate.value, estimate.high - estimate.low, percent=True)
+
+
+def _rate(estimate: Estimate, rows: bool = True) -> str:
+    width = estimate.high - estimate.low
+    value, low, high = (
+        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} ({low} to {high}{f', {estimate.n:,} rows' if rows else ''})"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

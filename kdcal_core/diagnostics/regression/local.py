@@ -1,0 +1,152 @@
+"""Faults over neighbourhoods of a space: the map on which opposite local faults show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.neighbors import NearestNeighbors
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.regression.checks import checked_pit
+from kdcal_core.diagnostics.regression.fault import (
+    UNIFORM_SPREAD,
+    leading_fault,
+    standard_location,
+    standard_scale,
+)
+from kdcal_core.diagnostics.regression.results import LocalPit
+from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.errors import InputError
+from kdcal_core.regression.local_test import local_uniformity
+
+
+def local_pit(
+    pit: Any,
+    space: Any,
+    xy: Any,
+    k: int | None = None,
+    *,
+    centres: int = 400,
+    level: float = 0.95,
+    draws: int = 999,
+    seed: int = 0,
+    progress: Callable[[float, str], None] | None = None,
+) -> LocalPit:
+    """Test and describe the PIT values of neighbourhoods spread over a space.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    space : (n, d) array
+        Where rows are near each other: inputs, or a layer of the parent. Standardised first.
+    xy : (n, 2) array
+        Coordinates of the rows on the map.
+    k : int, optional
+        Rows of a neighbourhood; None: a tenth of the rows, between 50 and 500.
+    centres : int
+        Neighbourhoods, at most n.
+    level : float
+        A fault is named where the corrected p value is below 1 - level.
+    draws, seed : int
+        Of the Monte Carlo law of the largest statistic over the neighbourhoods, which overlap.
+    progress : callable, optional
+        Called with the share done and what is being done; may raise to cancel.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1], arrays that do not fit, or a ``k`` below 5 or above n.
+
+    Notes
+    -----
+    The test is :func:`kdcal_core.regression.local_uniformity`'s: Neyman's smooth one with four
+    components. The fault is named as in :func:`fault`. Row weights do not enter: each
+    neighbourhood counts its rows alike.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random((1000, 1))
+    >>> pit = np.where(x[:, 0] < 0.5, rng.random(1000) ** 3, 1 - rng.random(1000) ** 3)
+    >>> found = local_pit(pit, x, np.column_stack([x, x]), centres=20)
+    >>> low, high = found.xy[:, 0] < 0.4, found.xy[:, 0] > 0.6
+    >>> set(found.kind[low].tolist()), set(found.kind[high].tolist())
+    ({'too high'}, {'too low'})
+    """
+    check_level(level)
+    values, _ = checked_pit(pit)
+    place = np.asarray(xy, dtype=np.float64)
+    if place.shape != (len(values), 2):
+        raise InputError(
+            f"The map's coordinates have shape {place.shape} for {len(values):,} rows",
+            fix="Give two coordinates a row.",
+        )
+    found = local_uniformity(
+        values,
+        space,
+        k=k,
+        centres=centres,
+        level=1.0 - level,
+        draws=draws,
+        seed=seed,
+        progress=progress,
+    )
+    near = values[neighbourhoods(space, found.centres, found.k)]
+    bias, variance = near.mean(axis=1) - 0.5, near.var(axis=1)
+    by_moments = 2.0 * chi2.sf(np.square(found.scores[:, :2]).sum(axis=1), 2) < 1.0 - level
+    kind = np.array(
+        [
+            leading_fault(standard_location(b), standard_scale(v)) if plain else "other"
+            for b, v, plain in zip(bias, variance, by_moments, strict=True)
+        ],
+        dtype=np.str_,
+    )
+    return LocalPit(
+        xy=place[found.centres],
+        rows=found.centres,
+        bias=bias,
+        spread=np.sqrt(variance) / UNIFORM_SPREAD - 1.0,
+        coverage=(np.abs(near - 0.5) <= 0.475).mean(axis=1),
+        p_value=found.p_value,
+        adjusted_p=found.adjusted_p,
+        kind=np.where(found.needed, kind, "none"),
+        k=found.k,
+        n=len(values),
+        level=level,
+        draws=draws,
+        seed=seed,
+    )
+
+
+def neighbourhoods(space: Any, rows: Any, k: int) -> IntArray:
+    """The ``k`` rows nearest to each of the given ``rows``, themselves among them, (c, k).
+
+    Distances as in :func:`local_pit`: every column of the space divided by its standard
+    deviation, constant ones left out.
+
+    Parameters
+    ----------
+    space : (n, d) or (n,) array, finite
+    rows : (c,) array of int
+    k : int
+        Capped at n.
+
+    Examples
+    --------
+    >>> neighbourhoods(np.array([[0.0], [1.0], [5.0], [6.0]]), [0, 3], 2).tolist()
+    [[0, 1], [3, 2]]
+    """
+    x = np.asarray(space, dtype=np.float64)
+    x = x[:, np.newaxis] if x.ndim == 1 else x
+    scaled = _standardised(x)
+    search = NearestNeighbors(n_neighbors=min(k, len(x))).fit(scaled)
+    found: IntArray = search.kneighbors(scaled[np.asarray(rows)], return_distance=False)
+    return found.astype(np.int64)
+
+
+def _standardised(x: FloatArray) -> FloatArray:
+    spread = x.std(axis=0)
+    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0))

@@ -1,0 +1,222 @@
+"""Every measure of predictive distributions, row by row and as estimates with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, check_weight
+from kdcal_core.diagnostics.intervals import mean_interval
+from kdcal_core.diagnostics.regression.coverage import (
+    checked_outcome,
+    coverage,
+    interval_scores,
+    mean_estimate,
+)
+from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
+from kdcal_core.diagnostics.regression.divergence import kl_divergence
+from kdcal_core.diagnostics.regression.results import RegressionScores
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.errors import InputError
+
+
+def regression_scores(
+    distribution: PredictiveDistribution,
+    y: Any,
+    *,
+    scale: float,
+    true_mean: Any = None,
+    true_distribution: PredictiveDistribution | None = None,
+    pit: Any = None,
+    weight: Any = None,
+    level: float = 0.95,
+    seed: int = 0,
+    name: str = "",
+) -> RegressionScores:
+    """All measures of n distributions on their outcomes.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution
+        n rows.
+    y : (n,) array
+        Outcomes, finite.
+    scale : float
+        Mean absolute outcome of the calibration set, for sMIS (decision D71).
+    true_mean : (n,) array, optional
+        The true conditional means, for "mse_truth": paper 003 Table 1's MSE, where Table 2's is
+        against the outcomes (decision D72).
+    true_distribution : PredictiveDistribution, optional
+        The true distributions, for "kl", and for "mse_truth" where ``true_mean`` is not given.
+    pit : (n,) array, optional
+        PIT values, where they are computed already; otherwise randomised ones with ``seed``.
+    weight : (n,) array, optional
+        Positive row weights; KL does not take them into account.
+    level, seed, name
+        Level of the intervals; seed of all that is drawn; the method's name.
+
+    Raises
+    ------
+    InputError
+        For outcomes, means, weights or a scale that do not fit; the row is named.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> found = regression_scores(Normal(np.zeros(4), 1.0), [0.0, 0.5, -0.5, 3.0], scale=1.0)
+    >>> found.rows["mse"].value, found.rows["coverage95"].value
+    (2.375, 0.75)
+    """
+    check_level(level)
+    y = checked_outcome(y, len(distribution))
+    weights = check_weight(weight, len(y))
+    if true_mean is None and true_distribution is not None:
+        true_mean = true_distribution.mean()
+    values = row_scores(distribution, y, scale=scale, true_mean=true_mean)
+    pit = randomised_pit(distribution, y, seed) if pit is None else pit
+    given: dict[str, Any] = {"level": level, "seed": seed, "sample_weight": weight}
+    central = coverage(distribution, y, (0.95,), scale=scale, weight=weight, level=level).rows[0]
+    rows = {
+        "crps": mean_estimate(
+            values["crps"], weights, level, "Continuous ranked probability score", "CRPS"
+        ),
+        "log_score": _log_score(values["log_score"], weights, level),
+        "mse": mean_estimate(
+            values["mse"], weights, level, "Mean squared error against the outcomes", "MSE"
+        ),
+    }
+    rows["rmse"] = _root(rows["mse"])
+    if "mse_truth" in values:
+        title = "Mean squared error against the true conditional mean"
+        rows["mse_truth"] = mean_estimate(
+            values["mse_truth"], weights, level, title, "MSE against the truth"
+        )
+    rows["qce"] = quantile_calibration_error(pit, **given)
+    rows["wasserstein"] = wasserstein(pit, **given)
+    assert central.smis is not None
+    rows |= {"smis95": central.smis, "coverage95": central.coverage, "width95": central.width}
+    if true_distribution is not None:
+        rows["kl"] = kl_divergence(true_distribution, distribution, level=level)
+    return RegressionScores(name=name, rows=rows, n=len(y))
+
+
+def row_scores(
+    distribution: PredictiveDistribution, y: Any, *, scale: float, true_mean: Any = None
+) -> dict[str, FloatArray]:
+    """Each row's scores, lower is better: what :func:`paired_difference` compares.
+
+    Returns
+    -------
+    dict of (n,) arrays
+        "crps", "log_score" (minus the log density: plus infinity where the density is zero),
+        "mse", "smis95", and "mse_truth" where ``true_mean`` is given.
+
+    Raises
+    ------
+    InputError
+        As :func:`regression_scores`.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> row_scores(Normal([0.0, 1.0], 1.0), [0.0, 3.0], scale=1.0)["mse"].tolist()
+    [0.0, 4.0]
+    """
+    y = checked_outcome(y, len(distribution))
+    if not 0.0 < scale < np.inf:
+        raise InputError(
+            f"The scale of the outcomes is {scale:g}",
+            fix="Give the mean absolute outcome of the calibration set, above zero.",
+        )
+    mean = distribution.mean()
+    found = {
+        "crps": distribution.crps(y),
+        "log_score": -distribution.log_density(y),
+        "mse": np.square(y - mean),
+        "smis95": interval_scores(*distribution.interval(0.95), y, 0.95) / scale,
+    }
+    if true_mean is not None:
+        found["mse_truth"] = np.square(checked_outcome(true_mean, len(y)) - mean)
+    return found
+
+
+def paired_difference(
+    a_rows: Any,
+    b_rows: Any,
+    *,
+    weight: Any = None,
+    level: float = 0.95,
+    name: str = "",
+    label: str = "",
+) -> Estimate:
+    """Mean of a - b over the same rows: for scores, below 0 says that a is better.
+
+    The interval is normal with the rows' own spread of the difference, far narrower than the
+    two means' intervals suggest, because the same rows are easy or hard for both. ``name`` and
+    ``label`` name the score.
+
+    Raises
+    ------
+    InputError
+        For rows that are not as many, missing, or infinite in one of the two.
+
+    Examples
+    --------
+    >>> found = paired_difference([1.0, 2.0, 3.0], [2.0, 3.0, 4.5], label="CRPS")
+    >>> round(found.value, 3), found.high < 0
+    (-1.167, True)
+    """
+    check_level(level)
+    a = checked_outcome(a_rows)
+    b = checked_outcome(b_rows, len(a))
+    what = name or label or "score"
+    return mean_estimate(
+        a - b,
+        check_weight(weight, len(a)),
+        level,
+        f"Mean difference of {what} over the same rows",
+        f"{label or 'Score'} difference",
+        expected=0.0,
+    )
+
+
+def _root(mse: Estimate) -> Estimate:
+    """RMSE with the interval of the MSE, rooted: monotone, so its coverage carries over."""
+    value, low, high = (float(max(v, 0.0) ** 0.5) for v in (mse.value, mse.low, mse.high))
+    return Estimate(
+        name="Root mean squared error against the outcomes",
+        label="RMSE",
+        value=value,
+        low=low,
+        high=high,
+        n=mse.n,
+        level=mse.level,
+        interval="root of the normal interval of the mean square",
+    )
+
+
+def _log_score(score: FloatArray, weight: FloatArray, level: float) -> Estimate:
+    """Minus the mean log density; infinite as soon as one outcome has density zero."""
+    title = "Log score, minus the mean log density"
+    finite = np.isfinite(score)
+    if finite.all():
+        return mean_estimate(score, weight, level, title, "Log score")
+    zero = int(np.count_nonzero(~finite))
+    rest = ""
+    if zero < len(score):
+        inner = mean_interval(score[finite], weight[finite], level)[0]
+        rest = f"; {inner:.4g} over the other rows"
+    outcomes = "1 outcome has" if zero == 1 else f"{zero:,} outcomes have"
+    return Estimate(
+        name=title,
+        label="Log score",
+        value=np.inf,
+        low=np.inf,
+        high=np.inf,
+        n=len(score),
+        level=level,
+        interval=f"infinite: {outcomes} density 0{rest}",
+    )
