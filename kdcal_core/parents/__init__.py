@@ -9,12 +9,16 @@ from __future__ import annotations
 from kdcal_core.parents.base import (
     Features,
     HasCodes,
+    HasDropout,
     HasEmbedding,
     HasHead,
+    HasLayers,
     HasLogits,
+    HasMembers,
     NamesActivations,
     Parent,
     ParentInfo,
+    Regressor,
 )
 from kdcal_core.parents.identity import fingerprint
 from kdcal_core.parents.registry import (
@@ -29,12 +33,16 @@ __all__ = [
     "MODEL_SUFFIXES",
     "Features",
     "HasCodes",
+    "HasDropout",
     "HasEmbedding",
     "HasHead",
+    "HasLayers",
     "HasLogits",
+    "HasMembers",
     "NamesActivations",
     "Parent",
     "ParentInfo",
+    "Regressor",
     "fingerprint",
     "load_parent",
     "parent_info",

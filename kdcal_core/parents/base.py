@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import Family, FloatArray, Task
 from kdcal_core.partition import ActivationCodes, Codes
 
 Features = pd.DataFrame | NDArray[Any]
+#: Called with the share done, 0 to 1, and a sentence; may raise to cancel.
+Progress = Callable[[float, str], None]
 
 
 @runtime_checkable
@@ -40,6 +43,74 @@ class Parent(Protocol):
 
     def predict_proba(self, X: Features) -> FloatArray:
         """Probabilities, (n, K) float64, rows summing to one."""
+        ...
+
+
+@runtime_checkable
+class Regressor(Protocol):
+    """A regression model under review: each row's parameters of a predictive distribution.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, for people: "Random forest, 500 trees".
+    n_features : int
+        Number of input columns.
+    feature_names : tuple of str or None
+        Their names in order, where the file gives them. Untrusted text.
+    outputs : tuple of str
+        Names of the columns of ``predict``: parameters of ``family`` ("mean", "std"; "0.05" for a
+        quantile; "1", "2", ... for samples), else "output_1", "output_2", ... Untrusted text.
+    family : Family or None
+        The kind of predictive distribution, None where the file does not tell. A "dropout" parent
+        predicts its mean here, and its distribution through :class:`HasDropout`.
+    """
+
+    kind: str
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    outputs: tuple[str, ...]
+    family: Family | None
+
+    def predict(self, X: Features) -> FloatArray:
+        """Parameters of each row's distribution, (n, len(outputs)) float64, all finite."""
+        ...
+
+
+@runtime_checkable
+class HasLayers(Protocol):
+    """A network whose hidden layers have names (the layer l of paper 003 Algorithm 1).
+
+    Attributes
+    ----------
+    layers : tuple of str
+        Hidden layers in the order of computation: "hidden 1 (100)", with the number of units.
+    """
+
+    layers: tuple[str, ...]
+
+    def embed(self, X: Features, layer: str | None = None) -> FloatArray:
+        """Activations of one hidden layer, (n, d) float64; by default of the last."""
+        ...
+
+
+@runtime_checkable
+class HasDropout(Protocol):
+    """A network of one output that can be run with its dropout active (paper 003 section 4.2)."""
+
+    def sample(
+        self, X: Features, m: int, seed: int, progress: Progress | None = None
+    ) -> FloatArray:
+        """Predictions of ``m`` random passes, (n, m) float64, the same for the same seed."""
+        ...
+
+
+@runtime_checkable
+class HasMembers(Protocol):
+    """A regression ensemble whose members' predictions can be read as samples."""
+
+    def members(self, X: Features) -> FloatArray:
+        """Prediction of each member, (n, n_members) float64."""
         ...
 
 
@@ -124,6 +195,14 @@ class ParentInfo:
         Which of the optional protocols it follows.
     other_activations : tuple of str
         As :class:`NamesActivations` has them; empty for what is no network.
+    task : Task
+        "regression" for a :class:`Regressor`, whose ``classes`` are empty.
+    outputs, family
+        As :class:`Regressor` has them; empty and None for a classifier.
+    layers : tuple of str
+        As :class:`HasLayers` has them; empty for what has none.
+    has_dropout, has_members : bool
+        Whether it follows :class:`HasDropout` and :class:`HasMembers`.
     digest : str
         SHA-256 of the file, hexadecimal.
     name : str
@@ -144,3 +223,9 @@ class ParentInfo:
     has_logits: bool = False
     has_head: bool = False
     other_activations: tuple[str, ...] = ()
+    task: Task = "classification"
+    outputs: tuple[str, ...] = ()
+    family: Family | None = None
+    layers: tuple[str, ...] = ()
+    has_dropout: bool = False
+    has_members: bool = False

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.base import Features, Parent, Regressor
 from kdcal_core.parents.registry import load_parent, wrap_parent
 
 Kind = Literal["sklearn", "xgboost", "lightgbm", "torch"]
@@ -34,8 +35,8 @@ def convert(
 ) -> str:
     """Open a pickle that the user trusts and save its model in a format that kdcal opens.
 
-    What was written is loaded again, with all checks, and must give the same probabilities as
-    the model in memory on 64 random rows; otherwise nothing is left behind.
+    What was written is loaded again, with all checks, and must give the same answers as the
+    model in memory on 64 random rows; otherwise nothing is left behind.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def convert(
             )
         from kdcal_core.parents.torch_model import wrap_module
 
-        before = wrap_module(model.eval(), n_features=example_width)
+        before: Parent | Regressor = wrap_module(model.eval(), n_features=example_width)
         model = (model, example_width)
     else:
         before = wrap_parent(model)
@@ -136,7 +137,7 @@ def _kind_of(model: Any, source: Path) -> Kind:
     for kind in kinds:
         if kind in homes:
             return kind
-    fix = "kdcal converts scikit-learn, XGBoost and LightGBM classifiers and torch.nn.Module."
+    fix = "kdcal converts scikit-learn, XGBoost and LightGBM models and torch.nn.Module."
     if isinstance(model, dict):
         fix = (
             "It may hold a network's weights only: load them into the network in Python and save "
@@ -196,21 +197,31 @@ _WRITERS: dict[str, tuple[tuple[str, ...], Callable[[Any, Path], str]]] = {
 }
 
 
-def _compare(before: Parent, after: Parent) -> str:
+def _compare(before: Parent | Regressor, after: Parent | Regressor) -> str:
     """Compare two parents on random rows, where random rows can be had."""
     if not getattr(before, "numeric", True):
         return " It takes columns of text: compare it with the original on rows of your own."
     rows = _random_rows(before)
-    distance = np.abs(before.predict_proba(rows) - after.predict_proba(rows)).max()
+    one, other = _answers(before, rows), _answers(after, rows)
+    if one.shape != other.shape:
+        raise InputError("The converted model gives another number of columns")
+    # Probabilities are compared as they are, other numbers by their size.
+    scale = max(1.0, float(np.abs(one).max()))
+    distance = np.abs(one - other).max() / scale
+    what = "predictions" if isinstance(before, Regressor) else "probabilities"
     if not distance <= _TOLERANCE:
         raise InputError(
-            f"The converted model gives other probabilities, up to {distance:.2g} away",
+            f"The converted model gives other {what}, up to {distance:.2g} away",
             fix="Nothing was written. Use the versions of the packages that saved the model.",
         )
-    return f" Loaded again, it gives the same probabilities on {_TRIAL_ROWS} random rows."
+    return f" Loaded again, it gives the same {what} on {_TRIAL_ROWS} random rows."
 
 
-def _random_rows(parent: Parent) -> Features:
+def _answers(parent: Parent | Regressor, rows: Features) -> FloatArray:
+    return parent.predict(rows) if isinstance(parent, Regressor) else parent.predict_proba(rows)
+
+
+def _random_rows(parent: Parent | Regressor) -> Features:
     generator = np.random.default_rng(0)
     numbers = generator.normal(size=(_TRIAL_ROWS, parent.n_features))
     names = parent.feature_names or [str(j + 1) for j in range(parent.n_features)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent
+from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent, Regressor
 from kdcal_core.partition import LeafCodes
 
 _N_PROJECTIONS = 16
@@ -17,19 +17,20 @@ _N_PROJECTIONS = 16
 _PROBA_STEP, _HIDDEN_STEP = 1e-3, 1e-2
 
 
-def fingerprint(parent: Parent, X: Features) -> str:
-    """Digest of what a parent makes of given rows: probabilities, leaves, last hidden layer.
+def fingerprint(parent: Parent | Regressor, X: Features) -> str:
+    """Digest of what a parent makes of given rows: its answers, leaves, last hidden layer.
 
     The same for a model from a file and from memory, and on another machine whose sums end in
     other last digits. Rounding each number would not do: of thousands, some lie on the edge
-    between two roundings, and a unit at zero may fall on either side. So probabilities and
-    hidden units enter as sixteen random projections of the whole table, rounded far above the
-    last digits: in float32 a false difference has about one chance in 500 where the runtimes
-    differ, and none where they do not. Leaves enter as they are.
+    between two roundings, and a unit at zero may fall on either side. So probabilities (or a
+    regression's outputs, each by itself) and hidden units enter as sixteen random projections
+    of the whole table, rounded far above the last digits: in float32 a false difference has
+    about one chance in 500 where the runtimes differ, and none where they do not. Leaves enter
+    as they are.
 
     Parameters
     ----------
-    parent : Parent
+    parent : Parent or Regressor
     X : (n, n_features)
         At least one row; some hundreds tell parents apart best.
 
@@ -59,7 +60,10 @@ def fingerprint(parent: Parent, X: Features) -> str:
     if len(X) == 0:
         raise InputError("There are no rows to know the parent by", fix="Pass at least one row.")
     digest = hashlib.sha256(f"{parent.n_features} features, {len(X)} rows".encode())
-    digest.update(_projections(parent.predict_proba(X), _PROBA_STEP))
+    if isinstance(parent, Regressor):
+        digest.update(_columns(parent.predict(X)))
+    else:
+        digest.update(_projections(parent.predict_proba(X), _PROBA_STEP))
     if isinstance(parent, HasEmbedding):
         digest.update(_projections(parent.embed(X), _HIDDEN_STEP))
     elif isinstance(parent, HasCodes):
@@ -67,6 +71,11 @@ def fingerprint(parent: Parent, X: Features) -> str:
         if isinstance(codes, LeafCodes):
             digest.update(np.ascontiguousarray(codes.leaves, dtype="<i4").tobytes())
     return digest.hexdigest()
+
+
+def _columns(answers: FloatArray) -> bytes:
+    """Projections of each column by itself: a shape of 0.1 counts beside a mean of a million."""
+    return b"".join(_projections(column[:, None], _PROBA_STEP) for column in answers.T)
 
 
 def _projections(values: FloatArray, step: float) -> bytes:

@@ -34,6 +34,10 @@ _OTHER_KEYS = ("Tree", "num_leaves", "num_cat", "cat_boundaries", "cat_threshold
 _KEYS = frozenset((*_PER_LEAF, *_PER_SPLIT, *_OTHER_KEYS, "shrinkage"))
 _END = "end of trees"
 _OBJECTIVES = ("binary", "multiclass", "multiclassova")
+_REGRESSIONS = (
+    *("regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma"),
+    *("tweedie", "cross_entropy"),
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,10 @@ class LightGBMText:
         None where LightGBM merely counted them.
     categories : dict of int to list
         Categories of the training table by column index.
+    regression : bool
+        Whether the objective is one of numbers, not of classes.
+    level : float or None
+        Of a quantile regression, where the parameters tell it.
     """
 
     model: str
@@ -57,6 +65,8 @@ class LightGBMText:
     n_trees: int
     feature_names: tuple[str, ...] | None
     categories: dict[int, list[Any]]
+    regression: bool = False
+    level: float | None = None
 
 
 def parse(text: str) -> LightGBMText:
@@ -95,7 +105,8 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
     check_range(np.array([n_classes]), 1, _MAX_CLASSES, what="The number of classes")
     if n_per_round != n_classes:
         raise unsafe("The number of trees of an iteration disagrees with the classes")
-    _check_objective(header.get("objective", "none"), n_classes)
+    objective = header.get("objective", "none")
+    _check_objective(objective, n_classes)
     names = header["feature_names"].split()
     for key in ("feature_names", "feature_infos"):
         if len(header[key].split()) != n_features:
@@ -113,15 +124,22 @@ def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
         n_trees=len(trees),
         feature_names=None if counted else tuple(names),
         categories=_categories(tail, n_features),
+        regression=objective.split()[0] in _REGRESSIONS,
+        level=_level(tail) if objective.split()[0] == "quantile" else None,
     )
 
 
 def _check_objective(text: str, n_classes: int) -> None:
     objective, *options = text.split()
+    if objective in _REGRESSIONS:
+        if n_classes != 1:
+            raise unsafe("The number of classes of the objective disagrees with the model's")
+        return
     if objective not in _OBJECTIVES:
         raise InputError(
-            f"The model's objective {objective[:40]!r} gives no class probabilities",
-            fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
+            f"The model's objective {objective[:40]!r} gives neither class probabilities nor a "
+            "number",
+            fix=f"kdcal reviews {', '.join((*_OBJECTIVES, *_REGRESSIONS))}.",
         )
     # The library writes as many probabilities as stand here into room for the header's classes.
     stated = [option for option in options if option.startswith("num_class:")]
@@ -208,6 +226,15 @@ def _check_category_splits(
     if (thresholds != np.floor(thresholds)).any():
         raise unsafe(f"A category split of {where} is no integer")
     check_range(thresholds, 0, n_categorical, what=f"A category split of {where}")
+
+
+def _level(tail: str) -> float | None:
+    """Level of a quantile regression: the parameter alpha behind the trees."""
+    found = re.search(r"^\[alpha: ([0-9.e+-]{1,30})\]$", tail, re.MULTILINE)
+    level = float(found[1]) if found else None
+    if level is not None and not 0 < level < 1:
+        raise unsafe("The quantile level of the model is outside 0 and 1")
+    return level
 
 
 def _categories(tail: str, n_features: int) -> dict[int, list[Any]]:

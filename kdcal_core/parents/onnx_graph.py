@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
 from kdcal_core.parents.dense_head import find_head
 from kdcal_core.parents.onnx_steps import PASSING, read_step
 from kdcal_core.parents.outputs import OutputKind, string_list
-from kdcal_core.parents.relu_layers import ancestors, last_end, other_activations, relu_layers
+from kdcal_core.parents.regression_outputs import family_of_names, read_task
+from kdcal_core.parents.relu_layers import (
+    Step,
+    ancestors,
+    hidden_layers,
+    last_end,
+    other_activations,
+    relu_layers,
+)
 
 _POST_TRANSFORMS: dict[str, OutputKind] = {"LOGISTIC": "probability", "SOFTMAX": "probability"}
+# No tensor of a file is called so: ONNX names are not empty.
+_ALL = ""
 _FLOATS = (1, 10, 11)  # float, float16, double of onnx.TensorProto.DataType
 
 
@@ -66,7 +77,7 @@ class Graph:
         """
         outputs = list(self.model.graph.output)
         zipped = [v.name for v in outputs if self._op(v.name) == "ZipMap"]
-        floats = [v.name for v in outputs if v.type.tensor_type.elem_type in _FLOATS]
+        floats = self.float_outputs()
         floats.sort(key=lambda name: "prob" not in name.lower())
         if not zipped and not floats:
             raise InputError(
@@ -79,6 +90,35 @@ class Graph:
             name = self._producer[name].input[0]
         return Score(name, _kind(source), self.names("classes") or self._labels(name))
 
+    def float_outputs(self) -> list[str]:
+        """The graph's outputs of numbers with a fraction."""
+        outputs = self.model.graph.output
+        return [v.name for v in outputs if v.type.tensor_type.elem_type in _FLOATS]
+
+    def said_task(self) -> Task | None:
+        """The task that the file tells: in its metadata, or by its operators and outputs.
+
+        Converters of scikit-learn call the output of a regressor "variable".
+
+        Raises
+        ------
+        InputError
+            The metadata name no known task.
+        """
+        if "task" in self.metadata:
+            return read_task(self.metadata["task"])
+        if "family" in self.metadata or "outputs" in self.metadata:
+            return "regression"
+        floats = self.float_outputs()
+        classifies = any(node.op_type.endswith("Classifier") for node in self.nodes)
+        if classifies or "classes" in self.metadata or len(floats) < len(self.model.graph.output):
+            return "classification"
+        if len(floats) > 1:
+            return None if family_of_names(floats) is None else "regression"
+        source = self._source(floats[0])
+        regresses = source is not None and source.op_type.endswith("Regressor")
+        return "regression" if floats == ["variable"] or (regresses and _is_plain(source)) else None
+
     def ends_linear(self, name: str) -> bool:
         """Whether a tensor comes straight from a linear layer."""
         source = self._source(name)
@@ -88,14 +128,19 @@ class Graph:
         """Nodes that a tensor is computed from, in topological order."""
         return [self.nodes[i] for i in ancestors(self._steps, name)]
 
-    def relus(self, name: str) -> tuple[list[str], list[str]]:
-        """ReLU outputs that a tensor is computed from, and those of them that come last."""
-        layers, last = relu_layers(self._steps, name, self._input_names())
+    def relus(self, *names: str) -> tuple[list[str], list[str]]:
+        """ReLU outputs that tensors are computed from, and those of them that come last."""
+        layers, last = relu_layers(self._joined(names), _ALL, self._input_names())
         return self._written(layers), self._written(last)
 
-    def other_activations(self, name: str) -> tuple[str, ...]:
-        """Hidden activations other than ReLU that a tensor is computed from, for people."""
-        return other_activations(self._steps, name, self._input_names())
+    def hidden(self, *names: str) -> tuple[list[str], list[str]]:
+        """Hidden layers of vectors that tensors are computed from, and the last of them."""
+        layers, last = hidden_layers(self._joined(names), _ALL, self._input_names())
+        return [name for _, name in layers], last
+
+    def other_activations(self, *names: str) -> tuple[str, ...]:
+        """Hidden activations other than ReLU that tensors are computed from, for people."""
+        return other_activations(self._joined(names), _ALL, self._input_names())
 
     def head(self, name: str) -> tuple[str, list[str]] | None:
         """What the dense ReLU head behind an encoder takes, and the outputs of its ReLUs."""
@@ -125,6 +170,10 @@ class Graph:
         from onnx import numpy_helper
 
         return numpy_helper.to_array(self.constants[name]) if name in self.constants else None
+
+    def _joined(self, names: Sequence[str]) -> list[Step]:
+        """The steps, with a last one that reads all of these tensors."""
+        return [*self._steps, Step(tuple(names), (_ALL,), "affine")]
 
     def _rank(self, name: str) -> int | None:
         return self._ranks.get(name)
@@ -193,6 +242,11 @@ def _kind(source: Any) -> OutputKind | None:
     if "post_transform" in attributes:
         return _POST_TRANSFORMS.get(attributes["post_transform"].s.decode("utf-8", "replace"))
     return None
+
+
+def _is_plain(source: Any) -> bool:
+    """Whether a node hands its scores on as they are."""
+    return all(a.s == b"NONE" for a in source.attribute if a.name == "post_transform")
 
 
 def _text(value: Any) -> str:

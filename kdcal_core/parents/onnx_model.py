@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
+from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import Parent
+from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.onnx_check import nodes_of, read_model
 from kdcal_core.parents.onnx_graph import Graph
 from kdcal_core.parents.onnx_input import Inputs, read_inputs
-from kdcal_core.parents.onnx_parents import Core, OnnxClassifier, OnnxNetwork, OnnxTrees
+from kdcal_core.parents.onnx_parents import (
+    Core,
+    Layers,
+    OnnxClassifier,
+    OnnxNetwork,
+    OnnxNetworkRegressor,
+    OnnxRegressor,
+    OnnxTrees,
+    OnnxTreesRegressor,
+    Scores,
+)
 from kdcal_core.parents.onnx_session import open_session, run
 from kdcal_core.parents.onnx_trees import TREE_OPS, TreeTable, read_trees
 from kdcal_core.parents.outputs import (
@@ -21,13 +33,23 @@ from kdcal_core.parents.outputs import (
     class_names,
     guess_kind,
 )
+from kdcal_core.parents.regression_outputs import (
+    Outputs,
+    check_task,
+    read_family,
+    resolve_outputs,
+)
 
 # A prime, so that it is not mistaken for a layer's width.
 _TRIAL_ROWS = 61
 
 
-def load(path: Path, *, name: str) -> Parent:
-    """Load an ONNX classifier.
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+    """Load an ONNX model.
+
+    A regression model may have one output of several columns or several outputs by name. Its
+    metadata may say ``task``, ``family`` and, as a JSON list, ``outputs``. Dropout is no part of
+    a file that was exported for use, so an ONNX model cannot be sampled by dropout.
 
     The file is checked before the runtime opens it: no external data, no operators outside the
     standard, and tree ensembles whose every index is in range.
@@ -38,10 +60,12 @@ def load(path: Path, *, name: str) -> Parent:
         The file.
     name : str
         Its name, for messages.
+    task : {"classification", "regression"}, optional
+        What the model must be; what a file that does not say is read as.
 
     Returns
     -------
-    Parent
+    Parent or Regressor
         With ``codes`` (leaves) where the classifier's scores come from trees, with ``codes``
         (activations) and ``embed`` where they come from ReLU layers; with ``logits`` where the
         graph has them, and a head behind an encoder.
@@ -49,10 +73,10 @@ def load(path: Path, *, name: str) -> Parent:
     Raises
     ------
     InputError
-        The file is broken, unsafe or no classifier.
+        The file is broken, unsafe or of the other task.
     """
     try:
-        return _load(read_model(path, name=name))
+        return _load(read_model(path, name=name), task)
     except InputError as error:
         raise error.at(file=name) from error
     except (ValueError, TypeError, IndexError, KeyError, RecursionError) as error:
@@ -63,45 +87,124 @@ def load(path: Path, *, name: str) -> Parent:
         ) from error
 
 
-def _load(model: Any) -> Parent:
+def _load(model: Any, task: Task | None) -> Parent | Regressor:
     graph = Graph(model)
     inputs = read_inputs(graph)
+    said = graph.said_task()
+    if said is not None:
+        check_task(said, task)
+    if (said or task) == "regression":
+        return _regressor(graph, inputs)
+    return _classifier(graph, inputs)
+
+
+def _classifier(graph: Graph, inputs: Inputs) -> Parent:
     score = graph.score()
     tables = _checked_trees(graph, inputs, score.name)
-    relus, last = ([], []) if tables else graph.relus(score.name)
     before, head = (None, None) if tables else (graph.logits(score.name), graph.head(score.name))
-    wanted = [score.name, *(table.source for table in tables), *relus]
-    wanted += [name for name in (before, head and head[0]) if name]
-    exposed = list(dict.fromkeys(wanted))
-    session = open_session(graph.with_outputs(exposed))
+    found = _Found.of(graph, tables, score.name)
+    others = [name for name in (before, head and head[0]) if name]
+    session, values = _tried(graph, inputs, [score.name, *found.tensors, *others])
     n_rows = inputs.batch or _TRIAL_ROWS
-    values = dict(zip(exposed, run(session, exposed, inputs.trial(n_rows)), strict=True))
     raw = values[score.name]
     _check_scores(raw, n_rows)
     kind = score.kind
     if kind is None:
         single = raw.size == n_rows and graph.ends_linear(score.name)
         kind = "logit" if single else guess_kind(raw)
-    n_classes = max(2, raw.size // n_rows)
-    classes, named = class_names(score.classes, n_classes)
-    layers = [name for name in relus if values[name].shape[:1] == (n_rows,)]
-    last = [name for name in last if name in layers]
-    core = Core(
-        session,
-        inputs,
-        score.name,
-        kind,
-        classes,
-        named,
-        logits=_where_logits(score.name, before, kind, values),
-        head=head if head and _fits(head, layers, values[head[0]], n_rows) else None,
-        other_activations=() if tables else graph.other_activations(score.name),
-    )
+    classes, named = class_names(score.classes, max(2, raw.size // n_rows))
+    logits = _where_logits(score.name, before, kind, values)
+    scores = Scores(score.name, kind, classes, named, logits)
+    core = Core(session, inputs, () if tables else graph.other_activations(score.name))
     if tables:
-        return OnnxTrees(core, tables)
+        return OnnxTrees(core, scores, tables)
+    layers = found.layers(values, n_rows, head)
+    last = [name for name in found.last_relus if name in layers.relus]
     if last:
-        return OnnxNetwork(core, layers, last, [values[name].size // n_rows for name in layers])
-    return OnnxClassifier(core)
+        return OnnxNetwork(core, scores, replace(layers, last=tuple(last)))
+    return OnnxClassifier(core, scores)
+
+
+def _regressor(graph: Graph, inputs: Inputs) -> Regressor:
+    tensors = graph.float_outputs()
+    if not tensors:
+        raise InputError(
+            "The model has no output of numbers",
+            fix="Export the regression model with its predictions.",
+        )
+    tables = _checked_trees(graph, inputs, *tensors)
+    found = _Found.of(graph, tables, *tensors)
+    session, values = _tried(graph, inputs, [*tensors, *found.tensors])
+    n_rows = inputs.batch or _TRIAL_ROWS
+    for name in tensors:
+        _check_scores(values[name], n_rows)
+    widths = [values[name].size // n_rows for name in tensors]
+    names = graph.names("outputs")
+    if names is None and set(widths) == {1} and len(tensors) > 1:
+        names = tuple(tensors)
+    family = read_family(graph.metadata["family"]) if "family" in graph.metadata else None
+    outputs, family = resolve_outputs(sum(widths), Outputs(family, names))
+    core = Core(session, inputs, () if tables else graph.other_activations(*tensors))
+    if tables:
+        trees = OnnxTreesRegressor(core, tensors, outputs, family)
+        trees._plant(tables)
+        return trees
+    layers = found.layers(values, n_rows, None)
+    if layers.last:
+        network = OnnxNetworkRegressor(core, tensors, outputs, family)
+        network._take(layers)
+        return network
+    return OnnxRegressor(core, tensors, outputs, family)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Tensors of a graph that may be layers, before their shapes are known."""
+
+    relus: list[str]
+    last_relus: list[str]
+    hidden: list[str]
+    last_hidden: list[str]
+    sources: list[str]
+
+    @classmethod
+    def of(cls, graph: Graph, tables: list[TreeTable], *targets: str) -> _Found:
+        if tables:
+            return cls([], [], [], [], [table.source for table in tables])
+        return cls(*graph.relus(*targets), *graph.hidden(*targets), [])
+
+    @property
+    def tensors(self) -> list[str]:
+        return [*self.sources, *self.relus, *self.hidden]
+
+    def layers(
+        self,
+        values: dict[str, NDArray[Any]],
+        n_rows: int,
+        head: tuple[str, list[str]] | None,
+    ) -> Layers:
+        """Those of them that hold something of each row."""
+        relus, hidden = (
+            tuple(name for name in names if values[name].shape[:1] == (n_rows,))
+            for names in (self.relus, self.hidden)
+        )
+        fits = head is not None and _fits(head, list(relus), values[head[0]], n_rows)
+        return Layers(
+            relus=relus,
+            widths=tuple(values[name].size // n_rows for name in relus),
+            last=tuple(name for name in self.last_hidden if name in hidden),
+            hidden=hidden,
+            hidden_widths=tuple(values[name].size // n_rows for name in hidden),
+            head=head if fits else None,
+        )
+
+
+def _tried(graph: Graph, inputs: Inputs, wanted: list[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """A session that shows these tensors, and their values for some rows of noise."""
+    exposed = list(dict.fromkeys(wanted))
+    session = open_session(graph.with_outputs(exposed))
+    values = run(session, exposed, inputs.trial(inputs.batch or _TRIAL_ROWS))
+    return session, dict(zip(exposed, values, strict=True))
 
 
 def _where_logits(
@@ -121,8 +224,8 @@ def _fits(
     return source.ndim == 2 and len(source) == n_rows and set(head[1]) <= set(layers)
 
 
-def _checked_trees(graph: Graph, inputs: Inputs, score: str) -> list[TreeTable]:
-    """The tables of all trees behind the scores, checked before a session holds their node.
+def _checked_trees(graph: Graph, inputs: Inputs, *targets: str) -> list[TreeTable]:
+    """The tables of all trees behind the outputs, checked before a session holds their node.
 
     The number of features that trees behind other operators see is found by running what
     stands before them: that part holds only trees already checked.
@@ -136,7 +239,8 @@ def _checked_trees(graph: Graph, inputs: Inputs, score: str) -> list[TreeTable]:
     n_rows = inputs.batch or _TRIAL_ROWS
     widths = {slot.name: slot.width for slot in inputs.slots}
     tables: list[TreeTable] = []
-    for node in (n for n in graph.ancestors(score) if n.op_type in TREE_OPS):
+    behind = {id(node) for name in targets for node in graph.ancestors(name)}
+    for node in (n for n in graph.nodes if id(n) in behind and n.op_type in TREE_OPS):
         table = read_trees(node)
         if table.source not in widths:
             before = graph.ancestors(table.source)
@@ -157,5 +261,5 @@ def _check_scores(raw: NDArray[Any], n_rows: int) -> None:
     if not flat or raw.shape[0] != n_rows or raw.dtype.kind != "f":
         raise InputError(
             f"The model's scores have the shape {raw.shape} for {n_rows} rows",
-            fix="A classifier gives one row of numbers per example.",
+            fix="A model gives one row of numbers per example.",
         )

@@ -1,4 +1,4 @@
-"""ONNX classifiers once their graph is read: plain ones, ReLU networks and tree ensembles."""
+"""ONNX models once their graph is read: plain ones, ReLU networks and tree ensembles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import Family, FloatArray
 from kdcal_core.parents.base import Features
 from kdcal_core.parents.onnx_input import Inputs
 from kdcal_core.parents.onnx_session import flat, padded, run
@@ -22,6 +22,7 @@ from kdcal_core.parents.outputs import (
     one_a_class,
     to_proba,
 )
+from kdcal_core.parents.regression_outputs import check_outputs, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 
 # Numbers that one block of hidden layers may take: 256 MB as float32.
@@ -35,12 +36,6 @@ class Core:
 
     session: Any
     inputs: Inputs
-    score: str
-    output_kind: OutputKind
-    classes: tuple[str, ...]
-    named_classes: bool
-    logits: str | None
-    head: tuple[str, list[str]] | None
     other_activations: tuple[str, ...]
 
     def run(
@@ -61,69 +56,85 @@ class Core:
             yield block.start, [value[:n_block] for value in values]
 
 
-class OnnxClassifier:
-    """An ONNX classifier without a partition that kdcal can read.
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Where a classifier's scores stand, and what they are."""
 
-    ``logits`` is there where the graph has them (:class:`~kdcal_core.parents.base.HasLogits`).
+    name: str
+    kind: OutputKind
+    classes: tuple[str, ...]
+    named_classes: bool
+    logits: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """The layers of a network: tensors of the graph, with the units of each row.
+
+    ``hidden`` holds the layers that have names for people, whatever their activation.
     """
 
-    logits: Callable[[Features], FloatArray]
+    relus: tuple[str, ...]
+    widths: tuple[int, ...]
+    last: tuple[str, ...]
+    hidden: tuple[str, ...]
+    hidden_widths: tuple[int, ...]
+    head: tuple[str, list[str]] | None
 
-    def __init__(self, core: Core, kind: str = "ONNX classifier") -> None:
+
+class OnnxModel:
+    """An ONNX graph without a partition that kdcal can read."""
+
+    def __init__(self, core: Core, kind: str) -> None:
         self._core = core
         self.kind = kind
-        self.classes, self.named_classes = core.classes, core.named_classes
         self.n_features = core.inputs.n_features
         self.feature_names = core.inputs.feature_names
         self.other_activations = core.other_activations
-        if core.logits is not None:
-            self.logits = partial(_logits, core, core.logits)
-
-    def predict_proba(self, X: Features) -> FloatArray:
-        """Probabilities, (n, K) float64, rows summing to one."""
-        core = self._core
-        proba = [
-            to_proba(raw, core.output_kind, first_row=start)
-            for start, (raw,) in core.run(X, [core.score])
-        ]
-        return np.concatenate(proba)
 
 
-class OnnxNetwork(OnnxClassifier):
-    """An ONNX classifier with ReLU layers.
+class WithLayers(OnnxModel):
+    """Hidden layers, and activation bits where they are ReLUs.
 
-    ``head_codes`` and ``head_input`` are there where it is an encoder with a dense ReLU head
-    (:class:`~kdcal_core.parents.base.HasHead`).
+    ``codes`` is there where there are ReLUs, ``head_codes`` and ``head_input`` where the network
+    is an encoder with a dense ReLU head (:class:`~kdcal_core.parents.base.HasHead`).
     """
 
+    codes: Callable[[Features], ActivationCodes]
     head_codes: Callable[[Features], ActivationCodes]
     head_input: Callable[[Features], FloatArray]
 
-    def __init__(self, core: Core, layers: list[str], last: list[str], widths: list[int]) -> None:
-        super().__init__(core, network_in_words(widths, len(last), "ONNX"))
-        self._layers, self._last = layers, last
-        self._width = sum(widths)
-        if core.head is not None:
-            source, head_layers = core.head
+    def _take(self, layers: Layers) -> None:
+        core, self._layers, self._width = (
+            self._core,
+            layers,
+            max(sum(layers.widths), sum(layers.hidden_widths)),
+        )
+        self.layers = layer_names(layers.hidden_widths)
+        if layers.relus:
+            self.kind = network_in_words(layers.widths, len(layers.last), "ONNX")
+            self.codes = partial(_bits, core, list(layers.relus), self._width)
+        if layers.head is not None:
+            source, head_layers = layers.head
             self.head_codes = partial(_bits, core, head_layers, self._width)
             self.head_input = partial(_values, core, [source], self._width)
 
-    def codes(self, X: Features) -> ActivationCodes:
-        """Activation bits of every ReLU layer, in the order of computation."""
-        return _bits(self._core, self._layers, self._width, X)
+    def embed(self, X: Features, layer: str | None = None) -> FloatArray:
+        """One hidden layer, (n, d) float64; by default the last, an ensemble's side by side."""
+        if layer is None:
+            return _values(self._core, list(self._layers.last), self._width, X)
+        name = self._layers.hidden[pick_layer(self.layers, layer)]
+        return _values(self._core, [name], self._width, X)
 
-    def embed(self, X: Features) -> FloatArray:
-        """Last hidden layer, (n, d) float64; an ensemble's members side by side."""
-        return _values(self._core, self._last, self._width, X)
 
+class WithTrees(OnnxModel):
+    """The leaves of a tree ensemble, whatever stands before the trees."""
 
-class OnnxTrees(OnnxClassifier):
-    """An ONNX tree ensemble, whatever stands before the trees."""
+    _tables: list[TreeTable]
 
-    def __init__(self, core: Core, tables: list[TreeTable]) -> None:
+    def _plant(self, tables: list[TreeTable]) -> None:
         n_trees = sum(table.n_trees for table in tables)
-        plural = "" if n_trees == 1 else "s"
-        super().__init__(core, f"Tree ensemble (ONNX), {n_trees:,} tree{plural}")
+        self.kind = f"Tree ensemble (ONNX), {n_trees:,} tree{'' if n_trees == 1 else 's'}"
         self._tables = tables
 
     def codes(self, X: Features) -> LeafCodes:
@@ -135,6 +146,75 @@ class OnnxTrees(OnnxClassifier):
             leaves = [table.apply(flat(seen[table.source])) for table in self._tables]
             parts.append(np.concatenate(leaves, axis=1))
         return LeafCodes(np.concatenate(parts))
+
+
+class OnnxClassifier(OnnxModel):
+    """An ONNX classifier.
+
+    ``logits`` is there where the graph has them (:class:`~kdcal_core.parents.base.HasLogits`).
+    """
+
+    logits: Callable[[Features], FloatArray]
+
+    def __init__(self, core: Core, scores: Scores) -> None:
+        super().__init__(core, "ONNX classifier")
+        self.classes, self.named_classes = scores.classes, scores.named_classes
+        self._scores = scores
+        if scores.logits is not None:
+            self.logits = partial(_logits, core, scores.logits, len(scores.classes))
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one."""
+        scores = self._scores
+        proba = [
+            to_proba(raw, scores.kind, first_row=start)
+            for start, (raw,) in self._core.run(X, [scores.name])
+        ]
+        return np.concatenate(proba)
+
+
+class OnnxNetwork(OnnxClassifier, WithLayers):
+    """An ONNX classifier with ReLU layers."""
+
+    def __init__(self, core: Core, scores: Scores, layers: Layers) -> None:
+        super().__init__(core, scores)
+        self._take(layers)
+
+
+class OnnxTrees(OnnxClassifier, WithTrees):
+    """An ONNX classifier whose scores come from trees."""
+
+    def __init__(self, core: Core, scores: Scores, tables: list[TreeTable]) -> None:
+        super().__init__(core, scores)
+        self._plant(tables)
+
+
+class OnnxRegressor(OnnxModel):
+    """An ONNX regression model: the tensors of its outputs side by side."""
+
+    def __init__(
+        self, core: Core, tensors: list[str], outputs: tuple[str, ...], family: Family | None
+    ) -> None:
+        super().__init__(core, "ONNX regression model")
+        self.outputs, self.family = outputs, family
+        self._tensors = tensors
+
+    def predict(self, X: Features) -> FloatArray:
+        """Parameters of each row's distribution, (n, len(outputs)) float64."""
+        n_outputs = len(self.outputs)
+        parts = []
+        for start, values in self._core.run(X, self._tensors, width=n_outputs):
+            raw = np.concatenate([flat(value) for value in values], axis=1)
+            parts.append(check_outputs(raw, len(raw), n_outputs, first_row=start))
+        return np.concatenate(parts)
+
+
+class OnnxNetworkRegressor(OnnxRegressor, WithLayers):
+    """An ONNX regression model with hidden layers."""
+
+
+class OnnxTreesRegressor(OnnxRegressor, WithTrees):
+    """An ONNX regression model whose numbers come from trees."""
 
 
 def _bits(core: Core, layers: list[str], width: int, X: Features) -> ActivationCodes:
@@ -155,5 +235,5 @@ def _values(core: Core, names: list[str], width: int, X: Features) -> FloatArray
     return np.concatenate(parts)
 
 
-def _logits(core: Core, name: str, X: Features) -> FloatArray:
-    return one_a_class(_values(core, [name], len(core.classes), X))
+def _logits(core: Core, name: str, width: int, X: Features) -> FloatArray:
+    return one_a_class(_values(core, [name], width, X))

@@ -1,6 +1,6 @@
 """Which adapter reads which file: told by content first, by the file's suffix second.
 
-A new model format is one new module with ``load(path, *, name) -> Parent`` and one line in
+A new model format is one new module with ``load(path, *, name, task)`` and one line in
 ``FORMATS``.
 """
 
@@ -13,18 +13,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
+from kdcal_core.data.types import Family, Task
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import (
     HasCodes,
+    HasDropout,
     HasEmbedding,
     HasHead,
+    HasLayers,
     HasLogits,
+    HasMembers,
     NamesActivations,
     Parent,
     ParentInfo,
+    Regressor,
 )
+from kdcal_core.parents.ensemble import Ensemble
+from kdcal_core.parents.regression_outputs import Outputs, check_task
 
 _HEAD_BYTES = 512
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill", ".sav")
@@ -102,7 +109,21 @@ FORMATS: tuple[Format, ...] = (
 MODEL_SUFFIXES: tuple[str, ...] = (".onnx", ".skops", ".json", ".ubj", ".txt", ".pt2")
 
 
-def load_parent(path: str | Path, *, name: str | None = None) -> Parent:
+@overload
+def load_parent(
+    path: str | Path, *, name: str | None = None, task: Literal["classification"]
+) -> Parent: ...
+@overload
+def load_parent(
+    path: str | Path, *, name: str | None = None, task: Literal["regression"]
+) -> Regressor: ...
+@overload
+def load_parent(
+    path: str | Path, *, name: str | None = None, task: Task | None = None
+) -> Parent | Regressor: ...
+def load_parent(
+    path: str | Path, *, name: str | None = None, task: Task | None = None
+) -> Parent | Regressor:
     """Load a model file as a parent.
 
     The format is told by the content and must agree with the suffix, so that a file that
@@ -116,16 +137,21 @@ def load_parent(path: str | Path, *, name: str | None = None) -> Parent:
         The model file.
     name : str, optional
         Its name for people, where it was uploaded under another one; its suffix counts.
+    task : {"classification", "regression"}, optional
+        What the model must be. By default the file's own words decide: the class of a
+        scikit-learn model, the objective of boosted trees, an entry ``task`` or ``family`` of an
+        ONNX or PyTorch file. A network that says nothing follows ``task``, and without one is
+        read as a classifier.
 
     Returns
     -------
-    Parent
+    Parent or Regressor
 
     Raises
     ------
     InputError
         The file is a pickle, of no known format, of another format than its suffix says,
-        broken, or unsafe.
+        broken, unsafe, or of the other task.
 
     Examples
     --------
@@ -149,7 +175,7 @@ def load_parent(path: str | Path, *, name: str | None = None) -> Parent:
     format_ = _tell_format(content, name)
     try:
         load = import_module(f"kdcal_core.parents.{format_.module}").load
-        return cast(Parent, load(path, name=name))
+        return cast(Parent | Regressor, load(path, name=name, task=task))
     except InputError as error:
         raise error.at(file=name) from error
 
@@ -183,33 +209,73 @@ def refuse_pickle(name: str, head: bytes) -> None:
         raise _pickle_error(name)
 
 
+@overload
 def wrap_parent(
     model: Any,
     *,
     classes: Sequence[object] | None = None,
     feature_names: Sequence[str] | None = None,
-) -> Parent:
+    task: Literal["classification"],
+) -> Parent: ...
+@overload
+def wrap_parent(
+    model: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    task: Literal["regression"],
+    family: Family | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Regressor: ...
+@overload
+def wrap_parent(
+    model: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+    task: Task | None = None,
+    family: Family | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Parent | Regressor: ...
+def wrap_parent(
+    model: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+    task: Task | None = None,
+    family: Family | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Parent | Regressor:
     """Take a fitted model in memory as a parent.
 
     Parameters
     ----------
     model : object
-        A fitted scikit-learn classifier, an ``xgboost.Booster`` or ``XGBClassifier``, a
-        ``lightgbm.Booster`` or ``LGBMClassifier``, a ``torch.nn.Module`` that returns logits or
-        probabilities, or a parent already.
+        A fitted scikit-learn classifier or regressor, an ``xgboost.Booster``, ``XGBClassifier``
+        or ``XGBRegressor``, a ``lightgbm.Booster``, ``LGBMClassifier`` or ``LGBMRegressor``, a
+        ``torch.nn.Module``, a list of regression models of one output (an ensemble, whose
+        members' predictions are samples), or a parent already.
     classes : sequence, optional
         Class names in the order of the probability columns, where the model does not know them.
     feature_names : sequence of str, optional
         Names of the input columns in order, where the model does not know them.
+    task : {"classification", "regression"}, optional
+        What the model must be; told by the model where left out. A ``torch.nn.Module`` is a
+        classifier unless ``task``, ``family`` or ``outputs`` is given.
+    family : Family, optional
+        Kind of predictive distribution of a regression model, where the model does not say:
+        "normal" for outputs mean and std, "gamma" for mean and shape, "dropout" for a module
+        that is sampled with its dropout active.
+    outputs : sequence of str, optional
+        Names of a regression model's output columns, in order.
 
     Returns
     -------
-    Parent
+    Parent or Regressor
 
     Raises
     ------
     InputError
-        The model is of no known kind, not fitted or no classifier, or the names do not fit.
+        The model is of no known kind, not fitted or of the other task, or the names do not fit.
 
     Examples
     --------
@@ -219,23 +285,36 @@ def wrap_parent(
     >>> parent = wrap_parent(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y))
     >>> parent.kind, parent.classes, parent.codes(X[:1]).leaves.tolist()
     ('Decision tree, 3 leaves', ('0', '1', '2'), [[1]])
+    >>> from sklearn.linear_model import LinearRegression
+    >>> line = wrap_parent(LinearRegression().fit(X[:, :1], X[:, 1]))
+    >>> line.outputs, line.family, line.predict(X[:2, :1]).shape
+    (('mean',), 'point', (2, 1))
     """
-    if isinstance(model, Parent):
+    if isinstance(model, Parent | Regressor):
+        check_task("regression" if isinstance(model, Regressor) else "classification", task)
         return model
+    said = Outputs(family, None if outputs is None else tuple(outputs))
+    if task is None and said != Outputs():
+        task = "regression"
+    if isinstance(model, list | tuple):
+        check_task("regression", task)
+        return Ensemble(
+            [wrap_parent(m, feature_names=feature_names, task="regression") for m in model]
+        )
     # The libraries are looked up by name in the model's own bases: none is imported for a
     # model of another.
     home = {base.__module__.split(".")[0] for base in type(model).__mro__}
     for package, module in _IN_MEMORY.items():
         if package in home:
-            wrap = import_module(f"kdcal_core.parents.{module[0]}")
+            wrap = getattr(import_module(f"kdcal_core.parents.{module[0]}"), module[1])
             return cast(
-                Parent,
-                getattr(wrap, module[1])(model, classes=classes, feature_names=feature_names),
+                Parent | Regressor,
+                wrap(model, classes=classes, feature_names=feature_names, task=task, said=said),
             )
     raise InputError(
         f"A {type(model).__name__} is no model that kdcal knows",
-        fix="Pass a fitted scikit-learn, XGBoost or LightGBM classifier or a torch.nn.Module, or "
-        "write the model's probabilities into a table.",
+        fix="Pass a fitted scikit-learn, XGBoost or LightGBM model or a torch.nn.Module, or "
+        "write the model's predictions into a table.",
     )
 
 
@@ -243,17 +322,17 @@ def wrap_parent(
 _IN_MEMORY: dict[str, tuple[str, str]] = {
     "xgboost": ("xgboost_model", "wrap"),
     "lightgbm": ("lightgbm_model", "wrap"),
-    "torch": ("torch_model", "wrap_module"),
+    "torch": ("torch_model", "wrap"),
     "sklearn": ("sklearn_model", "wrap"),
 }
 
 
-def parent_info(parent: Parent, path: str | Path, name: str) -> ParentInfo:
+def parent_info(parent: Parent | Regressor, path: str | Path, name: str) -> ParentInfo:
     """Describe a loaded parent for those who do not hold it.
 
     Parameters
     ----------
-    parent : Parent
+    parent : Parent or Regressor
         What :func:`load_parent` returned.
     path : str or Path
         The file that it was loaded from; its SHA-256 becomes the identity of the parent.
@@ -266,10 +345,15 @@ def parent_info(parent: Parent, path: str | Path, name: str) -> ParentInfo:
     """
     with Path(path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    regressor = parent if isinstance(parent, Regressor) else None
+    classes: tuple[str, ...] = ()
+    named = False
+    if not isinstance(parent, Regressor):
+        classes, named = parent.classes, parent.named_classes
     return ParentInfo(
         kind=parent.kind,
-        classes=parent.classes,
-        named_classes=parent.named_classes,
+        classes=classes,
+        named_classes=named,
         n_features=parent.n_features,
         feature_names=parent.feature_names,
         has_codes=isinstance(parent, HasCodes),
@@ -282,6 +366,12 @@ def parent_info(parent: Parent, path: str | Path, name: str) -> ParentInfo:
         other_activations=(
             parent.other_activations if isinstance(parent, NamesActivations) else ()
         ),
+        task="classification" if regressor is None else "regression",
+        outputs=() if regressor is None else regressor.outputs,
+        family=None if regressor is None else regressor.family,
+        layers=parent.layers if isinstance(parent, HasLayers) else (),
+        has_dropout=isinstance(parent, HasDropout),
+        has_members=isinstance(parent, HasMembers),
     )
 
 

@@ -89,6 +89,51 @@ def relu_layers(
     return layers, [i for i in layers if not _meet(steps[i].writes, before_relu)]
 
 
+def hidden_layers(
+    steps: Sequence[Step], target: str, inputs: Iterable[str]
+) -> tuple[list[tuple[int, str]], list[str]]:
+    """Hidden layers of vectors: what each dense layer behind an activation takes.
+
+    Parameters
+    ----------
+    steps, target, inputs
+        As in :func:`relu_layers`.
+
+    Returns
+    -------
+    layers : list of (int, str)
+        Position of the first dense step that takes the layer, and the layer's value; in order.
+    last : list of str
+        The values that no other hidden layer is computed from.
+
+    Examples
+    --------
+    >>> steps = [
+    ...     Step(("x",), ("z",), "dense"),
+    ...     Step(("z",), ("h",), activation="tanh"),
+    ...     Step(("h",), ("mean",), "dense"),
+    ...     Step(("h",), ("std",), "dense"),
+    ...     Step(("mean", "std"), ("out",), "affine"),
+    ... ]
+    >>> hidden_layers(steps, "out", ["x"])
+    ([(2, 'h')], ['h'])
+    """
+    path = of_rows(steps, target, inputs)
+    depends = {*inputs, *(name for i in path for name in steps[i].writes)}
+    bent: set[str] = set()
+    found: dict[str, int] = {}
+    for i in path:
+        if steps[i].role == "relu" or steps[i].activation or _meet(steps[i].reads, bent):
+            bent.update(steps[i].writes)
+        if steps[i].role == "dense":
+            for name in steps[i].reads:
+                if name in depends and name in bent:
+                    found.setdefault(name, i)
+    writers = [i for i in path if _meet(steps[i].writes, found)]
+    before = values_before(steps, path, writers)
+    return [(i, name) for name, i in found.items()], [n for n in found if n not in before]
+
+
 def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> tuple[str, ...]:
     """Hidden activations other than ReLU, each with its place among all activations.
 

@@ -63,6 +63,11 @@ def _check_function(model: Any) -> None:
         raise unsafe("A FunctionTransformer of the model carries a function")
 
 
+def _check_target_transform(model: Any) -> None:
+    _check(model.regressor_)
+    _check(model.transformer_)
+
+
 def _check_one_hot(model: Any) -> None:
     # The encoder writes into a sparse matrix as wide as these numbers say.
     if model._infrequent_enabled:
@@ -92,32 +97,41 @@ def _check_tree(model: Any) -> None:
 def _check_forest(model: Any) -> None:
     trees = list(model.estimators_)
     _same(len(trees), model.n_estimators, "trees of the forest")
-    _same(len(model.classes_), model.n_classes_, "classes of the forest")
+    classifies = hasattr(model, "classes_")
+    if classifies:
+        _same(len(model.classes_), model.n_classes_, "classes of the forest")
+    else:
+        _same(model.n_outputs_, 1, "outputs of the forest")
+    kind = "Classifier" if classifies else "Regressor"
     for tree in trees:
-        if type(tree).__name__ not in ("DecisionTreeClassifier", "ExtraTreeClassifier"):
+        if type(tree).__name__ not in (f"DecisionTree{kind}", f"ExtraTree{kind}"):
             raise unsafe("A tree of the forest is none")
         _check_tree(tree)
         _same(tree.n_features_in_, model.n_features_in_, "features of a tree of the forest")
-        _same(len(tree.classes_), len(model.classes_), "classes of a tree of the forest")
+        if classifies:
+            _same(len(tree.classes_), len(model.classes_), "classes of a tree of the forest")
 
 
 def _check_boosting(model: Any) -> None:
     stages = model.estimators_
     n_columns = _raw_columns(model)
     _same(np.shape(stages), (model.n_estimators_, n_columns), "stages of the model")
-    _same(model._loss.n_classes, len(model.classes_), "classes of the loss")
     for tree in stages.ravel():
         if type(tree).__name__ != "DecisionTreeRegressor":
             raise unsafe("A tree of the model is none")
         _check_tree(tree)
         _same(tree.n_features_in_, model.n_features_in_, "features of a tree of the model")
     if not (isinstance(model.init_, str) and model.init_ == "zero"):
-        if type(model.init_).__name__ != "DummyClassifier":
+        expected = "DummyClassifier" if hasattr(model, "classes_") else "DummyRegressor"
+        if type(model.init_).__name__ != expected:
             raise InputError(
                 "The boosting starts from another model, which kdcal does not open",
-                fix="Save the model as ONNX, or write its probabilities into a table.",
+                fix="Save the model as ONNX, or write its predictions into a table.",
             )
-        _same(len(model.init_.classes_), len(model.classes_), "classes of the first guess")
+        if hasattr(model, "classes_"):
+            _same(len(model.init_.classes_), len(model.classes_), "classes of the first guess")
+        else:
+            _same(np.size(model.init_.constant_), 1, "outputs of the first guess")
 
 
 def _check_histogram_boosting(model: Any) -> None:
@@ -125,13 +139,13 @@ def _check_histogram_boosting(model: Any) -> None:
     mapper = model._bin_mapper
     if model._preprocessor is not None or np.any(mapper.is_categorical_):
         raise InputError(
-            "The HistGradientBoostingClassifier splits on categories, which kdcal does not open",
+            f"The {type(model).__name__} splits on categories, which kdcal does not open",
             fix="Encode the categories before the model, or save it as ONNX.",
         )
     _same(len(mapper.bin_thresholds_), n_features, "features of the bins")
     _same(np.shape(mapper.is_categorical_), (n_features,), "features of the bins")
-    _same(np.shape(model._baseline_prediction), (1, n_columns), "columns of the first guess")
-    _same(model._loss.n_classes, len(model.classes_), "classes of the loss")
+    first_guess = np.size(model._baseline_prediction)
+    _same(first_guess, n_columns, "columns of the first guess")
     for stage in model._predictors:
         _same(len(stage), n_columns, "trees of a stage")
         for tree in stage:
@@ -155,8 +169,11 @@ def _check_predictor(tree: Any, n_features: int) -> None:
 
 
 def _raw_columns(model: Any) -> int:
-    n_classes = len(model.classes_)
-    n_columns = 1 if n_classes == 2 else n_classes
+    """Trees of a stage: one for a regression and for two classes, else one a class."""
+    n_columns = 1
+    if hasattr(model, "classes_"):
+        _same(model._loss.n_classes, len(model.classes_), "classes of the loss")
+        n_columns = 1 if len(model.classes_) == 2 else len(model.classes_)
     _same(model.n_trees_per_iteration_, n_columns, "trees of a stage")
     return n_columns
 
@@ -171,10 +188,17 @@ _CHECKS = {
     "ColumnTransformer": _check_columns,
     "FunctionTransformer": _check_function,
     "OneHotEncoder": _check_one_hot,
+    "TransformedTargetRegressor": _check_target_transform,
     "DecisionTreeClassifier": _check_tree,
+    "DecisionTreeRegressor": _check_tree,
     "ExtraTreeClassifier": _check_tree,
+    "ExtraTreeRegressor": _check_tree,
     "RandomForestClassifier": _check_forest,
+    "RandomForestRegressor": _check_forest,
     "ExtraTreesClassifier": _check_forest,
+    "ExtraTreesRegressor": _check_forest,
     "GradientBoostingClassifier": _check_boosting,
+    "GradientBoostingRegressor": _check_boosting,
     "HistGradientBoostingClassifier": _check_histogram_boosting,
+    "HistGradientBoostingRegressor": _check_histogram_boosting,
 }

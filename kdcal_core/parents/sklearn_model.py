@@ -1,4 +1,4 @@
-"""scikit-learn classifiers as parents: forests with their leaves, MLPs with their activations."""
+"""scikit-learn models as parents: forests with their leaves, MLPs with their activations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,31 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from kdcal_core.data import check_proba
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.base import Features, Parent, Regressor
 from kdcal_core.parents.features import numeric_input, select_columns
 from kdcal_core.parents.outputs import one_a_class
+from kdcal_core.parents.regression_outputs import Outputs, check_task, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes
 from kdcal_core.partition.codes import pack_bits
 
 _FOREST_NAMES = {
     "RandomForestClassifier": "Random forest",
     "ExtraTreesClassifier": "Extremely randomised trees",
+    "RandomForestRegressor": "Random forest",
+    "ExtraTreesRegressor": "Extremely randomised trees",
+}
+_HISTOGRAM = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+_PLAIN_NAMES = {
+    "LogisticRegression": "Logistic regression",
+    "LinearRegression": "Linear regression",
+    "BayesianRidge": "Bayesian ridge regression",
+    "QuantileRegressor": "Linear quantile regression",
+    "PoissonRegressor": "Poisson regression",
+    "GammaRegressor": "Gamma regression",
+    "TweedieRegressor": "Tweedie regression",
+    "GaussianProcessRegressor": "Gaussian process",
 }
 _ACTIVATION_NAMES = {"logistic": "sigmoid"}
 _ACTIVATE: dict[str, Callable[[Any], Any]] = {
@@ -39,24 +53,33 @@ def wrap(
     *,
     classes: Sequence[object] | None = None,
     feature_names: Sequence[str] | None = None,
-) -> Parent:
-    """Take a fitted scikit-learn classifier, or a pipeline that ends in one, as a parent.
+    task: Task | None = None,
+    said: Outputs | None = None,
+) -> Parent | Regressor:
+    """Take a fitted scikit-learn model, or a pipeline that ends in one, as a parent.
 
-    Decision trees, forests and boosted trees have codes (their leaves), MLPs have logits and,
-    with ReLU, codes (activation bits) and an embedding (last hidden layer); other classifiers
+    A regressor becomes a :class:`~kdcal_core.parents.sklearn_regression.SklearnRegressor`. Of
+    classifiers, decision trees, forests and boosted trees have codes (their leaves), MLPs have
+    logits and, with ReLU, codes (activation bits) and an embedding (last hidden layer); others
     have probabilities only.
 
     Raises
     ------
     InputError
-        The model has no ``predict_proba``, is not fitted, has more than one output, or the
-        names given do not fit.
+        The model has no ``predict_proba``, is not fitted, has more than one output, is of the
+        other task, or the names given do not fit.
     """
+    if is_regressor(model):
+        check_task("regression", task)
+        from kdcal_core.parents.sklearn_regression import wrap_regressor
+
+        return wrap_regressor(model, feature_names=feature_names, said=said or Outputs())
     if not hasattr(model, "predict_proba"):
         raise InputError(
             f"The {type(model).__name__} gives no probabilities",
-            fix="kdcal reviews classifiers with predict_proba.",
+            fix="kdcal reviews classifiers with predict_proba, and regressors.",
         )
+    check_task("classification", task)
     if not hasattr(model, "classes_") or not hasattr(model, "n_features_in_"):
         raise InputError(f"The {type(model).__name__} is not fitted", fix="Fit it first.")
     if isinstance(model.classes_, list):
@@ -64,52 +87,33 @@ def wrap(
             "The model has more than one output",
             fix="kdcal reviews classifiers with one target; wrap each output by itself.",
         )
-    final = _steps(model)[-1]
+    final = steps_of(model)[-1]
     kind: type[SklearnParent] = SklearnParent
-    if _is_trees(final):
+    if is_trees(final):
         kind = SklearnTreesParent
     elif type(final).__name__ == "MLPClassifier":
         kind = SklearnNetworkParent if final.activation == "relu" else SklearnMlpParent
     return kind(model, classes, feature_names)
 
 
-class SklearnParent:
-    """A fitted scikit-learn classifier with probabilities only."""
+class SklearnModel:
+    """A fitted scikit-learn model: its columns, and its name for people."""
 
-    def __init__(
-        self, model: Any, classes: Sequence[object] | None, feature_names: Sequence[str] | None
-    ) -> None:
-        own = tuple(_class_name(name) for name in model.classes_)
+    def __init__(self, model: Any, feature_names: Sequence[str] | None) -> None:
         self._model = model
-        self._final = _steps(model)[-1]
+        self._final = steps_of(model)[-1]
         self.kind = _kind(self._final)
-        if len(_steps(model)) > 1:
+        if len(steps_of(model)) > 1:
             self.kind += ", with preprocessing"
-        self.classes = own if classes is None else tuple(str(name) for name in classes)
-        self.named_classes = True
         self.n_features = int(model.n_features_in_)
         names = getattr(model, "feature_names_in_", None)
         self._fitted_on_names = names is not None
         given = names if feature_names is None else feature_names
         self.feature_names = None if given is None else tuple(str(name) for name in given)
-        _check_count(len(self.classes), len(own), "class")
         if self.feature_names is not None:
             _check_count(len(self.feature_names), self.n_features, "feature")
-        self.numeric = not any(_takes_text(step) for step in _steps(model))
-        self._allow_missing = _allows_missing(_steps(model))
-
-    def predict_proba(self, X: Features) -> FloatArray:
-        """Probabilities, (n, K) float64, rows summing to one.
-
-        Raises
-        ------
-        InputError
-            Missing columns, text or missing values where the model takes none.
-        """
-        prepared = self._prepare(X)
-        with _plain_errors():
-            proba = self._model.predict_proba(prepared)
-        return check_proba(proba)
+        self.numeric = not any(_takes_text(step) for step in steps_of(model))
+        self._allow_missing = _allows_missing(steps_of(model))
 
     def _prepare(self, X: Features) -> Any:
         """What the scikit-learn model takes: a frame where it was fitted on one."""
@@ -131,45 +135,42 @@ class SklearnParent:
             rows = np.asarray(rows)
         return rows
 
-    def _final_input(self, X: Features) -> Any:
-        """What the last step of the pipeline takes."""
-        rows = self._prepare(X)
-        with _plain_errors():
+    def _before_final(self, rows: Any) -> Any:
+        """What the last step of the pipeline takes of prepared rows."""
+        with plain_errors():
             return rows if self._final is self._model else self._model[:-1].transform(rows)
 
+    def _final_input(self, X: Features) -> Any:
+        return self._before_final(self._prepare(X))
 
-class SklearnTreesParent(SklearnParent):
-    """A tree, a forest or boosted trees."""
+
+class TreeLeaves(SklearnModel):
+    """The leaves of a tree, a forest or boosted trees."""
 
     def codes(self, X: Features) -> LeafCodes:
         """Leaf of each row in each tree, (n, n_trees) int32; boosted trees stage by stage."""
         rows = self._final_input(X)
-        with _plain_errors():
-            if type(self._final).__name__ == "HistGradientBoostingClassifier":
+        with plain_errors():
+            if type(self._final).__name__ in _HISTOGRAM:
                 leaves = _histogram_leaves(self._final, np.asarray(rows, dtype=np.float64))
             else:
                 leaves = np.asarray(self._final.apply(rows))
         return LeafCodes(leaves.reshape(len(leaves), -1).astype(np.int32))
 
 
-class SklearnMlpParent(SklearnParent):
-    """A multi-layer perceptron."""
+class MlpLayers(SklearnModel):
+    """The layers of a multi-layer perceptron."""
 
-    def __init__(
-        self, model: Any, classes: Sequence[object] | None, feature_names: Sequence[str] | None
-    ) -> None:
-        super().__init__(model, classes, feature_names)
+    def __init__(self, model: Any, feature_names: Sequence[str] | None) -> None:
+        super().__init__(model, feature_names)
         name = self._final.activation
-        hidden = range(1, len(self._final.coefs_))
+        widths = [weights.shape[1] for weights in self._final.coefs_[:-1]]
+        self.layers = layer_names(widths)
         self.other_activations: tuple[str, ...] = tuple(
             f"layer {place}: {_ACTIVATION_NAMES.get(name, name)}"
-            for place in hidden
+            for place in range(1, len(widths) + 1)
             if name != "relu"
         )
-
-    def logits(self, X: Features) -> FloatArray:
-        """What the softmax is taken of, (n, K) float64; (-z/2, z/2) for two classes."""
-        return one_a_class(self._layers(X)[-1])
 
     def _layers(self, X: Features) -> list[FloatArray]:
         """Output of each layer; of the last one before the softmax."""
@@ -183,29 +184,73 @@ class SklearnMlpParent(SklearnParent):
         layers[-1] = np.asarray(given, dtype=np.float64)
         return layers
 
+    def _hidden(self, X: Features, layer: str | None) -> FloatArray:
+        place = len(self.layers) - 1 if layer is None else pick_layer(self.layers, layer)
+        return self._layers(X)[place]
+
+    def _bits(self, X: Features) -> ActivationCodes:
+        return pack_bits([layer > 0 for layer in self._layers(X)[:-1]])
+
+
+class SklearnParent(SklearnModel):
+    """A fitted scikit-learn classifier with probabilities only."""
+
+    def __init__(
+        self, model: Any, classes: Sequence[object] | None, feature_names: Sequence[str] | None
+    ) -> None:
+        super().__init__(model, feature_names)
+        own = tuple(_class_name(name) for name in model.classes_)
+        self.classes = own if classes is None else tuple(str(name) for name in classes)
+        self.named_classes = True
+        _check_count(len(self.classes), len(own), "class")
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one.
+
+        Raises
+        ------
+        InputError
+            Missing columns, text or missing values where the model takes none.
+        """
+        prepared = self._prepare(X)
+        with plain_errors():
+            proba = self._model.predict_proba(prepared)
+        return check_proba(proba)
+
+
+class SklearnTreesParent(SklearnParent, TreeLeaves):
+    """A classifier that is a tree, a forest or boosted trees."""
+
+
+class SklearnMlpParent(SklearnParent, MlpLayers):
+    """A multi-layer perceptron that classifies."""
+
+    def logits(self, X: Features) -> FloatArray:
+        """What the softmax is taken of, (n, K) float64; (-z/2, z/2) for two classes."""
+        return one_a_class(self._layers(X)[-1])
+
 
 class SklearnNetworkParent(SklearnMlpParent):
     """A multi-layer perceptron with ReLU units."""
 
     def codes(self, X: Features) -> ActivationCodes:
         """Activation bits of each row, layer by layer."""
-        return pack_bits([layer > 0 for layer in self._layers(X)[:-1]])
+        return self._bits(X)
 
-    def embed(self, X: Features) -> FloatArray:
-        """Last hidden layer, (n, d) float64."""
-        return self._layers(X)[-2]
+    def embed(self, X: Features, layer: str | None = None) -> FloatArray:
+        """One hidden layer, (n, d) float64; the last by default."""
+        return self._hidden(X, layer)
 
 
 def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:
-    """Leaves of a HistGradientBoostingClassifier, which has no ``apply`` of its own."""
+    """Leaves of histogram gradient boosting, which has no ``apply`` of its own."""
     trees = [tree for stage in model._predictors for tree in stage]
     leaves = np.zeros((len(rows), len(trees)), dtype=np.int32)
     for j, tree in enumerate(trees):
         nodes = tree.nodes
         if nodes["is_categorical"].any():
             raise InputError(
-                "The leaves of a HistGradientBoostingClassifier with categorical splits cannot be "
-                "read",
+                f"The leaves of a {type(model).__name__} with categorical splits cannot be read",
                 fix="Encode the categories before the model.",
             )
         at = leaves[:, j]
@@ -221,7 +266,7 @@ def _histogram_leaves(model: Any, rows: FloatArray) -> NDArray[np.int32]:
     return leaves
 
 
-def _steps(model: Any) -> list[Any]:
+def steps_of(model: Any) -> list[Any]:
     """The steps of a pipeline that do something, or the model itself."""
     if type(model).__name__ != "Pipeline":
         return [model]
@@ -229,13 +274,22 @@ def _steps(model: Any) -> list[Any]:
     return [step for step in steps if not isinstance(step, str)]
 
 
-def _is_trees(final: Any) -> bool:
-    return hasattr(final, "apply") or type(final).__name__ == "HistGradientBoostingClassifier"
+def is_trees(final: Any) -> bool:
+    return hasattr(final, "apply") or type(final).__name__ in _HISTOGRAM
+
+
+def is_regressor(model: Any) -> bool:
+    """Whether scikit-learn counts a model, or the last step of a pipeline, as a regressor."""
+    from sklearn.base import is_regressor as says_so
+
+    return bool(steps_of(model)) and bool(says_so(steps_of(model)[-1]))
 
 
 def _takes_text(step: Any) -> bool:
-    if type(step).__name__ == "HistGradientBoostingClassifier":
+    if type(step).__name__ in _HISTOGRAM:
         return getattr(step, "_preprocessor", None) is not None
+    if type(step).__name__ == "TransformedTargetRegressor":
+        return any(_takes_text(inner) for inner in steps_of(step.regressor_))
     return type(step).__name__ in (
         *("ColumnTransformer", "OneHotEncoder", "OrdinalEncoder", "TargetEncoder"),
         *("FeatureUnion", "FunctionTransformer", "Pipeline"),
@@ -256,18 +310,18 @@ def _allows_missing(steps: list[Any]) -> bool:
 
 def _kind(final: Any) -> str:
     name = type(final).__name__
-    if name == "DecisionTreeClassifier":
+    if name in ("DecisionTreeClassifier", "DecisionTreeRegressor"):
         return f"Decision tree, {_count(int(final.get_n_leaves()), 'leaf', 'leaves')}"
     if name in _FOREST_NAMES:
         return f"{_FOREST_NAMES[name]}, {_count(len(final.estimators_), 'tree')}"
-    if name == "GradientBoostingClassifier":
+    if name in ("GradientBoostingClassifier", "GradientBoostingRegressor"):
         return f"Gradient-boosted trees, {_count(final.estimators_.size, 'tree')}"
-    if name == "HistGradientBoostingClassifier":
+    if name in _HISTOGRAM:
         n_trees = sum(len(stage) for stage in final._predictors)
         return f"Gradient-boosted trees, {_count(n_trees, 'tree')}"
-    if name == "LogisticRegression":
-        return "Logistic regression"
-    if name == "MLPClassifier":
+    if name in _PLAIN_NAMES:
+        return _PLAIN_NAMES[name]
+    if name in ("MLPClassifier", "MLPRegressor"):
         units = "ReLU network" if final.activation == "relu" else f"{final.activation} network"
         return f"{units}, {_count(len(final.coefs_) - 1, 'hidden layer')}"
     return name
@@ -292,7 +346,7 @@ def _class_name(label: Any) -> str:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Turn what scikit-learn says about the rows into an :class:`InputError`."""
     try:
         with warnings.catch_warnings():

@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents.base import Parent
+from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.tree_checks import check_children, check_range, unsafe
 
 _MAX_MEMBERS = 200_000
@@ -47,16 +48,47 @@ _ESTIMATORS = frozenset(
     for name in (
         "compose._column_transformer.ColumnTransformer",
         "compose._column_transformer.make_column_selector",
+        "compose._target.TransformedTargetRegressor",
         "dummy.DummyClassifier",
+        "dummy.DummyRegressor",
         "ensemble._forest.ExtraTreesClassifier",
+        "ensemble._forest.ExtraTreesRegressor",
         "ensemble._forest.RandomForestClassifier",
+        "ensemble._forest.RandomForestRegressor",
         "ensemble._gb.GradientBoostingClassifier",
+        "ensemble._gb.GradientBoostingRegressor",
         "ensemble._hist_gradient_boosting.binning._BinMapper",
         "ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
+        "ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingRegressor",
         "ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "gaussian_process._gpr.GaussianProcessRegressor",
+        *(
+            f"gaussian_process.kernels.{kernel}"
+            for kernel in (
+                *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation"),
+                *("Hyperparameter", "Matern", "Product", "RBF", "RationalQuadratic", "Sum"),
+                "WhiteKernel",
+            )
+        ),
         "impute._base.SimpleImputer",
+        "linear_model._base.LinearRegression",
+        "linear_model._bayes.ARDRegression",
+        "linear_model._bayes.BayesianRidge",
+        "linear_model._coordinate_descent.ElasticNet",
+        "linear_model._coordinate_descent.ElasticNetCV",
+        "linear_model._coordinate_descent.Lasso",
+        "linear_model._coordinate_descent.LassoCV",
+        "linear_model._glm.glm.GammaRegressor",
+        "linear_model._glm.glm.PoissonRegressor",
+        "linear_model._glm.glm.TweedieRegressor",
+        "linear_model._huber.HuberRegressor",
         "linear_model._logistic.LogisticRegression",
+        "linear_model._quantile.QuantileRegressor",
+        "linear_model._ridge.Ridge",
+        "linear_model._ridge.RidgeCV",
+        "linear_model._stochastic_gradient.SGDRegressor",
         "neural_network._multilayer_perceptron.MLPClassifier",
+        "neural_network._multilayer_perceptron.MLPRegressor",
         "pipeline.Pipeline",
         "preprocessing._data.MaxAbsScaler",
         "preprocessing._data.MinMaxScaler",
@@ -75,10 +107,20 @@ _ESTIMATORS = frozenset(
         "tree._classes.ExtraTreeClassifier",
         "tree._classes.ExtraTreeRegressor",
         "_loss.link.Interval",
+        "_loss.link.IdentityLink",
+        "_loss.link.LogLink",
         "_loss.link.LogitLink",
         "_loss.link.HalfLogitLink",
         "_loss.link.MultinomialLogit",
+        "_loss.loss.AbsoluteError",
         "_loss.loss.ExponentialLoss",
+        "_loss.loss.HalfGammaLoss",
+        "_loss.loss.HalfPoissonLoss",
+        "_loss.loss.HalfSquaredError",
+        "_loss.loss.HalfTweedieLoss",
+        "_loss.loss.HalfTweedieLossIdentity",
+        "_loss.loss.HuberLoss",
+        "_loss.loss.PinballLoss",
         "_loss.loss.HalfBinomialLoss",
         "_loss.loss.HalfMultinomialLoss",
     )
@@ -91,10 +133,16 @@ _EMPTIED = frozenset(
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
     )
 )
-_LOSSES = frozenset(
-    f"sklearn._loss._loss.{name}"
-    for name in ("CyExponentialLoss", "CyHalfBinomialLoss", "CyHalfMultinomialLoss")
-)
+# Losses, each with the numbers that it is made of.
+_LOSSES = {
+    f"sklearn._loss._loss.Cy{name}": n_numbers
+    for name, n_numbers in (
+        *(("ExponentialLoss", 0), ("HalfBinomialLoss", 0), ("HalfMultinomialLoss", 0)),
+        *(("HalfSquaredError", 0), ("AbsoluteError", 0), ("HalfPoissonLoss", 0)),
+        *(("HalfGammaLoss", 0), ("PinballLoss", 1), ("HuberLoss", 1), ("HalfTweedieLoss", 1)),
+        ("HalfTweedieLossIdentity", 1),
+    )
+}
 _TREE = "sklearn.tree._tree.Tree"
 _BUILTINS = frozenset(("builtins.str", "builtins.int", "builtins.float", "builtins.bool"))
 #: The types that each kind of entry may build.
@@ -109,7 +157,7 @@ _TYPES: dict[str, frozenset[str]] = {
     "DTypeNode": frozenset(("numpy.dtype",)),
     "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
     "ObjectNode": _ESTIMATORS,
-    "LossNode": _LOSSES,
+    "LossNode": frozenset(_LOSSES),
     "TreeNode": frozenset((_TREE,)),
 }
 _TRUSTED = sorted(frozenset.union(*_TYPES.values()))
@@ -122,7 +170,7 @@ _NOTHING = {
 }
 
 
-def load(path: Path, *, name: str) -> Parent:
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
     """Load a ``.skops`` file.
 
     Parameters
@@ -131,16 +179,18 @@ def load(path: Path, *, name: str) -> Parent:
         The file.
     name : str
         Its name, for messages.
+    task : {"classification", "regression"}, optional
+        What the model must be.
 
     Returns
     -------
-    Parent
+    Parent or Regressor
 
     Raises
     ------
     InputError
-        The archive is broken or too large, holds types that are not known to be harmless, or
-        trees whose indices or sizes do not fit.
+        The archive is broken or too large, the model is of the other task, or it holds types
+        that are not known to be harmless, or trees whose indices or sizes do not fit.
     """
     import skops.io
 
@@ -167,7 +217,7 @@ def load(path: Path, *, name: str) -> Parent:
             InputWarning,
             stacklevel=2,
         )
-    return wrap(model)
+    return wrap(model, task=task)
 
 
 def _read_archive(path: Path) -> dict[str, bytes]:
@@ -231,9 +281,9 @@ def _check(members: dict[str, bytes]) -> bytes:
         raise InputError(
             f"The model holds types that kdcal does not open: {', '.join(shown)}"
             + (f" and {rest:,} more" if rest else ""),
-            fix="It opens trees, forests, gradient boosting, logistic regression and MLPs of "
-            "scikit-learn with its usual scalers and encoders. Save other models as ONNX, or "
-            "write their probabilities into a table.",
+            fix="It opens trees, forests, gradient boosting, linear models, Gaussian processes and "
+            "MLPs of scikit-learn with its usual scalers and encoders. Save other models as "
+            "ONNX, or write their predictions into a table.",
         )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -338,7 +388,13 @@ class _SchemaCheck:
     def _loss(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
         args = self.node(state["__reduce__"]["args"], depth)
         content = self.node(state["content"], depth)
-        if args["__loader__"] != "TupleNode" or args["content"] or content["content"]:
+        n_numbers = _LOSSES[f"{state['__module__']}.{state['__class__']}"]
+        numbers = args["content"] if args["__loader__"] == "TupleNode" else []
+        plain = all(
+            entry["__loader__"] == "JsonNode" and type(json.loads(entry["content"])) in (int, float)
+            for entry in numbers
+        )
+        if not plain or len(numbers) != n_numbers or content["content"]:
             raise unsafe("The loss of the model carries a state that it has none for")
         return {"__reduce__": {"args": args}, "content": content}
 

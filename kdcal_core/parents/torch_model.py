@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents.base import Parent
 from kdcal_core.parents.outputs import OutputKind, are_logits, guess_kind, string_list
@@ -18,7 +19,7 @@ from kdcal_core.parents.torch_parents import TorchClassifier, TorchNetwork
 from kdcal_core.parents.torch_program import build_program
 
 
-def load(path: Path, *, name: str) -> Parent:
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent:
     """Load a PyTorch exported program (``.pt2``).
 
     The archive is opened by hand: weights are raw numbers, the graph is JSON, and its operators
@@ -123,6 +124,10 @@ def wrap_module(
         feature_names=feature_names,
         kind=None if output == "auto" else output,
     )
+
+
+def wrap(module: Any, *, classes: Any, feature_names: Any, task: Any, said: Any) -> Parent:
+    return wrap_module(module, classes=classes, feature_names=feature_names)
 
 
 def _load(path: Path) -> Parent:

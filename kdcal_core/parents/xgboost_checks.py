@@ -48,6 +48,23 @@ def gradient_booster(learner: Any) -> Any:
     return booster["gbtree"] if booster.get("name") == "dart" else booster
 
 
+def quantile_levels(learner: Any) -> list[float]:
+    """Levels of a quantile regression, empty for other models.
+
+    Raises
+    ------
+    InputError
+        A level is outside 0 and 1.
+    """
+    if learner["objective"]["name"] != "reg:quantileerror":
+        return []
+    stated = json.loads(str(learner["objective"]["quantile_loss_param"]["quantile_alpha"]))
+    levels = [float(level) for level in np.atleast_1d(np.asarray(stated, dtype=np.float64))]
+    if not levels or not all(0 < level < 1 for level in levels):
+        raise unsafe("A quantile level of the model is outside 0 and 1")
+    return levels
+
+
 def _check_learner(learner: Any) -> None:
     booster = learner["gradient_booster"]
     if booster["name"] not in ("gbtree", "dart"):
@@ -59,11 +76,17 @@ def _check_learner(learner: Any) -> None:
     n_features, n_classes = int(parameters["num_feature"]), int(parameters["num_class"])
     check_range(np.array([n_features]), 1, _MAX_FEATURES, what="The number of features")
     check_range(np.array([n_classes]), 0, _MAX_CLASSES, what="The number of classes")
-    if int(parameters.get("num_target", "1")) != 1:
+    n_targets = int(parameters.get("num_target", "1"))
+    # A model of several quantiles counts them as targets.
+    levels = quantile_levels(learner)
+    if n_classes and learner["objective"]["name"].startswith(("reg:", "count:")):
+        raise unsafe("A regression model has no classes, yet it counts some")
+    if n_targets != max(1, len(levels)):
         raise InputError(
             "The model has more than one target", fix="kdcal reviews one target at a time."
         )
-    _check_base_score(parameters["base_score"], max(n_classes, 1))
+    n_columns = max(n_classes, n_targets)
+    _check_base_score(parameters["base_score"], n_columns)
     stated = learner["objective"].get("softmax_multiclass_param", {}).get("num_class", n_classes)
     if int(stated) != n_classes:
         raise unsafe("The number of classes of the objective disagrees with the model's")
@@ -75,7 +98,7 @@ def _check_learner(learner: Any) -> None:
         raise unsafe("A feature is of a type that XGBoost does not know")
     model = gradient_booster(learner)["model"]
     trees = model["trees"]
-    _check_forest(model, len(trees), max(n_classes, 1))
+    _check_forest(model, len(trees), n_columns)
     if booster["name"] == "dart":
         _numbers(booster["weight_drop"], len(trees), "tree weights")
     # The library puts each tree at the place that its id says.

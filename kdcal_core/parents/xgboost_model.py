@@ -1,4 +1,4 @@
-"""XGBoost classifiers from ``.json`` and ``.ubj`` files and from memory.
+"""XGBoost models from ``.json`` and ``.ubj`` files and from memory.
 
 XGBoost's files do not name the classes. A file may carry them as the attribute
 ``kdcal_classes``, a JSON list in the order of the class numbers::
@@ -18,28 +18,44 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from kdcal_core.data import check_proba, softmax_logits
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.parents import ubjson
-from kdcal_core.parents.base import Features, Parent
+from kdcal_core.parents.base import Features, Parent, Regressor
 from kdcal_core.parents.categories import numbers_and_categories
 from kdcal_core.parents.features import TOO_LARGE, bad_value, column_names
 from kdcal_core.parents.outputs import check_feature_names, class_names, string_list
+from kdcal_core.parents.regression_outputs import (
+    Outputs,
+    check_outputs,
+    check_task,
+    resolve_outputs,
+)
 from kdcal_core.parents.tree_checks import unsafe
-from kdcal_core.parents.xgboost_checks import category_list, check_model, gradient_booster
+from kdcal_core.parents.xgboost_checks import (
+    category_list,
+    check_model,
+    gradient_booster,
+    quantile_levels,
+)
 from kdcal_core.partition import LeafCodes
 
 _MAX_BYTES = 2**30
+# What each predicts is the mean, but for the absolute error (the median) and the quantiles.
+_REGRESSIONS = (
+    *("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror"),
+    *("reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson", "reg:quantileerror"),
+)
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
 
 
-def load(path: Path, *, name: str) -> Parent:
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
     """Load a ``.json`` or ``.ubj`` file; told apart by content.
 
     Raises
     ------
     InputError
-        The file is broken, unsafe or no classifier.
+        The file is broken, unsafe or of the other task.
     """
     if path.stat().st_size > _MAX_BYTES:
         raise InputError(f"The model is larger than {_MAX_BYTES:,} bytes", file=name)
@@ -58,7 +74,7 @@ def load(path: Path, *, name: str) -> Parent:
             fix="Save it again with a current version of XGBoost.",
             file=name,
         ) from error
-    return XGBoostParent(booster, document["learner"])
+    return _build(booster, document["learner"], task=task)
 
 
 def read_document(content: bytes) -> Any:
@@ -87,13 +103,15 @@ def wrap(
     *,
     classes: Sequence[object] | None = None,
     feature_names: Sequence[str] | None = None,
-) -> Parent:
-    """Take an ``xgboost.Booster`` or a fitted ``XGBClassifier`` as a parent.
+    task: Task | None = None,
+    said: Outputs | None = None,
+) -> Parent | Regressor:
+    """Take an ``xgboost.Booster``, a fitted ``XGBClassifier`` or ``XGBRegressor`` as a parent.
 
     Raises
     ------
     InputError
-        It is no classifier or not fitted, or the names given do not fit.
+        It is not fitted or of the other task, or the names given do not fit.
     """
     booster = model
     if hasattr(model, "get_booster"):
@@ -103,64 +121,52 @@ def wrap(
         if classes is None:
             classes = getattr(model, "classes_", None)
     learner = json.loads(booster.save_raw("json"))["learner"]
-    return XGBoostParent(booster, learner, classes=classes, feature_names=feature_names)
+    return _build(
+        booster, learner, classes=classes, feature_names=feature_names, task=task, said=said
+    )
 
 
-class XGBoostParent:
+def _build(
+    booster: Any,
+    learner: Any,
+    *,
+    classes: Sequence[object] | None = None,
+    feature_names: Sequence[str] | None = None,
+    task: Task | None,
+    said: Outputs | None = None,
+) -> Parent | Regressor:
+    objective = str(learner["objective"]["name"])
+    if objective in _REGRESSIONS:
+        check_task("regression", task)
+        return XGBoostRegressor(booster, learner, feature_names, said or Outputs())
+    if objective in _OBJECTIVES:
+        check_task("classification", task)
+        return XGBoostParent(booster, learner, classes=classes, feature_names=feature_names)
+    raise InputError(
+        f"The model's objective {objective[:40]!r} gives neither class probabilities nor a number",
+        fix=f"kdcal reviews {', '.join((*_OBJECTIVES, *_REGRESSIONS))}.",
+    )
+
+
+class XGBoostTrees:
     """Boosted trees of XGBoost; leaves through ``pred_leaf``.
 
     A model that was stopped early predicts with its best iterations, as ``XGBClassifier`` does.
     """
 
-    def __init__(
-        self,
-        booster: Any,
-        learner: Any,
-        *,
-        classes: Sequence[object] | None = None,
-        feature_names: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, booster: Any, learner: Any, feature_names: Sequence[str] | None) -> None:
         self._objective = str(learner["objective"]["name"])
-        if self._objective not in _OBJECTIVES:
-            raise InputError(
-                f"The model's objective {self._objective[:40]!r} gives no class probabilities",
-                fix=f"kdcal reviews classifiers: {', '.join(_OBJECTIVES)}.",
-            )
         self._booster = booster
-        attributes = learner.get("attributes", {})
-        parameters = learner["learner_model_param"]
-        n_classes = max(int(parameters["num_class"]), 2)
-        if classes is None and "kdcal_classes" in attributes:
-            classes = string_list(str(attributes["kdcal_classes"]), "kdcal_classes")
-        known = None if classes is None else [str(label) for label in classes]
-        self.classes, self.named_classes = class_names(known, n_classes)
-        self.n_features = int(parameters["num_feature"])
+        self.n_features = int(learner["learner_model_param"]["num_feature"])
         given = feature_names or learner.get("feature_names") or None
         self.feature_names = check_feature_names(given, self.n_features)
         self._types = list(learner.get("feature_types") or ["float"] * self.n_features)
         model = gradient_booster(learner)["model"]
         lists = [category_list(entry) for entry in model.get("cats", {}).get("enc", [])]
         self.categories = {j: entries for j, entries in enumerate(lists) if entries}
-        self._rounds = _rounds(attributes, booster.num_boosted_rounds())
+        self._rounds = _rounds(learner.get("attributes", {}), booster.num_boosted_rounds())
         n_trees = len(model["trees"])
         self.kind = f"Gradient-boosted trees (XGBoost), {n_trees:,} tree{'s'[: n_trees != 1]}"
-
-    def predict_proba(self, X: Features) -> FloatArray:
-        """Probabilities, (n, K) float64, rows summing to one.
-
-        Raises
-        ------
-        InputError
-            Missing columns, text in a column of numbers, or a category that the model does not
-            know. Missing values are taken, as XGBoost does.
-        """
-        as_margin = self._objective in ("multi:softmax", "binary:logitraw")
-        raw = self._predict(self._matrix(X), output_margin=as_margin).astype(np.float64)
-        if self._objective == "multi:softmax":
-            return softmax_logits(raw)
-        if self._objective == "binary:logitraw":
-            raw = expit(raw)
-        return check_proba(raw if raw.ndim == 2 else np.column_stack([1.0 - raw, raw]))
 
     def codes(self, X: Features) -> LeafCodes:
         """Leaf of each row in each tree, (n, n_trees) int32; trees in the order of the file."""
@@ -198,6 +204,67 @@ class XGBoostParent:
             feature_types=self._types,
             enable_categorical=True,
         )
+
+
+class XGBoostParent(XGBoostTrees):
+    """A classifier of XGBoost."""
+
+    def __init__(
+        self,
+        booster: Any,
+        learner: Any,
+        *,
+        classes: Sequence[object] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(booster, learner, feature_names)
+        attributes = learner.get("attributes", {})
+        n_classes = max(int(learner["learner_model_param"]["num_class"]), 2)
+        if classes is None and "kdcal_classes" in attributes:
+            classes = string_list(str(attributes["kdcal_classes"]), "kdcal_classes")
+        known = None if classes is None else [str(label) for label in classes]
+        self.classes, self.named_classes = class_names(known, n_classes)
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one.
+
+        Raises
+        ------
+        InputError
+            Missing columns, text in a column of numbers, or a category that the model does not
+            know. Missing values are taken, as XGBoost does.
+        """
+        as_margin = self._objective in ("multi:softmax", "binary:logitraw")
+        raw = self._predict(self._matrix(X), output_margin=as_margin).astype(np.float64)
+        if self._objective == "multi:softmax":
+            return softmax_logits(raw)
+        if self._objective == "binary:logitraw":
+            raw = expit(raw)
+        return check_proba(raw if raw.ndim == 2 else np.column_stack([1.0 - raw, raw]))
+
+
+class XGBoostRegressor(XGBoostTrees):
+    """A regressor of XGBoost: a point, or quantiles with the levels that it was trained for."""
+
+    def __init__(
+        self, booster: Any, learner: Any, feature_names: Sequence[str] | None, said: Outputs
+    ) -> None:
+        super().__init__(booster, learner, feature_names)
+        levels = quantile_levels(learner)
+        if levels:
+            said = Outputs("quantiles", tuple(str(level) for level in levels))
+        self.outputs, self.family = resolve_outputs(max(1, len(levels)), said)
+
+    def predict(self, X: Features) -> FloatArray:
+        """Parameters of each row's distribution, (n, len(outputs)) float64.
+
+        Raises
+        ------
+        InputError
+            As :meth:`XGBoostParent.predict_proba`, or output that is not finite.
+        """
+        matrix = self._matrix(X)
+        return check_outputs(self._predict(matrix), matrix.num_row(), len(self.outputs))
 
 
 def _rounds(attributes: Any, n_rounds: int) -> tuple[int, int]:

@@ -142,8 +142,8 @@ def test_wrap_takes_parents_as_they_are_and_refuses_the_rest() -> None:
     assert isinstance(parent, HasCodes)
     with pytest.raises(InputError, match="A dict is no model"):
         wrap_parent({})
-    with pytest.raises(InputError, match="no probabilities"):
-        wrap_parent(LinearRegression().fit(X, Y))
+    with pytest.raises(InputError, match="regression model, not a classification model"):
+        wrap_parent(LinearRegression().fit(X, Y), task="classification")
     with pytest.raises(InputError, match="not fitted"):
         wrap_parent(DecisionTreeClassifier())
     with pytest.raises(InputError, match=r"2 .*the model has 3"):
