@@ -26,9 +26,13 @@ def checked_outcomes(y: ArrayLike, *, one_a_row: bool = False) -> FloatArray:
         raise InputError(
             f"Outcomes of {values.ndim} dimensions cannot be scored", fix="Give one outcome a row."
         )
-    missing = np.isnan(values)
-    if missing.any():
-        raise InputError("An outcome is missing", fix="Leave the row out.", row=_first_row(missing))
+    wrong = ~np.isfinite(values) if one_a_row else np.isnan(values)
+    if wrong.any():
+        raise InputError(
+            f"An outcome is missing{' or infinite' if one_a_row else ''}",
+            fix="Leave the row out.",
+            row=_first_row(wrong),
+        )
     return values
 
 

@@ -119,7 +119,9 @@ class Quantiles(PredictiveDistribution):
         low, high = _rowwise.pick(self.values, after - 1), _rowwise.pick(self.values, after)
         way = np.clip(_ratio(y - low, high - low), 0, 1)
         inside = self.levels[after - 1] + way * (self.levels[after] - self.levels[after - 1])
-        below, above = ndtr(self._lower_z(y)), ndtr(self._upper_z(y))
+        # without a tail the outermost quantile is the support's end
+        below = np.where(self._tail(0, 1)[1] > 0, ndtr(self._lower_z(y)), 0.0)
+        above = np.where(self._tail(-1, -2)[1] > 0, ndtr(self._upper_z(y)), 1.0)
         return np.where(count == 0, below, np.where(count == len(self.levels), above, inside))
 
     def _lower_z(self, y: FloatArray) -> FloatArray:

@@ -11,6 +11,8 @@ from scipy.special import poch, stdtr, stdtrit
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions._parametric import Parametric, above
 
+SMALLEST_LEVEL = 1e-100
+
 
 class StudentT(Parametric):
     """A Student t distribution a row, moved to its mean and stretched by its scale.
@@ -55,9 +57,11 @@ class StudentT(Parametric):
         return stdtr(self._column("df"), self._z(y))
 
     def _ppf(self, p: FloatArray) -> FloatArray:
-        # scipy's inverse answers plus infinity at level 0
-        standard = np.where(p == 0, -np.inf, stdtrit(self._common("df"), p))
-        return self._column("mean") + self._column("scale") * standard
+        # scipy's inverse answers plus infinity at level 0 and at some of the least ones
+        standard = stdtrit(self._common("df"), np.maximum(p, SMALLEST_LEVEL))
+        ends = np.where(p == 0, -np.inf, standard)
+        answer: FloatArray = self._column("mean") + self._column("scale") * ends
+        return answer
 
     def _log_density(self, y: FloatArray) -> FloatArray:
         log_density: FloatArray = log_t_density(self._z(y), self._column("df"))
