@@ -31,10 +31,12 @@ from kdcal_core.regression.global_ import GlobalRecalibration
 from kdcal_core.regression.isotonic import IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+from kdcal_core.regression.neighbour_regression import NeighbourRegression
 from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
 from kdcal_core.regression.search import Neighbours, NeighbourSearch
 from kdcal_core.regression.selection import NeighbourSelection, select_neighbours
+from kdcal_core.regression.where_needed import WhereNeeded
 
 __all__ = [
     "FAMILIES",
@@ -51,6 +53,7 @@ __all__ = [
     "LocalUniformity",
     "LogNormal",
     "Mapped",
+    "NeighbourRegression",
     "NeighbourSearch",
     "NeighbourSelection",
     "Neighbours",
@@ -63,6 +66,7 @@ __all__ = [
     "RegressionSet",
     "StudentT",
     "Weighted",
+    "WhereNeeded",
     "concatenate",
     "cross_fitted",
     "distribution_of",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
 
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.regression._smooth_test import legendre, null_statistics, step_down
 from kdcal_core.regression.base import Progress, check_space, part_of
-
-ORDERS = 4
-_BLOCK_FLOATS = 2**22
+from kdcal_core.regression.scaling import Scaling
+from kdcal_core.regression.search import NeighbourSearch
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +25,8 @@ class LocalUniformity:
     ----------
     centres : (c,) int
         Rows whose neighbourhoods were tested.
-    k : int
-        Rows of a neighbourhood, the centre among them.
+    near : (c, k) int
+        Rows of each neighbourhood, nearest first, the centre (or a row equal to it) among them.
     scores : (c, 4)
         Neyman's components of each neighbourhood, standard normal where the PIT values are
         uniform. The first is positive where predictions are too low, the second where they are
@@ -39,14 +37,12 @@ class LocalUniformity:
     p_value, adjusted_p : (c,)
         Monte Carlo p value of each neighbourhood alone, and corrected for the number looked at
         (the family-wise error rate over all centres).
-    nearest : NearestNeighbors
-        Finds the nearest centre of a row in the standardised space.
     n, level, draws, seed
         Rows, the level asked for, Monte Carlo draws and their seed.
     """
 
     centres: IntArray
-    k: int
+    near: IntArray
     scores: FloatArray
     statistic: FloatArray
     p_value: FloatArray
@@ -55,8 +51,13 @@ class LocalUniformity:
     level: float
     draws: int
     seed: int
-    _nearest: Callable[[FloatArray], IntArray]
-    _n_columns: int
+    _scaling: Scaling
+    _search: NeighbourSearch
+
+    @property
+    def k(self) -> int:
+        """Rows of a neighbourhood."""
+        return int(self.near.shape[1])
 
     @property
     def needed(self) -> NDArray[np.bool_]:
@@ -76,8 +77,8 @@ class LocalUniformity:
         InputError
             Where the space has another number of columns than that of the test.
         """
-        values = check_space(space, len(np.asarray(space)), self._n_columns)
-        return self.needed[self._nearest(values)]
+        values = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
+        return self.needed[self._search.query(self._scaling(values), 1).index[:, 0]]
 
     @property
     def words(self) -> str:
@@ -122,10 +123,10 @@ def local_uniformity(
     space : (n, d) array
         Standardised column by column before distances are taken.
     k : int, optional
-        Rows of a neighbourhood, 5 to n. None: a tenth of the rows, at least 50, at most 500.
+        Rows of a neighbourhood, 5 to n. None: a tenth of the rows, but from 100 to 500 and at
+        most half of them.
     centres : int, default=200
-        Neighbourhoods looked at: rows spread over the space, each the farthest from those
-        before. Capped at n.
+        Neighbourhoods looked at, around so many random rows; at most n.
     level : float, default=0.05
     draws : int, default=999
         p values are multiples of 1 / (draws + 1).
@@ -155,7 +156,7 @@ def local_uniformity(
     pit = _checked_pit(pit)
     n = len(pit)
     x = check_space(space, n)
-    k = min(max(50, min(500, n // 10)), n) if k is None else k
+    k = max(5, min(max(100, n // 10), 500, n // 2)) if k is None else k
     if not 5 <= k <= n:
         raise InputError(
             f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
@@ -163,30 +164,23 @@ def local_uniformity(
         )
     report = part_of(progress, 0.0, 1.0)
     report(0.0, "Finding neighbourhoods")
-    mean, std = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(std > 0, std, 1.0)
-    z = (x - mean) / scale
-    chosen = _spread_out(z, min(centres, n), np.random.default_rng(seed))
-    near = NearestNeighbors(n_neighbors=k).fit(z).kneighbors(z[chosen], return_distance=False)
+    scaling = Scaling.of(x)
+    z = scaling(x)
+    chosen = np.sort(np.random.default_rng(seed).choice(n, min(centres, n), replace=False))
+    near = NeighbourSearch(z).query(z[chosen], k).index
     used, columns = np.unique(near, return_inverse=True)
     c = len(chosen)
     sums = sparse.csr_matrix(
         (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
         shape=(c, len(used)),
     )
-    scores = sums @ _legendre(pit[used])
+    scores = sums @ legendre(pit[used])
     statistic = (scores**2).sum(axis=1)
-    null = _null_statistics(sums, draws, seed, report)
+    null = null_statistics(sums, draws, seed, report)
     report(1.0, "Local test done")
-    among = NearestNeighbors(n_neighbors=1).fit(z[chosen])
-
-    def nearest(rows: FloatArray) -> IntArray:
-        found: IntArray = among.kneighbors((rows - mean) / scale, return_distance=False)[:, 0]
-        return found
-
     return LocalUniformity(
         centres=chosen,
-        k=k,
+        near=near,
         scores=scores,
         statistic=statistic,
         p_value=(1 + (null >= statistic).sum(axis=0)) / (draws + 1),
@@ -195,35 +189,9 @@ def local_uniformity(
         level=level,
         draws=draws,
         seed=seed,
-        _nearest=nearest,
-        _n_columns=x.shape[1],
+        _scaling=scaling,
+        _search=NeighbourSearch(z[chosen]),
     )
-
-
-def step_down(statistic: FloatArray, null: FloatArray) -> FloatArray:
-    """p values corrected by the step-down largest statistic (Westfall and Young 1993), (c,).
-
-    Parameters
-    ----------
-    statistic : (c,) array
-        Large where a hypothesis is doubtful.
-    null : (B, c) array
-        The same statistics in B draws with all hypotheses true.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> null = np.array([[1.0, 5.0], [4.0, 1.0], [2.0, 2.0]])
-    >>> step_down(np.array([4.5, 3.0]), null).tolist()
-    [0.5, 0.5]
-    """
-    order = np.argsort(statistic, kind="stable")
-    # the largest over a hypothesis and all that look less doubtful than it
-    largest = np.maximum.accumulate(null[:, order], axis=1)
-    p = (1 + (largest >= statistic[order]).sum(axis=0)) / (len(null) + 1)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.maximum.accumulate(p[::-1])[::-1]
-    return adjusted
 
 
 def _checked_pit(pit: Any) -> FloatArray:
@@ -241,47 +209,3 @@ def _checked_pit(pit: Any) -> FloatArray:
             row=int(np.argmax(wrong)) + 1,
         )
     return values
-
-
-def _legendre(pit: FloatArray) -> FloatArray:
-    """The first normalised Legendre polynomials on [0, 1], (..., 4): mean 0, variance 1."""
-    t = 2 * pit - 1
-    square = t * t
-    return np.stack(
-        [
-            np.sqrt(3) * t,
-            np.sqrt(5) * (3 * square - 1) / 2,
-            np.sqrt(7) * (5 * square - 3) * t / 2,
-            3 * ((35 * square - 30) * square + 3) / 8,
-        ],
-        axis=-1,
-    )
-
-
-def _spread_out(z: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Rows by farthest-point sampling from a random first one; random ones once all are equal."""
-    chosen = np.empty(count, dtype=np.int64)
-    chosen[0] = rng.integers(len(z))
-    distance = np.full(len(z), np.inf)
-    for i in range(1, count):
-        distance = np.minimum(distance, ((z - z[chosen[i - 1]]) ** 2).sum(axis=1))
-        distance[chosen[i - 1]] = -1.0
-        chosen[i] = np.argmax(distance)
-    return chosen
-
-
-def _null_statistics(
-    sums: sparse.csr_matrix, draws: int, seed: int, report: Progress
-) -> FloatArray:
-    """The statistics for uniform PIT values, (draws, c), a block of draws at a time."""
-    c, n_used = sums.shape
-    rng = np.random.default_rng([seed, 1])
-    block = max(1, _BLOCK_FLOATS // (n_used * ORDERS))
-    null = np.empty((draws, c))
-    for start in range(0, draws, block):
-        report(0.1 + 0.9 * start / draws, f"Chance alone: draw {start + 1:,} of {draws:,}")
-        size = min(block, draws - start)
-        uniform = _legendre(rng.random((n_used, size)))
-        scores = (sums @ uniform.reshape(n_used, size * ORDERS)).reshape(c, size, ORDERS)
-        null[start : start + size] = (scores**2).sum(axis=2).T
-    return null

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from kdcal_core.regression.base import Recalibrator
 from kdcal_core.regression.density import DensityRecalibration
+from kdcal_core.regression.global_ import GlobalRecalibration
 from kdcal_core.regression.isotonic import IsotonicRecalibration
+from kdcal_core.regression.local import LocalRecalibration
+from kdcal_core.regression.neighbour_regression import NeighbourRegression
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,26 @@ class RecalibratorSpec:
 
 _SPECS = (
     RecalibratorSpec(
+        "local",
+        "Local recalibration",
+        "Every row is mended by where the outcomes of its nearest calibration rows fell in their "
+        "own predictions.",
+        LocalRecalibration,
+        needs_space=True,
+        reference="paper 003 Algorithm 1",
+        settings=("k", "radius", "kernel", "search", "epsilon", "standardise", "seed"),
+    ),
+    RecalibratorSpec(
+        "global",
+        "Global recalibration",
+        "Every row is mended alike, by where the outcomes of all calibration rows fell in their "
+        "own predictions.",
+        GlobalRecalibration,
+        needs_space=False,
+        reference="paper 003 section 3",
+        settings=("seed",),
+    ),
+    RecalibratorSpec(
         "isotonic",
         "Isotonic recalibration",
         "One rising map of probabilities for all rows makes the stated quantiles come true on "
@@ -53,6 +76,7 @@ _SPECS = (
         IsotonicRecalibration,
         needs_space=False,
         reference="Kuleshov et al. 2018; paper 003 section 2",
+        settings=("ends", "seed"),
     ),
     RecalibratorSpec(
         "density",
@@ -63,6 +87,17 @@ _SPECS = (
         needs_space=False,
         reference="Kuleshov and Deshpande 2022; paper 003 section 4.3",
         settings=("seed",),
+    ),
+    RecalibratorSpec(
+        "neighbours",
+        "Nearest neighbour regression",
+        "The outcomes of the nearest calibration rows stand for the prediction; the model's own "
+        "is not used.",
+        NeighbourRegression,
+        needs_space=True,
+        reference="paper 003 section 4.3",
+        settings=("k", "kernel"),
+        comparison=True,
     ),
 )
 

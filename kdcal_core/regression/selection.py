@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.data.types import FloatArray, IntArray
@@ -21,10 +20,12 @@ from kdcal_core.regression.base import (
     part_of,
     pit_values,
 )
+from kdcal_core.regression.kernels import Kernel, kernel_weights
+from kdcal_core.regression.recalibrated import PIT_EDGE
+from kdcal_core.regression.scaling import Scaling
+from kdcal_core.regression.search import NeighbourSearch
 
 _BLOCK_FLOATS = 2**20
-# PIT values of 0 and 1 may be infinitely far away on the scale of the outcome
-_INSIDE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def select_neighbours(
     spaces: Mapping[str, NDArray[Any]],
     ks: Sequence[int],
     *,
-    kernel: str = "epanechnikov",
+    kernel: Kernel = "epanechnikov",
     folds: int = 5,
     seed: int = 0,
     max_rows: int = 5000,
@@ -144,7 +145,7 @@ def select_neighbours(
     checked = {name: check_space(space, n) for name, space in spaces.items()}
     fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
     grid = _servable(ks, int(np.bincount(fold).max()), n)
-    pit = np.clip(pit_values(distribution, y, seed), _INSIDE, 1 - _INSIDE)
+    pit = np.clip(pit_values(distribution, y, seed), PIT_EDGE, 1 - PIT_EDGE)
     scored = np.arange(n)
     if n > max_rows:
         scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
@@ -183,19 +184,18 @@ def _fold_crps(
     kept: IntArray,
     scored: IntArray,
     ks: IntArray,
-    kernel: str,
+    kernel: Kernel,
 ) -> FloatArray:
     """CRPS of the rows ``scored`` by neighbours among ``kept``, (g, rows)."""
-    mean, std = space[kept].mean(axis=0), space[kept].std(axis=0)
-    scale = np.where(std > 0, std, 1.0)
-    search = NearestNeighbors(n_neighbors=int(ks[-1])).fit((space[kept] - mean) / scale)
+    scaling = Scaling.of(space[kept])
+    search = NeighbourSearch(scaling(space[kept]))
     size = max(1, _BLOCK_FLOATS // int(ks[-1]))
     found = np.empty((len(ks), len(scored)))
     for first in range(0, len(scored), size):
         rows = scored[first : first + size]
-        distance, index = search.kneighbors((space[rows] - mean) / scale)
+        near = search.query(scaling(space[rows]), int(ks[-1]))
         found[:, first : first + size] = _crps_of_each_k(
-            distribution[rows], y[rows], pit[kept][index], distance, ks, kernel
+            distribution[rows], y[rows], pit[kept][near.index], near.distance, ks, kernel
         )
     return found
 
@@ -206,7 +206,7 @@ def _crps_of_each_k(
     pit: FloatArray,
     distance: FloatArray,
     ks: IntArray,
-    kernel: str,
+    kernel: Kernel,
 ) -> FloatArray:
     """CRPS of paper 003's weighted sample for every k, (g, rows).
 
@@ -220,19 +220,13 @@ def _crps_of_each_k(
     """
     order = np.argsort(pit, axis=1, kind="stable")
     away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
-    sorted_distance = np.take_along_axis(distance, order, axis=1)
     sign = np.sign(away) + 1.0
     found = np.empty((len(ks), len(y)))
     for i, k in enumerate(ks):
-        weight = np.where(order < k, 1.0, 0.0)
-        if kernel == "epanechnikov":
-            # a little beyond the last neighbour, which would weigh nothing otherwise (D75)
-            reach = distance[:, k - 1 : k] * (1 + 1e-3)
-            ratio = np.divide(
-                sorted_distance, reach, out=np.zeros_like(sorted_distance), where=reach > 0
-            )
-            weight *= np.maximum(1.0 - ratio**2, 0.0)
-        weight /= weight.sum(axis=1, keepdims=True)
+        share = np.zeros_like(pit)
+        share[:, :k] = kernel_weights(distance[:, :k], kernel)
+        share /= share.sum(axis=1, keepdims=True)
+        weight = np.take_along_axis(share, order, axis=1)
         cumulative = np.cumsum(weight, axis=1)
         found[i] = (weight * away * (sign - 2 * cumulative + weight)).sum(axis=1)
     return found

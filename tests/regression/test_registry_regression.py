@@ -16,7 +16,8 @@ def test_it_mends_a_parent_that_is_too_wide(key):
     space = rng.normal(size=(600, 2))
     mean = space[:, 0]
     y = rng.normal(mean, 1.0)
-    fitted = spec.make().fit(Normal(mean, np.full(600, 3.0)), y, space)
+    settings = {"k": 100} if "k" in spec.settings else {}
+    fitted = spec.make(**settings).fit(Normal(mean, np.full(600, 3.0)), y, space)
     assert isinstance(fitted, Recalibrator)
     mended = fitted.predict(Normal(mean[:200], np.full(200, 3.0)), space[:200])
     assert len(mended) == 200

@@ -1,0 +1,118 @@
+"""Recalibration of those rows alone whose neighbourhood is miscalibrated beyond chance."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.distributions.concatenated import concatenate
+from kdcal_core.regression.base import Recalibrator, check_space, pit_values
+from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+
+
+class WhereNeeded(BaseEstimator):
+    """Another recalibrator, but only where :func:`local_uniformity` says it is needed.
+
+    A row whose nearest tested neighbourhood cannot be told from calibrated keeps the parent's
+    distribution, smooth and free of the noise of k neighbours. Beyond the papers.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        Cloned; itself left as it is.
+    level : float, default=0.05
+        Chance of touching anything at all where the parent is calibrated everywhere.
+    k, centres, draws
+        Of the test; see :func:`local_uniformity`.
+    seed : int, default=0
+
+    Attributes
+    ----------
+    test_ : LocalUniformity
+    recalibrator_ : Recalibrator
+        Fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> from kdcal_core.regression import LocalRecalibration
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random(2000)
+    >>> y = np.where(x < 0.5, 2.0, 0.0) + rng.normal(size=2000)
+    >>> fitted = WhereNeeded(LocalRecalibration(k=200)).fit(Normal(np.zeros(2000), 1.0), y, x)
+    >>> mended = fitted.predict(Normal(np.zeros(2), 1.0), np.array([0.1, 0.9]))
+    >>> mended.mean().round(1).tolist()  # the right half is left alone
+    [2.0, 0.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "recalibrator": [HasMethods(["fit", "predict"])],
+        "level": [Interval(Real, 0, 1, closed="neither")],
+        "k": [None, Interval(Integral, 5, None, closed="left")],
+        "centres": [Interval(Integral, 1, None, closed="left")],
+        "draws": [Interval(Integral, 1, None, closed="left")],
+        "seed": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        recalibrator: Recalibrator,
+        level: float = 0.05,
+        k: int | None = None,
+        centres: int = 200,
+        draws: int = 999,
+        seed: int = 0,
+    ) -> None:
+        self.recalibrator = recalibrator
+        self.level = level
+        self.k = k
+        self.centres = centres
+        self.draws = draws
+        self.seed = seed
+
+    def fit(
+        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+    ) -> Self:
+        """Test the neighbourhoods of n rows, and fit the recalibrator on all of them.
+
+        Raises
+        ------
+        InputError
+            As the test and the recalibrator raise.
+        """
+        self._validate_params()
+        space = check_space(space, len(distribution))
+        self.test_: LocalUniformity = local_uniformity(
+            pit_values(distribution, y, self.seed),
+            space,
+            k=self.k,
+            centres=self.centres,
+            level=self.level,
+            draws=self.draws,
+            seed=self.seed,
+        )
+        self.recalibrator_: Recalibrator = clone(self.recalibrator).fit(distribution, y, space)
+        return self
+
+    def predict(
+        self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
+    ) -> PredictiveDistribution:
+        """m new rows: mended where needed, the parent's own elsewhere."""
+        check_is_fitted(self, "test_")
+        space = check_space(space, len(distribution))
+        needed = self.test_.needed_at(space)
+        mended, kept = np.flatnonzero(needed), np.flatnonzero(~needed)
+        if not len(mended):
+            return distribution
+        return concatenate(
+            [self.recalibrator_.predict(distribution[mended], space[mended]), distribution[kept]],
+            np.concatenate([mended, kept]),
+        )
