@@ -1,0 +1,68 @@
+"""Recalibrated distributions: the same as the weighted samples they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kdcal_core.distributions import Empirical, Gamma, Normal, StudentT, Weighted, from_arrays
+from kdcal_core.regression import Recalibrated
+
+RNG = np.random.default_rng(0)
+BASES = {
+    "normal": Normal(RNG.normal(size=6), 1 + RNG.random(6)),
+    "gamma": Gamma(3.0, 1 + RNG.random(6)),
+    "student_t": StudentT(RNG.normal(size=6), 2.0, 5.0),
+    "samples": Empirical(RNG.normal(size=(6, 9)).round(1)),
+}
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", BASES)
+def test_recalibrated_equals_its_weighted_samples(name, shared):
+    base = BASES[name]
+    pits, weights = RNG.random((1 if shared else 6, 40)), RNG.random((1 if shared else 6, 40))
+    mended = Recalibrated(base, pits, weights)
+    samples = np.stack([base[i : i + 1].ppf(pits[0 if shared else i][None])[0] for i in range(6)])
+    plain = Weighted(samples, np.broadcast_to(weights, (6, 40)))
+    at = RNG.normal(size=(6, 11))
+    levels = np.linspace(0, 1, 13)[None]
+    np.testing.assert_allclose(mended.cdf(at), plain.cdf(at), atol=1e-12)
+    np.testing.assert_allclose(mended.cdf_left(at), plain.cdf_left(at), atol=1e-12)
+    np.testing.assert_allclose(mended.ppf(levels), plain.ppf(levels))
+    np.testing.assert_allclose(mended.log_density(at), plain.log_density(at), rtol=1e-9)
+    for measure in ("mean", "std"):
+        np.testing.assert_allclose(getattr(mended, measure)(), getattr(plain, measure)())
+    np.testing.assert_allclose(mended.crps(at[:, 0]), plain.crps(at[:, 0]))
+    np.testing.assert_allclose(mended.samples, plain.samples)
+    np.testing.assert_allclose(mended[[4, 2]].mean(), plain.mean()[[4, 2]])
+
+
+def test_jumps_of_a_base_of_samples_are_jumps_of_the_recalibrated():
+    base = Empirical([[1.0, 2.0, 3.0, 4.0]])
+    mended = Recalibrated(base, [[0.3, 0.5, 0.6]], [[1.0, 1.0, 2.0]])  # samples 2, 2, 3
+    assert mended.cdf([[1.9, 2.0, 3.0]]).tolist() == [[0.0, 0.5, 1.0]]
+    assert mended.cdf_left([[2.0, 2.1, 3.0, 3.1]]).tolist() == [[0.0, 0.5, 0.5, 1.0]]
+
+
+def test_mean_is_the_third_equation_exactly():
+    pits, weights = RNG.random((6, 25)), RNG.random((6, 25))
+    base = BASES["normal"]
+    expected = [
+        sum(w * float(base[j : j + 1].ppf(p)[0]) for p, w in zip(pits[j], weights[j], strict=True))
+        / sum(weights[j])
+        for j in range(6)
+    ]
+    np.testing.assert_allclose(Recalibrated(base, pits, weights).mean(), expected, rtol=1e-12)
+
+
+def test_outcomes_outside_the_support_give_finite_samples():
+    mended = Recalibrated(Normal([0.0], 1.0), [[0.0, 0.5, 1.0]], [[1.0, 1.0, 1.0]])
+    assert np.isfinite(mended.samples).all()
+    assert mended.cdf(0.0).tolist() == [pytest.approx(2 / 3)]
+
+
+def test_recalibrated_is_kept_as_weighted_samples():
+    mended = Recalibrated(BASES["normal"], RNG.random((6, 5)), np.ones((6, 5)))
+    again = from_arrays(mended.family, mended.arrays())
+    np.testing.assert_allclose(again.mean(), mended.mean())
