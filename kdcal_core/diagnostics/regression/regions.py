@@ -239,5 +239,5 @@ def _words_of(text: pd.Series, levels: int) -> tuple[IntArray, list[str]]:
         text = text.where(text.isin(kept), OTHERS)
         kept = [*(name for name in kept if name != OTHERS), OTHERS]
     place = {name: i for i, name in enumerate(kept)}
-    labels: IntArray = text.map(place).to_numpy(dtype=np.int64)
+    labels: IntArray = np.asarray(text.map(place), dtype=np.int64)
     return labels, kept

@@ -1,0 +1,115 @@
+"""Which fault is said, on PIT values made with each, and how its size is stated."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kdcal_core.diagnostics import fault
+from kdcal_core.errors import InputError
+
+
+def pits(shift=0.0, spread=1.0, n=400, seed=0):
+    """PIT values of standard normal statements on outcomes shifted and stretched."""
+    outcome = shift + spread * np.random.default_rng(seed).standard_normal(n)
+    return stats.norm.cdf(outcome)
+
+
+@pytest.mark.parametrize(
+    ("pit", "kind"),
+    [
+        (pits(0.5), "too low"),
+        (pits(-0.5), "too high"),
+        (pits(spread=1.5), "too narrow"),
+        (pits(spread=0.6), "too wide"),
+        (pits(), "none"),
+        # extreme: all outcomes above nearly all of the stated distribution, or at its middle
+        (pits(6.0), "too low"),
+        (np.ones(30), "too low"),
+        (np.zeros(30), "too high"),
+        (np.full(30, 0.5), "too wide"),
+        (np.repeat([0.0, 1.0], 15), "too narrow"),
+        # both, the larger named
+        (pits(0.8, 1.2), "too low"),
+        (pits(0.2, 2.0), "too narrow"),
+    ],
+)
+def test_the_fault_is_named(pit, kind):
+    found = fault(pit)
+    assert found.kind == kind
+    assert (found.p_value < 0.05) == (kind != "none")
+
+
+def test_a_departure_of_higher_order_is_other():
+    # two lumps with the mean and the variance of uniform values
+    at = 12.0**-0.5
+    pit = np.repeat([0.5 - at, 0.5 + at], 200)
+    found = fault(pit)
+    assert found.kind == "other"
+    assert found.bias.value == pytest.approx(0.0, abs=1e-12)
+    assert found.spread.value == pytest.approx(0.0, abs=1e-12)
+    assert "wrong shape" in found.words
+
+
+def test_the_sentence_counts():
+    pit = np.concatenate([np.linspace(0.51, 0.99, 342), np.linspace(0.01, 0.49, 70)])
+    found = fault(pit, place="here")
+    low, high = stats.binomtest(342, 412).proportion_ci(0.95, "exact")
+    assert found.words == (
+        "Predictions are too low here: outcomes fall above the stated median in 83% of 412 rows "
+        f"({100 * low:.0f} to {100 * high:.0f}%), not 50%."
+    )
+
+
+def test_the_sentence_of_a_spread_counts_outcomes_outside_intervals():
+    pit = pits(spread=2.0, n=300)
+    outside = np.mean(np.abs(pit - 0.5) > 0.45)
+    assert (
+        f"outside the stated 90% interval in {100 * outside:.0f}% of 300 rows" in fault(pit).words
+    )
+
+
+def test_sizes_are_mean_and_standard_deviation():
+    pit = pits(0.3, 1.4)
+    found = fault(pit)
+    assert found.bias.value == pytest.approx(pit.mean() - 0.5)
+    assert found.spread.value == pytest.approx(pit.std() * 12**0.5 - 1)
+    assert found.bias.low < found.bias.value < found.bias.high
+    assert found.spread.low < found.spread.value < found.spread.high
+
+
+@pytest.mark.parametrize("n", [15, 200])
+def test_fault_is_rarely_named_where_there_is_none(n):
+    rng = np.random.default_rng(n)
+    named = np.mean([fault(rng.random(n)).kind != "none" for _ in range(1500)])
+    assert 0.02 < named < 0.066
+
+
+def test_intervals_of_sizes_hold():
+    rng = np.random.default_rng(4)
+    bias, spread = 2 / 3 - 0.5, (1 / 18) ** 0.5 * 12**0.5 - 1  # of Beta(2, 1)
+    found = [fault(rng.beta(2, 1, 100)) for _ in range(600)]
+    held_bias = np.mean([f.bias.low <= bias <= f.bias.high for f in found])
+    held_spread = np.mean([f.spread.low <= spread <= f.spread.high for f in found])
+    assert 0.92 < held_bias < 0.98
+    assert 0.92 < held_spread < 0.985
+
+
+def test_weights_turn_the_fault():
+    pit = np.concatenate([np.full(50, 0.9), np.full(50, 0.1)]) + np.tile([-0.05, 0.05], 50)
+    heavy = np.repeat([9.0, 1.0], 50)
+    assert fault(pit).kind == "too narrow"
+    assert fault(pit, sample_weight=heavy).kind == "too low"
+    assert fault(pit, sample_weight=heavy[::-1]).kind == "too high"
+
+
+def test_one_row_is_no_fault():
+    found = fault([0.5])
+    assert found.kind == "none"
+    assert "1 row " in found.words
+
+
+def test_bad_values_are_named():
+    with pytest.raises(InputError, match="row 1"):
+        fault([2.0])
+    with pytest.raises(InputError, match="level"):
+        fault([0.5], level=0.0)
