@@ -15,11 +15,13 @@ from kdcal_core.review.steps import (
     create_review,
     fitness_of,
     load_frame,
+    load_regression_set,
     load_set,
     read_review,
     rows_of,
     score,
     set_roles,
+    set_task,
     split_table,
 )
 from kdcal_core.review.workspace import Workspace
@@ -39,6 +41,7 @@ __all__ = [
     "create_review",
     "fitness_of",
     "load_frame",
+    "load_regression_set",
     "load_set",
     "read_review",
     "remove_foreign",
@@ -47,6 +50,7 @@ __all__ = [
     "samples",
     "score",
     "set_roles",
+    "set_task",
     "split_table",
     "start_sample",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.model import Review, TableInfo
@@ -12,7 +13,7 @@ from kdcal_core.review.model import Review, TableInfo
 
 def check_columns(table: TableInfo, roles: Roles) -> None:
     """Refuse a set's table that lacks a column with a role, and a column with two roles."""
-    used = _used_columns(roles)
+    used = used_columns(roles)
     missing = _first_missing(table, used)
     if missing is not None:
         raise InputError(
@@ -30,16 +31,16 @@ def check_columns(table: TableInfo, roles: Roles) -> None:
 
 def lacking(table: TableInfo, roles: Roles) -> str | None:
     """The first column with a role that a set's table does not have."""
-    return _first_missing(table, _used_columns(roles))
+    return _first_missing(table, used_columns(roles))
 
 
 def check_training(table: TableInfo, roles: Roles) -> None:
-    """Refuse training rows without the features or the true class."""
+    """Refuse training rows without the features or the target."""
     missing = _first_missing(table, _training_columns(roles))
     if missing is not None:
         raise InputError(
             "The training table lacks a column that the review reads",
-            fix="It needs the features and the true class, named as in the calibration set.",
+            fix="It needs the features and the target, named as in the calibration set.",
             file=table.name,
             column=missing,
         )
@@ -80,12 +81,6 @@ def keep_fitting(review: Review) -> Review:
         if table not in kept.all_tables
     )
     return replace(kept, notes=(*review.notes, *notes))
-
-
-def _used_columns(roles: Roles) -> tuple[str, ...]:
-    single = (roles.target, roles.predicted, roles.split, roles.weight)
-    outputs = (column for _, column in roles.outputs)
-    return (*(name for name in single if name), *roles.features, *outputs)
 
 
 def _training_columns(roles: Roles) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from pyarrow import feather
 from kdcal_core.data import (
     Roles,
     Table,
+    Task,
     check_roles,
     digest_arrays,
     feature_frame,
@@ -28,18 +29,31 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
-from kdcal_core.errors import InputWarning
-from kdcal_core.parents import Parent, ParentInfo, load_parent, parent_info
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import Parent, ParentInfo, Regressor, load_parent, parent_info
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
 from kdcal_core.review.reading import Progress, in_file, in_rows_of, predict, read_frame
+from kdcal_core.review.regression_scoring import score_regression
 
 
 def inspect_model(
-    path: str, name: str, frame_path: str | None = None, digest: str = ""
+    path: str,
+    name: str,
+    frame_path: str | None = None,
+    digest: str = "",
+    task: Task | None = None,
+    hint: Task | None = None,
 ) -> dict[str, Any]:
     """Load a model; guess the roles of the calibration table again, now that its model is known.
+
+    Parameters
+    ----------
+    task : str or None
+        As people chose it; None where the file decides.
+    hint : str or None
+        What the calibration table looks like. A file that says nothing of its task follows it.
 
     Returns
     -------
@@ -48,7 +62,7 @@ def inspect_model(
     """
     with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        parent = load_parent(path, name=name)
+        parent = _load(path, name, task, hint)
         info = parent_info(parent, path, name)
     roles = None
     if frame_path is not None:
@@ -57,11 +71,18 @@ def inspect_model(
     return {"parent": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
 
 
+def guess_again(frame_path: str, name: str, digest: str, task: Task) -> dict[str, Any]:
+    """Roles of a table without a model, under the task that was chosen."""
+    table = Table(read_frame(frame_path), digest, name)
+    return {"roles": asdict(_guess(table, None, task))}
+
+
 def import_table(
     path: str,
     name: str,
     frame_path: str,
     parent: dict[str, Any] | None,
+    task: Task | None = None,
 ) -> dict[str, Any]:
     """Read an uploaded table and keep it as an uncompressed Arrow file at ``frame_path``.
 
@@ -69,6 +90,8 @@ def import_table(
     ----------
     parent : dict or None
         The ParentInfo of the model, where there is one: its names help to guess the roles.
+    task : str or None
+        As people chose it; for a table without a model.
 
     Returns
     -------
@@ -76,7 +99,7 @@ def import_table(
         ``table``: a TableInfo; ``roles``: the guessed Roles.
     """
     table = _read(path, name)
-    roles = _guess(table, decode(ParentInfo, parent) if parent else None)
+    roles = _guess(table, decode(ParentInfo, parent) if parent else None, task)
     return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
 
 
@@ -128,18 +151,13 @@ def score_tables(
     dict
         A SetInfo under each "which".
     """
+    chosen = decode(Roles, roles)
     parent = None
     if model is not None:
         progress(0.0, "Opening the model")
         with in_file(model["name"]):
-            parent = load_parent(model["path"], name=model["name"])
-    sets = {}
-    for index, one in enumerate(tables):
-        report = _part(progress, index, len(tables))
-        table = Table(read_frame(one["frame_path"]), "", one["name"])
-        info = _score(table, parent, decode(Roles, roles), classes, one["folder"], report)
-        sets[one["which"]] = asdict(info)
-    return sets
+            parent = load_parent(model["path"], name=model["name"], task=chosen.task)
+    return _score_all(tables, parent, chosen, classes, progress)
 
 
 def open_sample(
@@ -167,14 +185,13 @@ def open_sample(
         parent = load_parent(model["path"], name=model["name"])
         info = parent_info(parent, model["path"], model["name"])
     roles: Roles | None = None
-    infos, sets = {}, {}
-    for index, one in enumerate(tables):
+    infos = {}
+    for one in tables:
         table = _read(one["path"], one["name"])
         if roles is None:
             roles = _with_target(_guess(table, info), target)
         infos[one["which"]] = asdict(_keep_frame(table, Path(one["path"]), one["frame_path"]))
-        report = _part(progress, index, len(tables))
-        sets[one["which"]] = asdict(_score(table, parent, roles, classes, one["folder"], report))
+    sets = _score_all(tables, parent, roles or Roles(), classes, progress)
     return {
         "parent": asdict(info) if info else None,
         "roles": asdict(roles) if roles else None,
@@ -187,6 +204,39 @@ def open_sample(
             for one in asides
         ],
     }
+
+
+def _score_all(
+    tables: list[dict[str, str]],
+    parent: Parent | Regressor | None,
+    roles: Roles,
+    classes: list[str],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Every table in turn; the calibration set comes first and lends the other its spread."""
+    sets: dict[str, Any] = {}
+    spread: float | None = None
+    for index, one in enumerate(tables):
+        report = _part(progress, index, len(tables))
+        table = Table(read_frame(one["frame_path"]), "", one["name"])
+        if roles.task == "regression":
+            regressor = cast("Regressor | None", parent)
+            info = score_regression(table, regressor, roles, one["folder"], spread, report)
+            spread = info.spread
+        else:
+            classifier = cast("Parent | None", parent)
+            info = _score(table, classifier, roles, classes, one["folder"], report)
+        sets[one["which"]] = asdict(info)
+    return sets
+
+
+def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Parent | Regressor:
+    if task is None and hint == "regression":
+        try:
+            return load_parent(path, name=name, task=hint)
+        except InputError:  # the file knows better, or is at fault whatever it does
+            return load_parent(path, name=name)
+    return load_parent(path, name=name, task=task)
 
 
 def _score(
@@ -227,14 +277,16 @@ def _score(
     )
 
 
-def _guess(table: Table, parent: ParentInfo | None) -> Roles:
+def _guess(table: Table, parent: ParentInfo | None, task: Task | None = None) -> Roles:
     if parent is None:
-        return guess_roles(table)
+        return guess_roles(table, task=task)
     return guess_roles(
         table,
         classes=parent.classes if parent.named_classes else None,
         feature_names=parent.feature_names,
         n_features=parent.n_features,
+        task=parent.task,
+        family=parent.family,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kdcal_core.data.types import Roles
+from kdcal_core.data.types import Roles, Task
 from kdcal_core.parents.base import ParentInfo
 
 Which = Literal["calibration", "evaluation"]
@@ -59,12 +59,35 @@ class TableInfo:
 
 @dataclass(frozen=True)
 class SetInfo:
-    """A scored set without its rows; ``folder`` is its name inside the review's folder."""
+    """A scored set without its rows; ``folder`` is its name inside the review's folder.
+
+    Attributes
+    ----------
+    digest : str
+    n_rows : int
+    accuracy : float or None
+        Share of rows predicted right, 0 to 1; None in a regression.
+    folder : str
+    rmse : float or None
+        Root mean squared error of the predictive means against the outcomes; None in a
+        classification.
+    outside : int
+        Outcomes whose PIT is exactly 0 or 1: their distribution holds them impossible.
+    spread : float or None
+        For single numbers as predictions: the standard deviation of the calibration set's
+        residuals, which all rows share (decision D80).
+    notes : tuple of str
+        What the scoring warned of, in plain sentences. Untrusted text.
+    """
 
     digest: str
     n_rows: int
-    accuracy: float
+    accuracy: float | None
     folder: str
+    rmse: float | None = None
+    outside: int = 0
+    spread: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +123,8 @@ class Review:
         Name of the shipped sample it was started from.
     notes : tuple of str
         What was decided on the way, in plain sentences.
+    chosen_task : str or None
+        The task as people chose it; None where it is left to the files.
     """
 
     id: str
@@ -114,6 +139,16 @@ class Review:
     foreign: dict[str, TableInfo] = field(default_factory=dict)
     sample: str | None = None
     notes: tuple[str, ...] = ()
+    chosen_task: Task | None = None
+
+    @property
+    def task(self) -> Task:
+        """Classification or regression: as chosen, as the roles say, or as the model does."""
+        if self.roles is not None:
+            return self.roles.task
+        if self.parent is not None:
+            return self.parent.task
+        return self.chosen_task or "classification"
 
     @property
     def scored(self) -> bool:
@@ -138,5 +173,7 @@ class Review:
 
     @property
     def accuracy(self) -> dict[str, float]:
-        """Share of rows predicted right, 0 to 1, for each scored set."""
-        return {which: info.accuracy for which, info in self.sets.items()}
+        """Share of rows predicted right, 0 to 1, for each scored set of a classification."""
+        return {
+            which: info.accuracy for which, info in self.sets.items() if info.accuracy is not None
+        }

@@ -34,19 +34,39 @@ def predict(
     InputError
         The rows do not fit the parent, or it gives what are no probabilities; with the row.
     """
+
+    def answer(block: pd.DataFrame) -> FloatArray:
+        proba = parent.predict_proba(block)
+        return check_proba(proba, n_classes=len(classes), columns=classes)
+
+    return by_blocks(answer, frame, len(classes), progress)
+
+
+def by_blocks(
+    answer: Callable[[pd.DataFrame], FloatArray],
+    frame: pd.DataFrame,
+    width: int,
+    progress: Progress,
+) -> FloatArray:
+    """A parent's answers to all rows, asked block by block, (n, width).
+
+    Raises
+    ------
+    InputError
+        As ``answer`` does, with the row of the whole frame.
+    """
     n = len(frame)
-    proba = np.empty((n, len(classes)))
+    answers = np.empty((n, width))
     for start in range(0, n, _BLOCK_ROWS):
         stop = min(start + _BLOCK_ROWS, n)
         try:
-            block = parent.predict_proba(frame.iloc[start:stop])
-            proba[start:stop] = check_proba(block, n_classes=len(classes), columns=classes)
+            answers[start:stop] = answer(frame.iloc[start:stop])
         except InputError as error:
             if error.row is None:
                 raise
             raise _at_row(error, error.row + start) from error
         progress(stop / n, f"{stop:,} of {n:,} rows")
-    return proba
+    return answers
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import kdcal_core
-from kdcal_core.data.types import Roles
+from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress, run_limited
 from kdcal_core.parents.base import ParentInfo
@@ -39,14 +39,18 @@ class Sample:
     calibration, evaluation : str
         Files of the tables.
     target : str
-        Column of the true class.
+        Column of the true class, or of the outcome.
     class_names : tuple of str
-        In the order of the model's outputs.
-    accuracy : float
-        0 to 1, on the evaluation table.
-    n_classes : int
+        In the order of the model's outputs; empty in a regression.
     rows : dict
         Number of rows of each table: "calibration", "evaluation", and what else there is.
+    task : str
+        "classification" or "regression".
+    accuracy : float or None
+        0 to 1, on the evaluation table; of a classification.
+    n_classes : int
+    rmse : float or None
+        Root mean squared error on the evaluation table; of a regression.
     """
 
     name: str
@@ -59,10 +63,12 @@ class Sample:
     source: str
     licence: str
     trained: str
-    class_names: tuple[str, ...]
-    accuracy: float
-    n_classes: int
     rows: dict[str, int]
+    class_names: tuple[str, ...] = ()
+    accuracy: float | None = None
+    n_classes: int = 0
+    task: Task = "classification"
+    rmse: float | None = None
 
 
 def samples(root: Path | None = None) -> tuple[Sample, ...]:
@@ -194,4 +200,4 @@ def _asides(source: Path) -> dict[str, Path]:
 
 def _read_card(path: Path) -> Sample:
     card = json.loads(path.read_text(encoding="utf-8"))
-    return decode(Sample, {key: card[key] for key in Sample.__dataclass_fields__})
+    return decode(Sample, {key: card[key] for key in Sample.__dataclass_fields__ if key in card})

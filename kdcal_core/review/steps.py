@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from kdcal_core.data.types import Roles, ScoredSet
+from kdcal_core.data.types import Roles, ScoredSet, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import Progress, run_limited
@@ -20,13 +20,14 @@ from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
 from kdcal_core.review.fitting import check_columns, keep_fitting, lacking
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
-from kdcal_core.review.stored import gone, kept, scored_arrays
+from kdcal_core.review.stored import gone, kept, regression_arrays, scored_arrays
 from kdcal_core.review.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.data import Fitness
+    from kdcal_core.data import Fitness, RegressionFitness
+    from kdcal_core.distributions import RegressionSet
 
 Cancelled = Callable[[], bool]
 
@@ -97,10 +98,32 @@ def _add_model(
 ) -> Review:
     before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
-    kwargs: dict[str, Any] = {"path": str(path), "name": name}
-    if table := before.tables.get("calibration"):
+    with _new_files(path):
+        understood = _inspect(before, path, name, before.chosen_task, progress, cancelled)
+
+    def change(review: Review) -> Review:
+        changed = replace(understood(review), sample=None, title=name)
+        return _unscored(keep_fitting(changed))
+
+    return change_review(workspace, review_id, change)
+
+
+def _inspect(
+    before: Review,
+    path: Path,
+    name: str,
+    task: Task | None,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Callable[[Review], Review]:
+    """Read the model at ``path`` in the worker: how a review changes that has it."""
+    table = before.tables.get("calibration")
+    kwargs: dict[str, Any] = {"path": str(path), "name": name, "task": task}
+    if table is not None:
         kwargs |= {"frame_path": str(path.parent / table.file), "digest": table.digest}
-    with _new_files(path), _named(name):
+    if before.parent is None and before.roles is not None:
+        kwargs |= {"hint": before.roles.task}
+    with _named(name):
         reply = _run(
             "inspect_model",
             kwargs,
@@ -110,23 +133,88 @@ def _add_model(
             cancelled=cancelled,
         )
         parent = decode(ParentInfo, reply["parent"])
+        roles = decode(Roles, reply["roles"]) if reply["roles"] else None
         notes = decode(tuple[str, ...], reply["notes"])
 
     def change(review: Review) -> Review:
-        roles = decode(Roles, reply["roles"]) if reply["roles"] else review.roles
-        changed = replace(
+        return replace(
             review,
             parent=parent,
             model_file=path.name,
-            roles=roles,
+            roles=roles or review.roles,
             classes=parent.classes,
             notes=(*review.notes, *notes),
-            sample=None,
-            title=parent.name,
         )
-        return _unscored(keep_fitting(changed))
 
-    return change_review(workspace, review_id, change)
+    return change
+
+
+def set_task(
+    workspace: Workspace,
+    review_id: str,
+    task: Task,
+    *,
+    progress: Progress | None = None,
+    cancelled: Cancelled | None = None,
+) -> Review:
+    """Say what the model does: its file and the columns are read again under this task.
+
+    Files that are added later follow the choice too.
+
+    Parameters
+    ----------
+    task : str
+        "classification" or "regression".
+    progress, cancelled
+        As for `add_model`.
+
+    Raises
+    ------
+    InputError
+        Where the model's file says that it does something else. The review keeps its task.
+    """
+    with one_file_at_a_time(workspace, review_id, cancelled):
+        before = workspace.read(review_id)
+        if before.task == task and before.chosen_task == task:
+            return before
+        understood = _under_task(workspace, before, task, progress, cancelled)
+
+        def change(review: Review) -> Review:
+            _check_unchanged(before, review)
+            changed = replace(understood(review), chosen_task=task)
+            if before.task == task:
+                return replace(review, chosen_task=task)
+            return _unscored(keep_fitting(changed))
+
+        return change_review(workspace, review_id, change)
+
+
+def _under_task(
+    workspace: Workspace,
+    before: Review,
+    task: Task,
+    progress: Progress | None,
+    cancelled: Cancelled | None,
+) -> Callable[[Review], Review]:
+    """How the review changes where its files are read under ``task``."""
+    folder = workspace.folder(before.id)
+    if before.parent is not None and before.model_file is not None:
+        path = folder / before.model_file
+        return _inspect(before, path, before.parent.name, task, progress, cancelled)
+    table = before.tables.get("calibration")
+    if table is None:
+        return lambda review: review
+    kwargs = {
+        "frame_path": str(folder / table.file),
+        "name": table.name,
+        "digest": table.digest,
+        "task": task,
+    }
+    with _named(table.name):
+        reply = _run("guess_again", kwargs, seconds=_READ_SECONDS, what="Looking at the columns")
+        roles = decode(Roles, reply["roles"])
+    classes = _default_classes(None, roles, table)
+    return lambda review: replace(review, roles=roles, classes=classes)
 
 
 def add_table(
@@ -198,6 +286,7 @@ def read_upload(
         "name": name,
         "frame_path": str(frame_path),
         "parent": asdict(before.parent) if before.parent else None,
+        "task": before.chosen_task,
     }
     with _new_files(frame_path), _named(name):
         try:
@@ -222,11 +311,18 @@ def set_roles(
     Raises
     ------
     InputError
-        For a column that is not there or has two roles, and for another number of class names
-        than the model has outputs. The review then keeps its roles.
+        For a column that is not there or has two roles, for another number of class names than
+        the model has outputs, and for another task than the model's. The review then keeps its
+        roles.
     """
 
     def change(review: Review) -> Review:
+        if review.parent is not None and roles.task != review.parent.task:
+            raise InputError(
+                f"The roles are those of a {roles.task}, but the model was read for a "
+                f"{review.parent.task}",
+                fix="Choose the task first: the model is then read again.",
+            )
         for table in review.tables.values():
             check_columns(table, roles)
         _check_classes(review.parent, roles, classes)
@@ -353,17 +449,40 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
     Raises
     ------
     InputError
-        Where the set has not been scored.
+        Where the set has not been scored, or the review is of a regression.
     """
-    _check_which(which)
     review = workspace.read(review_id)
+    info = _scored_info(review, which, "classification")
+    folder = workspace.folder(review_id) / info.folder
+    return scored_arrays(folder, review.classes, info.digest, which)
+
+
+def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> RegressionSet:
+    """A scored set of a regression, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of a classification.
+    """
+    review = workspace.read(review_id)
+    info = _scored_info(review, which, "regression")
+    return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
+
+
+def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:
+    _check_which(which)
+    if review.task != task:
+        raise InputError(
+            f"The review is of a {review.task}, and this needs a {task}",
+            fix="Choose a page for its task, or change the task on the Load page.",
+        )
     info = review.sets.get(which)
     if info is None:
         raise InputError(
             f"The {which} set has not been scored yet", fix="Score it on the Load page."
         )
-    folder = workspace.folder(review_id) / info.folder
-    return scored_arrays(folder, review.classes, info.digest, which)
+    return info
 
 
 def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
@@ -396,16 +515,27 @@ def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFr
         return read_frame(str(path)).reset_index(drop=True)
 
 
-def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness:
-    """What a scored set is fit for; see `kdcal_core.data.fitness`."""
-    from kdcal_core.data import fitness
+def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | RegressionFitness:
+    """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
+    from kdcal_core.data import fitness, regression_fitness
 
-    scored = load_set(workspace, review_id, which)
     review = workspace.read(review_id)
     used = set(review.roles.features if review.roles else ())
-    columns = review.tables[which].columns
-    missing = {column.name: column.n_missing for column in columns if column.name in used}
+    if review.task == "regression":
+        found = load_regression_set(workspace, review_id, which)
+        missing = _missing_in(review.tables[which], used)
+        info = review.sets[which]
+        mean = found.distribution.mean()
+        return regression_fitness(
+            mean, found.y, outside=info.outside, missing=missing, notes=info.notes
+        )
+    scored = load_set(workspace, review_id, which)
+    missing = _missing_in(review.tables[which], used)
     return fitness(scored.proba, scored.y, scored.classes, missing)
+
+
+def _missing_in(table: TableInfo, columns: set[str]) -> dict[str, int]:
+    return {column.name: column.n_missing for column in table.columns if column.name in columns}
 
 
 def decode_table(reply: Any, name: str, path: Path) -> TableInfo:
@@ -471,6 +601,8 @@ def _default_classes(
     parent: ParentInfo | None, roles: Roles | None, table: TableInfo | None
 ) -> tuple[str, ...]:
     """The class names as the model, or else the outputs, name them."""
+    if roles is not None and roles.task == "regression":
+        return ()
     if parent is not None:
         return parent.classes
     names = tuple(name for name, _ in roles.outputs) if roles else ()
@@ -491,8 +623,12 @@ def _check_which(which: str) -> None:
 def _check_classes(
     parent: ParentInfo | None, roles: Roles, classes: tuple[str, ...] | None
 ) -> None:
-    if classes is None:
+    if classes is None or (roles.task == "regression" and not classes):
         return
+    if roles.task == "regression":
+        raise InputError(
+            "A regression has no classes", fix="Leave the class names out, or change the task."
+        )
     expected = len(parent.classes) if parent else max(2, len(roles.outputs))
     if len(classes) != expected:
         raise InputError(
@@ -508,13 +644,20 @@ def _check_complete(review: Review) -> Roles:
     if "calibration" not in review.tables or review.roles is None:
         raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
     name = review.tables["calibration"].name
+    regression = review.task == "regression"
     if review.roles.target is None:
         raise InputError(
-            "No column is known to hold the true class",
+            f"No column is known to hold the {'outcome' if regression else 'true class'}",
             fix="Give one column the role of the target.",
             file=name,
         )
-    if review.parent is None and not review.roles.outputs:
+    if regression and review.parent is None and not review.roles.parameters:
+        raise InputError(
+            "There is neither a model nor a column that holds its predictions",
+            fix="Add the model, or give the columns of its predictions the role 'Model output'.",
+            file=name,
+        )
+    if not regression and review.parent is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
             fix="Add the model, or give its probability columns the role 'Model output'.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import ScoredSet
 from kdcal_core.errors import InputError
+
+if TYPE_CHECKING:
+    from kdcal_core.distributions import RegressionSet
+
+DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds its distributions
 
 
 def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str) -> ScoredSet:
@@ -34,6 +39,26 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
         if weight is not None and (weight.dtype, weight.shape) != (np.dtype(np.float64), y.shape):
             raise ValueError("weights of another shape")
     return ScoredSet(proba, y, classes, digest, name, weight)
+
+
+def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
+    """The regression set in ``folder``, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where an array is gone, damaged, or not of the others' length.
+    """
+    from kdcal_core.distributions import RegressionSet, load_distribution
+
+    with kept(name):
+        y = _numbers(folder / "y.npy")
+        distribution = load_distribution(folder / DISTRIBUTION, n_rows=len(y))
+        weight, true_mean = (
+            _numbers(path, len(y)) if path.exists() else None
+            for path in (folder / "weight.npy", folder / "true_mean.npy")
+        )
+    return RegressionSet(distribution, y, digest, name, weight, true_mean)
 
 
 @contextmanager
@@ -59,3 +84,12 @@ def gone(name: str) -> InputError:
 def _mapped(path: Path) -> NDArray[Any]:
     # np.load would try a zip file or a pickle where the first bytes look like one
     return open_memmap(path, mode="r")
+
+
+def _numbers(path: Path, n_rows: int | None = None) -> NDArray[Any]:
+    values = _mapped(path)
+    if values.dtype != np.float64 or values.ndim != 1 or n_rows not in (None, len(values)):
+        raise ValueError("numbers of another shape")
+    if not np.isfinite(values).all():
+        raise ValueError("numbers that are none")
+    return values
