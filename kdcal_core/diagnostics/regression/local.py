@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import chi2
-from sklearn.neighbors import NearestNeighbors
 
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import IntArray
 from kdcal_core.diagnostics.regression.checks import checked_pit
 from kdcal_core.diagnostics.regression.fault import (
     UNIFORM_SPREAD,
@@ -21,6 +20,8 @@ from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.regression.local_test import local_uniformity
+from kdcal_core.regression.scaling import Scaling
+from kdcal_core.regression.search import NeighbourSearch
 
 
 def local_pit(
@@ -94,7 +95,7 @@ def local_pit(
         seed=seed,
         progress=progress,
     )
-    near = values[neighbourhoods(space, found.centres, found.k)]
+    near = values[found.near]
     bias, variance = near.mean(axis=1) - 0.5, near.var(axis=1)
     by_moments = 2.0 * chi2.sf(np.square(found.scores[:, :2]).sum(axis=1), 2) < 1.0 - level
     kind = np.array(
@@ -125,7 +126,7 @@ def neighbourhoods(space: Any, rows: Any, k: int) -> IntArray:
     """The ``k`` rows nearest to each of the given ``rows``, themselves among them, (c, k).
 
     Distances as in :func:`local_pit`: every column of the space divided by its standard
-    deviation, constant ones left out.
+    deviation, constant ones left out; of equally near rows the first.
 
     Parameters
     ----------
@@ -141,12 +142,5 @@ def neighbourhoods(space: Any, rows: Any, k: int) -> IntArray:
     """
     x = np.asarray(space, dtype=np.float64)
     x = x[:, np.newaxis] if x.ndim == 1 else x
-    scaled = _standardised(x)
-    search = NearestNeighbors(n_neighbors=min(k, len(x))).fit(scaled)
-    found: IntArray = search.kneighbors(scaled[np.asarray(rows)], return_distance=False)
-    return found.astype(np.int64)
-
-
-def _standardised(x: FloatArray) -> FloatArray:
-    spread = x.std(axis=0)
-    return np.asarray((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    scaled = Scaling.of(x)(x)
+    return NeighbourSearch(scaled).query(scaled[np.asarray(rows)], min(k, len(x))).index

@@ -83,7 +83,7 @@ def regression_scores(
         "crps": mean_estimate(
             values["crps"], weights, level, "Continuous ranked probability score", "CRPS"
         ),
-        "log_score": _log_score(values["log_score"], weights, level),
+        "log_score": _log_score(values["log_score"], weights, level, distribution.continuous),
         "mse": mean_estimate(
             values["mse"], weights, level, "Mean squared error against the outcomes", "MSE"
         ),
@@ -198,9 +198,10 @@ def _root(mse: Estimate) -> Estimate:
     )
 
 
-def _log_score(score: FloatArray, weight: FloatArray, level: float) -> Estimate:
+def _log_score(score: FloatArray, weight: FloatArray, level: float, has_density: bool) -> Estimate:
     """Minus the mean log density; infinite as soon as one outcome has density zero."""
     title = "Log score, minus the mean log density"
+    title += "" if has_density else " of a Gaussian kernel estimate"
     finite = np.isfinite(score)
     if finite.all():
         return mean_estimate(score, weight, level, title, "Log score")
