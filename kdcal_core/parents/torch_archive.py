@@ -12,6 +12,9 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 
+_EXTRA = frozenset(
+    f"extra/{key}.json" for key in ("classes", "feature_names", "task", "family", "outputs")
+)
 _EXPORT = (
     "Export it with PyTorch 2.9 or later: torch.export.save(torch.export.export(model.eval(), "
     "(example,), dynamic_shapes=({0: torch.export.Dim.AUTO},)), path)."
@@ -106,7 +109,7 @@ def read_archive(path: Path) -> Archive:
             extra={
                 name.removeprefix("extra/"): _text(archive, members, name)
                 for name in members
-                if name in ("extra/classes.json", "extra/feature_names.json")
+                if name in _EXTRA
             },
         )
 

@@ -18,6 +18,7 @@ _ACTIVATIONS = """
     relu leaky_relu elu selu celu gelu silu mish sigmoid tanh hardtanh hardsigmoid hardswish
     softplus prelu relu6 threshold softmax log_softmax _softmax _log_softmax log_sigmoid
     logsigmoid glu clamp clamp_min clamp_max dropout feature_dropout alpha_dropout
+    feature_alpha_dropout
 """
 _LAYERS = """
     linear addmm mm bmm matmul mv dot baddbmm einsum bilinear conv1d conv2d conv3d convolution

@@ -7,13 +7,14 @@ this one looks operators up in a list and needs neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.parents.torch_archive import Archive, Payload
 from kdcal_core.parents.torch_ops import is_in_place, resolve
+from kdcal_core.parents.torch_steps import op_name
 
 # By number of torch._export.serde.schema.ScalarType.
 _DTYPES = {
@@ -28,6 +29,7 @@ _DTYPES = {
     12: "bool",
     13: "bfloat16",
 }
+_DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 _MEMORY_FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d"}
 _KEYWORD = 2
 _STRIDED = 7
@@ -60,7 +62,9 @@ class Program:
     calls : tuple of Call
     weights : dict
         Graph name to tensor or constant.
-    input_name, output_name : str
+    input_name : str
+    output_names : tuple of str
+        A classifier's scores are the first.
     row_shape : tuple of int
         Shape of one row of the input.
     batch : int or None
@@ -73,14 +77,18 @@ class Program:
     calls: tuple[Call, ...]
     weights: dict[str, Any]
     input_name: str
-    output_name: str
+    output_names: tuple[str, ...]
     row_shape: tuple[int, ...]
     batch: int | None
     dtype: Any
     writes_in_place: bool
 
     def __call__(self, rows: Any) -> Any:
-        """The output for a batch of rows, (n, *row_shape)."""
+        """The first output for a batch of rows, (n, *row_shape)."""
+        return self.outputs(rows)[0]
+
+    def outputs(self, rows: Any) -> list[Any]:
+        """All outputs for a batch of rows, (n, *row_shape)."""
         values = dict(self.weights)
         if self.writes_in_place:
             # An operator in place may meet a weight through a view; the next batch needs it.
@@ -90,7 +98,12 @@ class Program:
             kwargs = {name: _resolved(arg, values) for name, arg in call.kwargs.items()}
             result = call.function(*(_resolved(arg, values) for arg in call.args), **kwargs)
             _store(call.writes, result, values)
-        return values[self.output_name]
+        return [values[name] for name in self.output_names]
+
+    def with_dropout(self) -> Program | None:
+        """The same program with its dropout active; None where it has none."""
+        calls = tuple(_dropping(call) for call in self.calls)
+        return None if calls == self.calls else replace(self, calls=calls)
 
 
 def build_program(archive: Archive) -> Program:
@@ -123,7 +136,11 @@ def build_program(archive: Archive) -> Program:
         calls=calls,
         weights=weights,
         input_name=users[0],
-        output_name=outputs[0]["user_output"]["arg"]["as_tensor"]["name"],
+        output_names=tuple(
+            spec["user_output"]["arg"]["as_tensor"]["name"]
+            for spec in outputs
+            if spec is outputs[0] or "as_tensor" in spec["user_output"]["arg"]
+        ),
         row_shape=tuple(_sizes(rest)),
         batch=_whole(first["as_int"]) if "as_int" in first else None,
         dtype=_dtype(meta["dtype"]),
@@ -150,6 +167,17 @@ def _calls(nodes: list[dict[str, Any]]) -> Iterator[Call]:
                 args.append(value)
         writes = tuple(_written(output) for output in node["outputs"])
         yield Call(function, tuple(args), kwargs, writes)
+
+
+def _dropping(call: Call) -> Call:
+    """A dropout with its switch turned on: ``dropout(input, p, train)``; other calls as they are.
+
+    A program exported in evaluation mode keeps its dropout, switched off.
+    """
+    name = op_name(call.function).removesuffix("_")
+    if name not in _DROPOUTS or len(call.args) != 3 or call.args[1] == 0:
+        return call
+    return replace(call, args=(*call.args[:2], True))
 
 
 def _argument(arg: dict[str, Any]) -> Any:

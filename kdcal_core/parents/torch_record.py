@@ -11,7 +11,13 @@ from typing import Any, Literal
 from kdcal_core.errors import InputError
 from kdcal_core.parents.dense_head import find_head
 from kdcal_core.parents.outputs import OutputKind
-from kdcal_core.parents.relu_layers import Step, last_end, other_activations, relu_layers
+from kdcal_core.parents.relu_layers import (
+    Step,
+    hidden_layers,
+    last_end,
+    other_activations,
+    relu_layers,
+)
 from kdcal_core.parents.torch_steps import (
     KINDS,
     PASSING,
@@ -69,6 +75,11 @@ class Recording:
         The head's ReLU layers.
     other_activations : tuple of str
         Hidden activations other than ReLU, for people.
+    hidden, last_hidden : tuple of Tap
+        What each dense layer behind an activation takes, whatever the activation, and those of
+        them that come last.
+    hidden_widths : tuple of int
+        Units of each layer in ``hidden``.
     n_taps : int
         How many places of all kinds the run passed.
     """
@@ -85,6 +96,9 @@ class Recording:
     head_source: Tap | None
     head_layers: tuple[Tap, ...]
     other_activations: tuple[str, ...]
+    hidden: tuple[Tap, ...]
+    last_hidden: tuple[Tap, ...]
+    hidden_widths: tuple[int, ...]
     n_taps: int
 
 
@@ -99,6 +113,7 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     shapes: list[tuple[int, ...]] = []
     taps: dict[int, Tap] = {}
     ends: dict[int, Any] = {}
+    taken: dict[int, int] = {}
     seen: Counter[str] = Counter()
     names: dict[int, str] = {}
     alive: list[Any] = []  # an id is only a name while its tensor lives
@@ -116,6 +131,8 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
             taps[len(steps)] = tap
             if tap.kind == "end":
                 ends[len(steps)] = value.clone()
+            if tap.kind == "dense":
+                taken[len(steps)] = int(value.shape[1])
         role = role_of(func, args, kwargs, len(rows))
         activation = "" if role == "relu" else activation_of(func)
         steps.append(Step(reads, tuple(name_of(t, fresh=True) for t in written), role, activation))
@@ -131,6 +148,8 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
     source_op = "" if source_step is None else ops[source_step]
     end = last_end(steps, target, [source])
     head = find_head(steps, target, [source])
+    hidden, last_hidden = hidden_layers(steps, target, [source])
+    hidden = [(i, name) for i, name in hidden if i in taken]
     fits = head is not None and head.start in taps and set(head.layers) <= set(layers)
     return Recording(
         output=output,
@@ -145,6 +164,9 @@ def record(network: Callable[[Any], Any], rows: Any) -> Recording:
         head_source=taps[head.start] if head is not None and fits else None,
         head_layers=tuple(taps[i] for i in head.layers) if head is not None and fits else (),
         other_activations=other_activations(steps, target, [source]),
+        hidden=tuple(taps[i] for i, _ in hidden),
+        last_hidden=tuple(taps[i] for i, name in hidden if name in last_hidden),
+        hidden_widths=tuple(taken[i] for i, _ in hidden),
         n_taps=seen.total(),
     )
 

@@ -166,7 +166,7 @@ def open_parent(files: ReviewFiles, progress: Progress) -> Parent:
 
     progress(0.0, "Opening the model")
     with in_file(files.model.name):
-        return load_parent(files.model.path, name=files.model.name)
+        return load_parent(files.model.path, name=files.model.name, task="classification")
 
 
 def features_of(files: ReviewFiles, file: File) -> pd.DataFrame:

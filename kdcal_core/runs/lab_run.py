@@ -173,7 +173,9 @@ def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progres
 
     progress(0.0, "Training the parent")
     if settings.parent == "forest":
-        return wrap_parent(grow_forest(X, y, settings.n_trees, settings.seed))
+        return wrap_parent(
+            grow_forest(X, y, settings.n_trees, settings.seed), task="classification"
+        )
     network = train_network(
         X,
         y,
@@ -183,7 +185,7 @@ def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progres
         seed=settings.seed,
         progress=progress,
     )
-    return wrap_parent(network, classes=("0", "1"))
+    return wrap_parent(network, classes=("0", "1"), task="classification")
 
 
 def _edge(settings: LabSettings, X: FloatArray) -> float | None:

@@ -154,7 +154,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             )
         report = part_of(progress, 0.0, 1.0)
         report(0.0, "Reading the parent's partition")
-        parent = wrap_parent(self.parent)
+        parent = wrap_parent(self.parent, task="classification")
         columns = own_columns(X, parent)
         index = class_indices(y, parent.classes, len(columns))
         own = own_labels(y, index, parent.classes)

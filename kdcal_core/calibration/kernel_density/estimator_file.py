@@ -61,7 +61,7 @@ def _built(
     estimator._validate_params()
     estimator.graph_ = graph_from_parts(about["graph"], arrays)
     placement = Placement(
-        wrap_parent(parent),
+        wrap_parent(parent, task="classification"),
         _output_layer(about["output_layer"]),
         _coordinates(about["coordinates"], arrays),
         _codes(about["layer_widths"], arrays["codes"]),
