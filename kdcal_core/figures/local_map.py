@@ -15,7 +15,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.pit import FAULT_TITLES, fault_colour
-from kdcal_core.figures.regression_panels import MAX_MARKS
+from kdcal_core.figures.regression_panels import MAX_MARKS, rows_text
 from kdcal_core.figures.template import new_figure
 
 # a colour and a symbol each, so that no reader needs the colour
@@ -143,7 +143,7 @@ def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Sc
         y=one.rows[kept, 1],
         mode="markers",
         marker={"symbol": symbol, "size": 9, "color": faded(colours.truth, 0.55)},
-        name=f"{name} ({len(one.rows):,} rows)",
+        name=f"{name} ({rows_text(len(one.rows))})",
         **common,
     )
     centre = go.Scatter(

@@ -16,6 +16,8 @@ from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.regression_panels import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.figures.template import panel
 
+_OTHERS = 10  # marks that are no rows, such as the ends of a line
+
 
 @dataclass(frozen=True, eq=False)
 class MissPanel:
@@ -93,9 +95,9 @@ def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
     Examples
     --------
     >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
-    (array([0, 1, 2]), 2500)
+    (array([0, 1, 2]), 2495)
     """
-    most = MAX_MARKS // max(n_panels, 1)
+    most = (MAX_MARKS - _OTHERS) // max(n_panels, 1)
     if n <= most:
         return np.arange(n, dtype=np.int64)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)).astype(np.int64)

@@ -92,10 +92,10 @@ LIGHT = Palette(
         (1.0, "#b2182b"),
     ),
     posterior=("#2166ac", "#92c5de", "#fdfdfd", "#f4a582", "#b2182b"),
-    too_low="#d69a00",
+    too_low="#e69f00",
     too_high="#c264a8",
     too_narrow="#b2182b",
-    too_wide="#2166ac",
+    too_wide="#1b4b8f",
     miss="#ee6f64",
 )
 
@@ -130,10 +130,10 @@ DARK = Palette(
     ),
     # white stays the prior in the dark too, only less glaring
     posterior=("#2a6fb5", "#86b6d3", "#e9edf2", "#e39a79", "#bb2a35"),
-    too_low="#f2c230",
+    too_low="#ffe08a",
     too_high="#e29bd3",
-    too_narrow="#ef5a4d",
-    too_wide="#4a94dc",
+    too_narrow="#ff6b5e",
+    too_wide="#3a7fca",
     miss="#ff8f86",
 )
 

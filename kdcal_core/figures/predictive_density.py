@@ -107,7 +107,7 @@ def predictive_density_figure(
         x_title=y_title,
         y_title="Density",
         x_axis={"nticks": 6},
-        y_axis={"showticklabels": False, "rangemode": "tozero"},
+        y_axis={"showticklabels": False, "showgrid": False},
         shared="",
     )
     for at, shown in enumerate(panels):

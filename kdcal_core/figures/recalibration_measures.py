@@ -217,7 +217,11 @@ def _dots(
             "size": 9,
             "color": [colour for colour, _ in styles],
             "symbol": [symbol for _, symbol in styles],
-            "line": {"width": 2 if any(symbol == "line-ns-open" for _, symbol in styles) else 0},
+            # a stroke has no face, only its line
+            "line": {
+                "width": [2 if symbol == "line-ns-open" else 0 for _, symbol in styles],
+                "color": [colour for colour, _ in styles],
+            },
         },
         error_x={
             "type": "data",

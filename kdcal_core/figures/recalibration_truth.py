@@ -58,7 +58,6 @@ def truth_figure(
                     _points(exact, values[kept], kept, shown, colours, first=at == 0, **axes)
                 )
         square(figure, axes["xaxis"], axes["yaxis"])
-    figure.update_layout(legend={"itemsizing": "constant"})
     return figure
 
 

@@ -19,6 +19,7 @@ from kdcal_core.diagnostics.regression.results import (
 )
 from kdcal_core.figures.misses import MissPanel
 from kdcal_core.figures.pit import FAULT_TITLES, PitPanel
+from kdcal_core.figures.regression_panels import rows_text
 
 _KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
 
@@ -97,11 +98,9 @@ def local_map_words(local: LocalPit) -> str:
     total, wrong = local.kind.size, sum(counts.values())
     if total == 0:
         return "There are no neighbourhoods to look at."
+    looked = f"{total:,} neighbourhoods of {rows_text(local.k)}"
     if wrong == 0:
-        return (
-            f"In none of {total:,} neighbourhoods of {local.k:,} rows does the model depart from "
-            "the outcomes by more than chance."
-        )
+        return f"In none of {looked} does the model depart from the outcomes by more than chance."
     told = ", ".join(
         f"{FAULT_TITLES[kind]} in {count:,}"
         for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])
@@ -115,8 +114,8 @@ def local_map_words(local: LocalPit) -> str:
         else ""
     )
     return (
-        f"{wrong:,} of {total:,} neighbourhoods of {local.k:,} rows ({wrong / total:.0%}) depart "
-        f"from the outcomes by more than chance: {told}.{span}"
+        f"{wrong:,} of {looked} ({wrong / total:.0%}) depart from the outcomes by more than "
+        f"chance: {told}.{span}"
     )
 
 
@@ -221,7 +220,7 @@ def quantile_words(before: QuantileReliability, after: QuantileReliability | Non
     if after is None:
         return f"{told}."
     gap = float(np.abs(after.observed - after.levels).max())
-    return f"{told}. Recalibrated, no quantile is off by more than {100 * gap:.1f} points."
+    return f"{told}. Recalibrated, the furthest is off by {100 * gap:.1f} points."
 
 
 def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
