@@ -109,8 +109,8 @@ def mean_scale(y: Any) -> float:
     return float(np.mean(np.abs(checked_outcome(y))))
 
 
-def checked_outcome(y: Any, n_rows: int | None = None) -> FloatArray:
-    """Outcomes as (n,) float64.
+def checked_outcome(y: Any, n_rows: int | None = None, what: str = "outcome") -> FloatArray:
+    """Outcomes, or whatever ``what`` names, as (n,) float64.
 
     Raises
     ------
@@ -120,19 +120,21 @@ def checked_outcome(y: Any, n_rows: int | None = None) -> FloatArray:
     values = np.asarray(y, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
-            f"The outcomes must be one column with rows, but have shape {values.shape}",
-            fix="Give one outcome a row.",
+            f"The {what}s must be one column with rows, but have shape {values.shape}",
+            fix=f"Give one {what} a row.",
         )
     if n_rows is not None and len(values) != n_rows:
         raise InputError(
-            f"There are {len(values):,} outcomes for {n_rows:,} predictive distributions",
+            f"There are {len(values):,} {what}s for {n_rows:,} rows",
             fix="Give both for the same rows.",
         )
     finite = np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
         raise InputError(
-            f"An outcome is {values[row]:g}", fix="Leave out rows without one.", row=row + 1
+            f"An entry of the {what}s is {values[row]:g}",
+            fix="Leave out rows without a finite one.",
+            row=row + 1,
         )
     return values
 

@@ -139,7 +139,7 @@ def row_scores(
         "smis95": interval_scores(*distribution.interval(0.95), y, 0.95) / scale,
     }
     if true_mean is not None:
-        found["mse_truth"] = np.square(checked_outcome(true_mean, len(y)) - mean)
+        found["mse_truth"] = np.square(checked_outcome(true_mean, len(y), "true mean") - mean)
     return found
 
 
@@ -170,8 +170,8 @@ def paired_difference(
     (-1.167, True)
     """
     check_level(level)
-    a = checked_outcome(a_rows)
-    b = checked_outcome(b_rows, len(a))
+    a = checked_outcome(a_rows, what="score")
+    b = checked_outcome(b_rows, len(a), "score")
     what = name or label or "score"
     return mean_estimate(
         a - b,

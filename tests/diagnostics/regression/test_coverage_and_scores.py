@@ -118,6 +118,8 @@ def test_paired_difference_is_the_t_like_interval_of_the_difference():
     assert found.high < 0.0
     with pytest.raises(InputError):
         paired_difference(a, b[:-1])
+    with pytest.raises(InputError, match=r"scores is inf .*row 3"):
+        paired_difference([1.0, 2.0, np.inf], [1.0, 2.0, 3.0])
 
 
 def test_kl_of_normals_is_the_closed_form():
@@ -154,7 +156,7 @@ def test_bad_input_is_refused():
     states = Normal(np.zeros(2), 1.0)
     with pytest.raises(InputError, match="row 2"):
         coverage(states, [0.0, np.nan])
-    with pytest.raises(InputError, match="3 outcomes for 2"):
+    with pytest.raises(InputError, match="3 outcomes for 2 rows"):
         coverage(states, [0.0, 1.0, 2.0])
     for scale in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(InputError, match="scale"):
