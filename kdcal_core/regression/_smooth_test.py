@@ -13,7 +13,7 @@ _BLOCK_FLOATS = 2**22
 
 
 def legendre(pit: FloatArray) -> FloatArray:
-    """The first normalised Legendre polynomials on [0, 1], (..., 4): mean 0, variance 1."""
+    """The first normalised Legendre polynomials on [0, 1], (4, ...): mean 0, variance 1."""
     t = 2 * pit - 1
     square = t * t
     return np.stack(
@@ -22,8 +22,7 @@ def legendre(pit: FloatArray) -> FloatArray:
             np.sqrt(5) * (3 * square - 1) / 2,
             np.sqrt(7) * (5 * square - 3) * t / 2,
             3 * ((35 * square - 30) * square + 3) / 8,
-        ],
-        axis=-1,
+        ]
     )
 
 
@@ -32,13 +31,12 @@ def null_statistics(sums: sparse.csr_matrix, draws: int, seed: int, report: Prog
     c, n_used = sums.shape
     rng = np.random.default_rng([seed, 1])
     block = max(1, _BLOCK_FLOATS // (n_used * ORDERS))
-    null = np.empty((draws, c))
+    null = np.zeros((draws, c))
     for start in range(0, draws, block):
         report(0.1 + 0.9 * start / draws, f"Chance alone: draw {start + 1:,} of {draws:,}")
         size = min(block, draws - start)
-        uniform = legendre(rng.random((n_used, size)))
-        scores = (sums @ uniform.reshape(n_used, size * ORDERS)).reshape(c, size, ORDERS)
-        null[start : start + size] = (scores**2).sum(axis=2).T
+        for polynomial in legendre(rng.random((n_used, size))):
+            null[start : start + size] += np.square(sums @ polynomial).T
     return null
 
 

@@ -174,7 +174,7 @@ def local_uniformity(
         (np.full(c * k, 1 / np.sqrt(k)), columns.ravel(), np.arange(0, c * k + 1, k)),
         shape=(c, len(used)),
     )
-    scores = sums @ legendre(pit[used])
+    scores = sums @ legendre(pit[used]).T
     statistic = (scores**2).sum(axis=1)
     null = null_statistics(sums, draws, seed, report)
     report(1.0, "Local test done")

@@ -82,8 +82,8 @@ def test_statistic_is_neymans():
 def test_polynomials_are_orthonormal():
     at, weight = np.polynomial.legendre.leggauss(20)
     values = legendre((at + 1) / 2)
-    np.testing.assert_allclose(values.T * weight / 2 @ values, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(weight @ values, 0, atol=1e-12)
+    np.testing.assert_allclose(values * weight / 2 @ values.T, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(values @ weight, 0, atol=1e-12)
 
 
 def test_step_down_is_westfall_and_youngs():
