@@ -147,7 +147,8 @@ def test_a_model_that_knows_its_spread_is_normal(model: Any, tmp_path: Path) -> 
 def test_trees_have_leaves_and_a_forest_members() -> None:
     forest = RandomForestRegressor(4, random_state=0).fit(X, Y)
     parent = wrap_parent(forest)
-    assert isinstance(parent, HasCodes) and isinstance(parent, HasMembers)
+    assert isinstance(parent, HasCodes)
+    assert isinstance(parent, HasMembers)
     assert np.array_equal(parent.codes(NEW).leaves, forest.apply(NEW))
     members = parent.members(NEW)
     assert members.shape == (40, 4)
@@ -165,7 +166,8 @@ def test_trees_have_leaves_and_a_forest_members() -> None:
 def test_the_layers_of_an_mlp_have_names(activation: Any) -> None:
     model = MLPRegressor(hidden_layer_sizes=(7, 4), activation=activation, max_iter=5).fit(X, Y)
     parent = wrap_parent(model)
-    assert isinstance(parent, HasLayers) and isinstance(parent, HasCodes) == (activation == "relu")
+    assert isinstance(parent, HasLayers)
+    assert isinstance(parent, HasCodes) == (activation == "relu")
     assert parent.layers == ("hidden 1 (7)", "hidden 2 (4)")
     bend = np.tanh if activation == "tanh" else lambda z: np.maximum(z, 0)
     first = bend(NEW @ model.coefs_[0] + model.intercepts_[0])
@@ -183,9 +185,8 @@ def test_columns_of_text_are_prepared_by_the_model(tmp_path: Path) -> None:
     columns = ColumnTransformer([("cut", OneHotEncoder(), ["cut"])], remainder="passthrough")
     model = make_pipeline(columns, GammaRegressor()).fit(frame, Y)
     parent = saved(model, tmp_path)
-    assert parent.feature_names == ("x", "cut") and parent.kind == (
-        "Gamma regression, with preprocessing"
-    )
+    assert parent.feature_names == ("x", "cut")
+    assert parent.kind == ("Gamma regression, with preprocessing")
     shuffled = frame[["cut", "x"]].iloc[:20]
     np.testing.assert_allclose(parent.predict(shuffled)[:, 0], model.predict(frame.iloc[:20]))
 
@@ -216,7 +217,9 @@ def test_parent_info_and_fingerprint(tmp_path: Path) -> None:
     assert (info.task, info.outputs, info.family, info.classes) == (
         *("regression", ("mean",), "point", ()),
     )
-    assert info.layers == ("hidden 1 (5)",) and not info.has_dropout and info.has_codes
+    assert info.layers == ("hidden 1 (5)",)
+    assert not info.has_dropout
+    assert info.has_codes
     assert not isinstance(parent, HasDropout)
     other = MLPRegressor(hidden_layer_sizes=(5,), max_iter=400, random_state=1).fit(X, Y)
     assert fingerprint(parent, NEW) == fingerprint(wrap_parent(model), NEW)
@@ -226,7 +229,8 @@ def test_parent_info_and_fingerprint(tmp_path: Path) -> None:
 def test_an_ensemble_in_memory_gives_samples() -> None:
     models = [RandomForestRegressor(2, random_state=seed).fit(X, Y) for seed in range(3)]
     parent = wrap_parent(models)
-    assert isinstance(parent, Regressor) and isinstance(parent, HasMembers)
+    assert isinstance(parent, Regressor)
+    assert isinstance(parent, HasMembers)
     assert (parent.outputs, parent.family) == (("1", "2", "3"), "samples")
     expected = np.column_stack([model.predict(NEW) for model in models])
     np.testing.assert_allclose(parent.predict(NEW), expected)
@@ -260,7 +264,8 @@ def test_xgboost_points(objective: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"m{suffix}"
     model.save_model(path)
     for parent in (load_parent(path), wrap_parent(model)):
-        assert isinstance(parent, Regressor) and parent.family == "point"
+        assert isinstance(parent, Regressor)
+        assert parent.family == "point"
         np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW))
         assert np.array_equal(parent.codes(NEW).leaves, model.apply(NEW))
     with pytest.raises(InputError, match="This is a regression model"):
