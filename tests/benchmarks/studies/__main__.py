@@ -3,8 +3,9 @@
 ``python -m tests.benchmarks.studies simulations`` for papers 000 Figs. 3 and 7;
 ``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
 files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
-``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5. ``--quick``
-takes minutes, the whole an hour or more.
+``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all of paper 003's
+tables and its simulation study, or with ``--only`` some of them. ``--quick`` takes minutes, the
+whole an hour or more.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+STUDIES = ("simulations", "tables", "depth", "images", "recalibration")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks.studies", description=__doc__.split("\n", 1)[0]
     )
-    parser.add_argument("study", choices=("simulations", "tables", "depth", "images"))
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--only", nargs="+", help="parts of the study of recalibration")
     parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
     parser.add_argument("--parents", nargs="+", default=["forest", "network"])
     parser.add_argument("--data", type=Path, help="folder of the real tables and images")
@@ -41,6 +44,9 @@ def main() -> None:
 
     from tests.benchmarks.studies import depth, images, simulations, tables
 
+    if options.study == "recalibration":
+        _recalibration(options)
+        return
     kinds = tuple(options.parents)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run
@@ -58,6 +64,17 @@ def main() -> None:
         {"depth": depth, "images": images}[options.study].write(rows, options.out)
     else:
         _write(rows, options.study, kinds, options.out)
+
+
+def _recalibration(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.recalibration.parts import PARTS
+
+    out = options.out / "recalibration"
+    out.mkdir(parents=True, exist_ok=True)
+    for name in options.only or PARTS:
+        part = PARTS[name]
+        rows = _run_all(part.tasks(options.quick), part.run, options.workers, options.minutes)
+        part.write(rows, out)
 
 
 def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:

@@ -1,0 +1,9 @@
+"""The parts of the study by name; each is a module with ``tasks``, ``run`` and ``write``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tests.benchmarks.studies.recalibration import study, table1, table2
+
+PARTS: dict[str, ModuleType] = {"table1": table1, "table2": table2, "study": study}
