@@ -17,17 +17,12 @@ def main() -> None:
     import streamlit as st
 
     from app.widgets import jobs_badge
-    from app.widgets.session import page, telling
+    from app.widgets.session import pages, telling
 
     assets = ROOT / "app" / "assets"
     st.set_page_config(page_title="kdcal", page_icon=str(assets / "mark.svg"), layout="wide")
     st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))
-    pages = {
-        "Review": [page("load")],
-        "Diagnose": [page("reliability"), page("confidence"), page("foreign"), page("map")],
-        "Learn": [page("lab")],
-    }
-    shown = st.navigation(pages, expanded=True)
+    shown = st.navigation(pages(), expanded=True)
     try:
         with telling():
             shown.run()

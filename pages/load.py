@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import load_parts, session, waiting
+from app.widgets import load_parts, role_form, session, waiting
 
 review = session.current_review()
 session.header(review)
@@ -20,7 +20,8 @@ if review is not None and review.ready:
 if review is None:
     st.markdown(
         "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
-        "and far from the data, with the uncertainty that the number of rows leaves. "
+        "and far from the data, with the uncertainty that the number of rows leaves; and how far "
+        "the distributions can be that a regression predicts. "
         "Open a sample to look around, or bring your own model."
     )
     load_parts.sample_cards()
@@ -28,6 +29,6 @@ if review is None:
 load_parts.own_files(review)
 if review is not None:
     load_parts.start_scoring(review)
-    load_parts.roles(review)
+    role_form.roles(review)
 if review is not None:
     load_parts.another(review)

@@ -1,38 +1,93 @@
-"""What a scored set is fit for: rows a class, what is missing, what looks suspicious."""
+"""What a scored set is fit for: its rows, what is missing, what looks suspicious."""
 
 from __future__ import annotations
+
+from math import isfinite
 
 import pandas as pd
 import streamlit as st
 
 from app.widgets import session
-from kdcal_core.data import Fitness, escape_markdown
+from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
 from kdcal_core.review import Review, Which, fitness_of
 
 
 @st.cache_data(max_entries=64, show_spinner="Counting rows")
-def _fitness(digests: tuple[str, ...], review_id: str, which: Which) -> Fitness:
+def _fitness(
+    digest: str, features: tuple[str, ...], review_id: str, which: Which
+) -> Fitness | RegressionFitness:
+    del digest, features  # only the cache's key: rows that were scored anew are counted anew
     return fitness_of(session.workspace(), review_id, which)
 
 
 def fitness_card(review: Review, which: Which) -> None:
-    """One card for one set: its flags as sentences, its rows per class as a table."""
-    fitness = _fitness(tuple(t.digest for t in review.tables.values()), review.id, which)
+    """One card for one set: its flags as sentences, its rows per class or its outcomes."""
+    features = review.roles.features if review.roles else ()
+    fitness = _fitness(review.sets[which].digest, features, review.id, which)
     with st.container(border=True):
-        st.markdown(
-            f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
-            f"{fitness.accuracy:.1%} predicted right"
+        if isinstance(fitness, RegressionFitness):
+            _regression(review, which, fitness)
+        else:
+            _classification(review, which, fitness)
+
+
+def _classification(review: Review, which: Which, fitness: Fitness) -> None:
+    st.markdown(
+        f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
+        f"{fitness.accuracy:.1%} predicted right"
+    )
+    _flags(fitness.flags, "Nothing stands in the way: every class has rows enough to be looked at.")
+    with st.expander(f"Rows per class, {which} set"):
+        st.dataframe(
+            _rows_per_class(review, fitness),
+            hide_index=True,
+            alt=f"Rows of each class in the {which} set, by true and by predicted class",
         )
-        for flag in fitness.flags:
-            st.markdown(f":material/flag: {escape_markdown(flag, 500)}")
-        if not fitness.flags:
-            st.caption("Nothing stands in the way: every class has rows enough to be looked at.")
-        with st.expander(f"Rows per class, {which} set"):
-            st.dataframe(
-                _rows_per_class(review, fitness),
-                hide_index=True,
-                alt=f"Rows of each class in the {which} set, by true and by predicted class",
-            )
+
+
+def _regression(review: Review, which: Which, fitness: RegressionFitness) -> None:
+    error, low, high = (plain(x) for x in (fitness.rmse, fitness.rmse_low, fitness.rmse_high))
+    between = f" ({low} to {high})" if isfinite(fitness.rmse_low) else ""
+    st.markdown(
+        f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
+        f"root mean squared error {error}{between}"
+    )
+    _flags(
+        fitness.flags,
+        "Nothing stands in the way: there are rows enough, and every outcome lies where its "
+        "distribution holds it possible.",
+    )
+    st.caption(
+        f"Outcomes from {plain(fitness.low)} to {plain(fitness.high)}, "
+        f"median {plain(fitness.median)}, {fitness.n_distinct:,} different values."
+    )
+    spread = review.sets[which].spread
+    if spread is not None and which == "calibration":
+        log = " of the logarithm" if review.roles and review.roles.family == "log_point" else ""
+        st.caption(
+            f"The model gives a single number a row. All rows share one standard deviation{log}, "
+            f"{plain(spread)}, taken from the {fitness.n_rows:,} residuals of this set."
+        )
+
+
+def plain(value: float) -> str:
+    """A quantity of unknown size to four digits, thousands separated.
+
+    Examples
+    --------
+    >>> plain(14546.2), plain(0.012345), plain(-2.0), plain(1.5e12)
+    ('14,546', '0.01235', '-2', '1.5e+12')
+    """
+    if 1000 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _flags(flags: tuple[str, ...], none: str) -> None:
+    for flag in flags:
+        st.markdown(f":material/flag: {escape_markdown(flag, 500)}")
+    if not flags:
+        st.caption(none)
 
 
 def _rows_per_class(review: Review, fitness: Fitness) -> pd.DataFrame:

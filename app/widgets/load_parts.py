@@ -4,41 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, get_args
+from typing import get_args
 
 import streamlit as st
 
 from app.widgets import session, uploads, waiting
-from app.widgets.fitness_card import fitness_card
-from app.widgets.role_table import (
-    OUTPUT,
-    ROLE_NAMES,
-    TARGET,
-    role_table,
-    roles_from_table,
-    roles_sentence,
-)
+from app.widgets.fitness_card import fitness_card, plain
+from app.widgets.role_table import OUTPUT, TARGET, roles_sentence
+from app.widgets.task_choice import task_choice
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, Progress
+from kdcal_core.parents import ParentInfo
 from kdcal_core.review import (
     Review,
+    Sample,
     TableInfo,
     Which,
     Workspace,
     remove_training,
     samples,
     score,
-    set_roles,
     split_table,
     start_sample,
 )
 
-ROLE_ROWS = 15  # seen at once of the table of columns, with its heading
-ROW_PIXELS = 35
 _CARDS_PER_ROW = 3
-
-OutputKind = Literal["probability", "logit"]
+_NAMED_OUTPUTS = 12  # of a model, in one line
 
 WHICH_ROWS = """
 **Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
@@ -83,7 +75,7 @@ def sample_cards() -> None:
             rows = sample.rows
             st.caption(
                 f"{rows['calibration']:,} + {rows['evaluation']:,} held-out rows, "
-                f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
+                f"{_card_result(sample)}"
             )
             st.space("stretch")
             if st.button(
@@ -93,6 +85,13 @@ def sample_cards() -> None:
                 width="stretch",
             ):
                 _open_sample(sample.name, sample.title)
+
+
+def _card_result(sample: Sample) -> str:
+    if sample.task == "classification" and sample.accuracy is not None:
+        return f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
+    error = "" if sample.rmse is None else f", root mean squared error {plain(sample.rmse)}"
+    return f"{sample.task}{error}"
 
 
 def _open_sample(name: str, title: str) -> None:
@@ -124,6 +123,7 @@ def about_sample(review: Review) -> None:
 def own_files(review: Review | None) -> None:
     """The uploaders, with the explanation of which rows belong in them."""
     st.subheader("Your model and rows" if review is None else "Files")
+    task_choice(review)
     uploads.upload_row(review)
     with st.popover("Which rows belong here?", icon=":material/help:"):
         st.markdown(WHICH_ROWS)
@@ -133,7 +133,7 @@ def own_files(review: Review | None) -> None:
         parent = review.parent
         st.caption(
             f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
-            f"{parent.n_features:,} inputs, {len(parent.classes):,} classes"
+            f"{parent.n_features:,} inputs, {_answers_of(parent)}"
         )
     for which, table in review.tables.items():
         st.caption(_table_line(f"{which.capitalize()} set", table))
@@ -154,6 +154,15 @@ def own_files(review: Review | None) -> None:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
 
 
+def _answers_of(parent: ParentInfo) -> str:
+    if parent.task == "classification":
+        return f"{len(parent.classes):,} classes"
+    if len(parent.outputs) > _NAMED_OUTPUTS:
+        return f"{len(parent.outputs):,} outputs"
+    noun = "output" if len(parent.outputs) == 1 else "outputs"
+    return f"{noun} {escape_markdown(', '.join(parent.outputs), 200)}"
+
+
 def _table_line(what: str, table: TableInfo) -> str:
     return (
         f"{what} **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
@@ -161,71 +170,13 @@ def _table_line(what: str, table: TableInfo) -> str:
     )
 
 
-def roles(review: Review) -> None:
-    """What each column is for, as guessed, in a table that can be corrected."""
-    table = review.tables.get("calibration")
-    if table is None or review.roles is None:
-        return
-    with st.expander("What each column is for", expanded=not review.scored):
-        st.caption("Guessed from names and contents. Correct what is wrong, then apply.")
-        with st.form(f"roles_{review.id}_{table.digest[:8]}", border=False):
-            edited = st.data_editor(
-                role_table(table.columns, review.roles),
-                height=ROLE_ROWS * ROW_PIXELS if len(table.columns) >= ROLE_ROWS else "content",
-                key=f"role_table_{table.digest[:8]}",
-                disabled=["Column", "Holds", "Missing", "Examples"],
-                hide_index=True,
-                alt="One row a column of the table, with its role",
-                column_config={
-                    "Role": st.column_config.SelectboxColumn(options=ROLE_NAMES, required=True),
-                    "Class": st.column_config.TextColumn(
-                        help=f"For the role {OUTPUT!r}: the class this column speaks of."
-                    ),
-                    "Missing": st.column_config.NumberColumn(format="localized"),
-                },
-            )
-            kind: OutputKind = st.segmented_control(
-                "Model output columns hold",
-                options=get_args(OutputKind),
-                default=review.roles.output_kind,
-                required=True,
-                format_func={"probability": "Probabilities", "logit": "Logits"}.__getitem__,
-                help="Logits are turned into probabilities by softmax.",
-            )
-            names = _class_names_field(review)
-            if st.form_submit_button("Apply roles"):
-                try:
-                    chosen = roles_from_table(edited, kind, review.roles)
-                    set_roles(session.workspace(), review.id, chosen, names)
-                except InputError as error:
-                    session.error_box(error)
-                else:
-                    st.toast("The roles are applied.", icon=":material/check:")
-                    st.rerun()
-
-
-def _class_names_field(review: Review) -> tuple[str, ...] | None:
-    """Names for the model's classes, where its file names none or the target spells them so."""
-    parent = review.parent
-    if parent is None:
-        return None
-    current = review.classes or parent.classes
-    shown = ", ".join(current)
-    text = st.text_input(
-        f"Names of the model's {len(parent.classes)} classes, in the order of its outputs",
-        value=shown,
-        help="Write them as the target spells them, separated by commas.",
-    )
-    if text == shown:
-        return current  # a name may hold a comma
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def still_missing(review: Review) -> str:
     """What has to come before the rows can be scored, and how; empty where nothing is missing."""
+    regression = review.task == "regression"
+    truth = "outcome" if regression else "true class"
     if not review.tables:
         return (
-            "The calibration set comes next: rows with their true class, none of which the "
+            f"The calibration set comes next: rows with their {truth}, none of which the "
             "model has learnt from."
         )
     if "calibration" not in review.tables:
@@ -235,10 +186,16 @@ def still_missing(review: Review) -> str:
         )
     if review.roles is None or review.roles.target is None:
         return (
-            "No column is known to hold the true class. Give one the role "
+            f"No column is known to hold the {truth}. Give one the role "
             f"'{TARGET}' below, and apply."
         )
-    if review.parent is None and not review.roles.outputs:
+    if regression and review.parent is None and not review.roles.parameters:
+        return (
+            "There is no model yet, and no column is known to hold its predictions. Upload the "
+            f"model, or give those columns the role '{OUTPUT}' below, each with its parameter, "
+            "and apply."
+        )
+    if not regression and review.parent is None and not review.roles.outputs:
         return (
             "There is no model yet, and no column is known to hold its probabilities. Upload the "
             f"model, or give those columns the role '{OUTPUT}' below, each with its class, and "
@@ -266,7 +223,7 @@ def start_scoring(review: Review) -> None:
         "Score the rows",
         type="primary",
         icon=":material/play_arrow:",
-        help="Runs the model on every row, or reads the probabilities from the table.",
+        help="Runs the model on every row, or reads its predictions from the table.",
     ):
         waiting.start(
             partial(_split_and_score, workspace, review),
@@ -296,10 +253,19 @@ def fit_for_use(review: Review) -> None:
             "last fifth, five times over (cross-fitting)."
         )
     with st.container(horizontal=True):
+        if review.task == "regression":
+            _regression_links()
+            return
         session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
         session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
         if review.parent is not None:
             session.page_link("foreign", "See it far from the data")
+
+
+def _regression_links() -> None:
+    for name, place in session.PLACES.items():
+        if place.tasks == ("regression",):
+            session.page_link(name, place.purpose)
 
 
 def another(review: Review) -> None:

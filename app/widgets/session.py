@@ -10,7 +10,9 @@ from typing import get_args
 
 import streamlit as st
 
-from kdcal_core.data import escape_markdown
+from app.widgets.regression_results import regression_set
+from kdcal_core.data import Task, escape_markdown
+from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
@@ -29,10 +31,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Place:
+    """A page of the app: its file, what it is called and for, and which reviews it suits."""
+
     path: str
     title: str
     icon: str
     purpose: str
+    section: str = "Diagnose"
+    tasks: tuple[Task, ...] = ("classification",)
 
 
 PLACES = {
@@ -41,6 +47,8 @@ PLACES = {
         "Load",
         ":material/upload_file:",
         "Open a sample, or bring a model and its held-out rows",
+        "Review",
+        get_args(Task),
     ),
     "reliability": _Place(
         "../pages/reliability.py",
@@ -71,12 +79,27 @@ PLACES = {
         "Simulation lab",
         ":material/science:",
         "Models trained on the spot where the truth is known, among their data and far outside",
+        "Learn",
+        get_args(Task),
     ),
 }
 
 
-def page(name: str) -> st.Page:
-    """The page of this name, for the navigation. The first place is where the app opens."""
+def pages() -> dict[str, list[st.Page]]:
+    """Every page under its section. Those for another task than the open review's stay hidden.
+
+    A hidden page can still be opened by its address, and then says what it is for.
+    """
+    task = _open_task()
+    sections: dict[str, list[st.Page]] = {}
+    for name, place in PLACES.items():
+        suits = task is None or task in place.tasks
+        sections.setdefault(place.section, []).append(_page(name, suits))
+    return sections
+
+
+def _page(name: str, visible: bool) -> st.Page:
+    """The first place is where the app opens."""
     place = PLACES[name]
     return st.Page(
         place.path,
@@ -84,7 +107,17 @@ def page(name: str) -> st.Page:
         icon=place.icon,
         help=place.purpose,
         default=name == next(iter(PLACES)),
+        visibility="visible" if visible else "hidden",
     )
+
+
+def _open_task() -> Task | None:
+    """The open review's task; None where none is open, so that every page is seen."""
+    chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
+    try:
+        return read_review(workspace(), chosen).task if chosen else None
+    except InputError:
+        return None
 
 
 def page_link(name: str, label: str, icon: str | None = None) -> None:
@@ -157,10 +190,13 @@ def new_review() -> str:
 def scored_review(page_name: str) -> Review | None:
     """The open review with its header where it can be diagnosed; else the page's empty state."""
     review = current_review()
+    if review is not None and review.task not in PLACES[page_name].tasks:
+        header(review)
+        _other_task(page_name, review)
+        return None
     if review is not None and review.ready:
         try:
-            for which in set(get_args(Which)) & set(review.sets):
-                load_set(workspace(), review.id, which)  # memory-mapped: reads nothing yet
+            _check_sets(review)
         except InputError as error:  # deleted behind the app's back
             error_box(error)
         else:
@@ -170,11 +206,44 @@ def scored_review(page_name: str) -> Review | None:
     return None
 
 
+def _check_sets(review: Review) -> None:
+    """Whether every scored set can still be read.
+
+    Raises
+    ------
+    InputError
+        Where the files of one are gone or damaged.
+    """
+    for which in set(get_args(Which)) & set(review.sets):
+        if review.task == "regression":
+            regression_set(workspace(), review, which)
+        else:
+            load_set(workspace(), review.id, which)  # memory-mapped: reads nothing yet
+
+
+def _other_task(page_name: str, review: Review) -> None:
+    """What a page is for that does not suit the open review, and where to go instead."""
+    place = PLACES[page_name]
+    st.title(place.title)
+    with st.container(border=True):
+        st.markdown(
+            f"This page is for a {' or a '.join(place.tasks)}: "
+            f"{place.purpose[0].lower()}{place.purpose[1:]}. "
+            f"The open review, **{escape_markdown(review.title)}**, is a {review.task}."
+        )
+        st.markdown("These pages suit it:")
+        with st.container(horizontal=True):
+            for name, other in PLACES.items():
+                if review.task in other.tasks:
+                    page_link(name, other.title)
+
+
 def header(review: Review | None) -> None:
     """The slim line above every page: what is reviewed, always in the same words."""
     if review is None or not review.tables:
         return
-    alone = "Predictions only" if review.roles and review.roles.outputs else "No model yet"
+    answers = review.roles and (review.roles.outputs or review.roles.parameters)
+    alone = "Predictions only" if answers else "No model yet"
     kind = review.parent.kind if review.parent is not None else alone
     rows = ", ".join(
         f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
@@ -182,6 +251,9 @@ def header(review: Review | None) -> None:
     parts = [f"**{escape_markdown(review.title)}**", escape_markdown(kind)]
     if review.classes:
         parts.append(f"{len(review.classes):,} classes")
+    if review.task == "regression":
+        family = review.roles.family if review.roles else None
+        parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")
     st.caption(" · ".join([*parts, rows]))
 
 
@@ -211,6 +283,7 @@ _WILL_SHOW = {
 def empty_state(page_name: str, *, unfinished: bool = False) -> None:
     """What will appear on this page, what it needs, and one button that makes it appear."""
     place = PLACES[page_name]
+    task = place.tasks[0]
     st.title(place.title)
     with st.container(border=True):
         st.markdown(_WILL_SHOW[page_name])
@@ -221,10 +294,13 @@ def empty_state(page_name: str, *, unfinished: bool = False) -> None:
             )
         else:
             st.markdown(
-                "It needs held-out rows with their true class, and the model or its probabilities."
+                "It needs held-out rows with their outcome, and the model or its predictions."
+                if task == "regression"
+                else "It needs held-out rows with their true class, and the model or its "
+                "probabilities."
             )
         with st.container(horizontal=True, vertical_alignment="center"):
-            first = samples()[0]
+            first = next(one for one in samples() if one.task == task)
             if st.button(
                 "Open a sample",
                 key=f"sample_for_{page_name}",

@@ -8,9 +8,10 @@ from typing import BinaryIO, Literal
 import streamlit as st
 
 from app.widgets import session, waiting
+from app.widgets.task_choice import wanted_task
 from kdcal_core.jobs import Progress
 from kdcal_core.parents import MODEL_SUFFIXES
-from kdcal_core.review import Review, add_foreign, add_model, add_table, add_training
+from kdcal_core.review import Review, add_foreign, add_model, add_table, add_training, set_task
 
 Upload = Literal["model", "calibration", "evaluation", "training", "foreign"]
 
@@ -50,10 +51,10 @@ def upload_row(review: Review | None) -> None:
     model, calibration, evaluation, training = st.columns(4)
     with model:
         _uploader("model", "Model", MODEL_HELP, (*MODEL_SUFFIXES, *REFUSED_SUFFIXES), review)
-        st.caption("Leave it out if the table holds the model's probabilities.")
+        st.caption("Leave it out if the table holds the model's predictions.")
     with calibration:
         _uploader("calibration", "Calibration set", CALIBRATION_HELP, TABLE_SUFFIXES, review)
-        st.caption("CSV or Parquet, one row a case, with the true class.")
+        st.caption("CSV or Parquet, one row a case, with the true class or outcome.")
     with evaluation:
         _uploader("evaluation", "Evaluation set", EVALUATION_HELP, TABLE_SUFFIXES, review)
         st.caption("Optional. The same columns again.")
@@ -85,6 +86,8 @@ def _uploader(
     if uploaded is None:
         return
     review_id = review.id if review is not None else session.new_review()
+    if (task := wanted_task()) is not None:
+        set_task(session.workspace(), review_id, task)
     # A fresh key empties the uploader, so that the bytes do not stay in memory.
     st.session_state[f"{which}_uploads"] = generation + 1
     waiting.start(

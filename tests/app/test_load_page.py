@@ -13,7 +13,7 @@ import xgboost
 from kdcal_core.review import samples
 from kdcal_core.review.samples import samples_root
 
-SAMPLES = [sample.name for sample in samples()]
+SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
 
 
 def _assert_healthy(app):
@@ -45,7 +45,7 @@ def _press(app, label):
 def test_it_opens_with_what_it_is_for_and_every_sample(app):
     _assert_healthy(app)
     assert any("how far a model's stated confidence" in text.value for text in app.markdown)
-    assert sum(button.label == "Open" for button in app.button) == len(SAMPLES) == 6
+    assert sum(button.label == "Open" for button in app.button) == len(samples())
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,0 +1,137 @@
+"""The Load page with a regression: its samples, its columns, its task, and pages for another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.widgets import session
+from app.widgets.role_form import _family_name
+from app.widgets.role_table import role_table, roles_from_table
+from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.review import ColumnInfo, Workspace, read_review, samples
+
+SAMPLES = [sample.name for sample in samples() if sample.task == "regression"]
+
+
+def healthy(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def upload(app: AppTest, which: str, name: str, frame: pd.DataFrame) -> AppTest:
+    uploader = next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
+    uploader.upload(name, frame.to_csv(index=False).encode())
+    return app.run()
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    next(button for button in app.button if button.label == label).click()
+    return app.run()
+
+
+def words(app: AppTest) -> str:
+    return " ".join(text.value for text in (*app.markdown, *app.caption, *app.info))
+
+
+def predictions(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    return pd.DataFrame({"x": x, "mu": x, "sigma": 1.0, "y": x + rng.normal(size=n)})
+
+
+def opened(app: AppTest):
+    return read_review(Workspace(), app.session_state["review"])
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_regression_sample_opens_in_one_click(app, name) -> None:
+    app.button(key=f"open_{name}").click()
+    healthy(app.run())
+    assert "root mean squared error" in words(app)
+    assert "regression (" in words(app)
+
+
+def test_predictions_of_a_regression_are_enough(app, settle) -> None:
+    upload(app, "calibration", "predictions.csv", predictions())
+    healthy(settle(app))
+    assert "Outcome: **y** · predictions: 2 columns · family: **Normal**" in words(app)
+    press(app, "Score the rows")
+    healthy(settle(app))
+    assert "**Calibration set**: 200 rows, root mean squared error" in words(app)
+    assert "Outcomes from" in words(app)
+
+
+def test_a_page_for_classes_says_so_and_links_to_what_suits(app, settle) -> None:
+    upload(app, "calibration", "predictions.csv", predictions())
+    settle(app)
+    for page in ("reliability", "confidence_by_class", "out_of_distribution", "posterior_map"):
+        healthy(app.switch_page(f"../pages/{page}.py").run())
+        assert "This page is for a classification" in words(app)
+        assert "is a regression" in words(app)
+    healthy(app.switch_page("../pages/simulation_lab.py").run())
+    assert "This page is for" not in words(app)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification", None])
+def test_the_navigation_hides_what_does_not_suit(monkeypatch, task) -> None:
+    made: dict[str, str] = {}
+    monkeypatch.setattr(
+        session.st, "Page", lambda path, *, visibility, **_: made.update({path: visibility})
+    )
+    monkeypatch.setattr(session, "_open_task", lambda: task)
+    assert next(iter(session.pages())) == "Review"
+    for place in session.PLACES.values():
+        visible = task is None or task in place.tasks
+        assert made[place.path] == ("visible" if visible else "hidden")
+    assert ("hidden" in made.values()) or task != "regression"
+
+
+def test_the_task_can_be_changed_after_and_before_the_files(app, settle) -> None:
+    choice = app.segmented_control(key="task_of_new")
+    choice.set_value("classification").run()
+    upload(app, "calibration", "predictions.csv", predictions())
+    healthy(settle(app))
+    review = opened(app)
+    assert (review.task, review.chosen_task) == ("classification", "classification")
+    assert "choose Regression" in words(app)
+    key = f"task_{review.id}_classification"
+    app.segmented_control(key=key).set_value("regression").run()
+    healthy(settle(app))
+    assert opened(app).roles.parameters == (("mean", "mu"), ("std", "sigma"))
+    assert app.segmented_control(key=f"task_{review.id}_regression").value == "regression"
+
+
+def test_a_fault_of_the_table_is_told_with_its_place(app, settle) -> None:
+    upload(app, "calibration", "mine.csv", predictions().assign(sigma=-1.0))
+    settle(app)
+    press(app, "Score the rows")
+    settle(app)
+    assert "but must be above zero" in app.error[0].value
+    assert "sigma" in app.error[0].value
+
+
+COLUMNS = [ColumnInfo(name, "number", 0, 9, ("1", "2")) for name in ("y", "lo", "hi", "t")]
+
+
+def test_the_table_of_columns_goes_there_and_back() -> None:
+    roles = Roles(
+        target="y",
+        task="regression",
+        family="quantiles",
+        parameters=(("0.1", "lo"), ("0.9", "hi")),
+        true_mean="t",
+    )
+    edited = role_table(COLUMNS, roles)
+    assert roles_from_table(edited, "probability", roles, "quantiles") == roles
+    edited.loc[edited["Column"] == "lo", "Parameter"] = ""
+    with pytest.raises(InputError, match="has no parameter"):
+        roles_from_table(edited, "probability", roles, "quantiles")
+
+
+def test_families_are_named_with_what_they_take() -> None:
+    assert _family_name("gamma") == "Gamma (mean, shape)"
+    assert _family_name("quantiles") == "Quantiles"
