@@ -36,6 +36,7 @@ from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
 from kdcal_core.regression.search import Neighbours, NeighbourSearch
 from kdcal_core.regression.selection import NeighbourSelection, select_neighbours
+from kdcal_core.regression.smoothed import SmoothedRecalibrated
 from kdcal_core.regression.where_needed import WhereNeeded
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "Recalibrator",
     "RecalibratorSpec",
     "RegressionSet",
+    "SmoothedRecalibrated",
     "StudentT",
     "Weighted",
     "WhereNeeded",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,6 +19,7 @@ from kdcal_core.regression.kernels import Kernel, kernel_weights
 from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import Neighbours, NeighbourSearch, SearchKind, recall
+from kdcal_core.regression.smoothed import SmoothedRecalibrated
 
 FEWEST = 50
 """Neighbours that a row gets at least where a radius holds fewer (decision D90)."""
@@ -51,6 +52,10 @@ class LocalRecalibration(BaseEstimator):
     standardise : bool, default=True
         Scale every column of the space to mean 0 and standard deviation 1 of the calibration
         rows (decision D84); a constant column counts for nothing.
+    smoothing : {"kernel", "none"}
+        "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most
+        extreme neighbour. "kernel" smooths it and lets the base's tails go on beyond, see
+        :class:`SmoothedRecalibrated`.
     seed : int, default=0
         Of the randomised PIT values, where the base's distribution function has jumps.
 
@@ -88,6 +93,7 @@ class LocalRecalibration(BaseEstimator):
         "search": [StrOptions({"exact", "approximate"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "standardise": ["boolean"],
+        "smoothing": [StrOptions({"kernel", "none"})],
         "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -99,6 +105,7 @@ class LocalRecalibration(BaseEstimator):
         search: SearchKind = "exact",
         epsilon: float = 0.0,
         standardise: bool = True,
+        smoothing: Literal["kernel", "none"] = "kernel",
         seed: int = 0,
     ) -> None:
         self.k = k
@@ -107,6 +114,7 @@ class LocalRecalibration(BaseEstimator):
         self.search = search
         self.epsilon = epsilon
         self.standardise = standardise
+        self.smoothing = smoothing
         self.seed = seed
 
     def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
@@ -171,7 +179,8 @@ class LocalRecalibration(BaseEstimator):
             if self.search == "approximate"
             else None
         )
-        return Recalibrated(distribution, self.pit_[found.index], weights)
+        sampled = Recalibrated(distribution, self.pit_[found.index], weights)
+        return sampled if self.smoothing == "none" else SmoothedRecalibrated.of(sampled)
 
     def _scaled(self, space: FloatArray) -> FloatArray:
         return space if self._scaling is None else self._scaling(space)

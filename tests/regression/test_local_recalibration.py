@@ -47,7 +47,7 @@ def test_local_recalibration_is_algorithm_1(settings, columns):
     points[:] *= 0.2  # near enough to many rows for any radius
     if columns == 10 and "radius" in settings:
         settings = {"radius": 3.5}
-    local = LocalRecalibration(standardise=False, **settings).fit(base, y, space)
+    local = LocalRecalibration(standardise=False, smoothing="none", **settings).fit(base, y, space)
     mended = local.predict(new, points)
     for j, (samples, weights) in enumerate(algorithm_1(base, y, space, new, points, **settings)):
         one = mended[j : j + 1]
@@ -77,7 +77,8 @@ def test_local_space_is_standardised_by_the_fit_rows():
 def test_local_with_all_rows_and_uniform_weights_is_global():
     base, y, space = rows(150, 2, seed=4)
     new, _, points = rows(10, 2, seed=5)
-    local = LocalRecalibration(k=150, kernel="uniform").fit(base, y, space).predict(new, points)
+    local = LocalRecalibration(k=150, kernel="uniform", smoothing="none").fit(base, y, space)
+    local = local.predict(new, points)
     everywhere = GlobalRecalibration().fit(base, y).predict(new)
     for answer in (lambda d: d.mean(), lambda d: d.std(), lambda d: d.ppf(0.05)):
         np.testing.assert_allclose(answer(local), answer(everywhere), rtol=1e-9)
@@ -86,7 +87,7 @@ def test_local_with_all_rows_and_uniform_weights_is_global():
 
 def test_local_of_one_calibration_row():
     with pytest.warns(InputWarning, match="There are 1 calibration rows"):
-        local = LocalRecalibration().fit(Normal([0.0], 1.0), [1.0], [0.0])
+        local = LocalRecalibration(smoothing="none").fit(Normal([0.0], 1.0), [1.0], [0.0])
     mended = local.predict(Normal([5.0, 6.0], 2.0), [0.0, 9.0])
     np.testing.assert_allclose(mended.mean(), [7.0, 8.0])
     assert local.k_ == 1
@@ -94,17 +95,17 @@ def test_local_of_one_calibration_row():
 
 def test_local_of_identical_rows_weighs_them_alike():
     y = np.array([-1.0, 0.0, 2.0])
-    local = LocalRecalibration(k=3).fit(Normal(np.zeros(3), 1.0), y, np.ones(3))
+    local = LocalRecalibration(k=3, smoothing="none").fit(Normal(np.zeros(3), 1.0), y, np.ones(3))
     assert local.predict(Normal([0.0], 1.0), [1.0]).mean()[0] == pytest.approx(1 / 3)
 
 
 def test_local_radius_that_holds_few_rows_takes_the_nearest():
     base, y, space = rows(400, 1, seed=6)
-    local = LocalRecalibration(radius=0.3, standardise=False).fit(base, y, space)
+    local = LocalRecalibration(radius=0.3, standardise=False, smoothing="none").fit(base, y, space)
     with pytest.warns(InputWarning, match="1 of 2 rows have fewer than 50"):
         mended = local.predict(Normal([0.0, 0.0], 1.0), [[0.0], [40.0]])
     assert local.n_fallback_ == 1
-    nearest = LocalRecalibration(k=50, standardise=False).fit(base, y, space)
+    nearest = LocalRecalibration(k=50, standardise=False, smoothing="none").fit(base, y, space)
     expected = nearest.predict(Normal([0.0], 1.0), [[40.0]]).mean()
     np.testing.assert_allclose(mended.mean()[1:], expected)
 
@@ -167,9 +168,10 @@ def misspecified_line(n, seed):
     return *parts, data.distribution[evaluation]
 
 
-def test_local_recalibration_mends_the_misspecified_line():
+@pytest.mark.parametrize("smoothing", ["none", "kernel"])
+def test_local_recalibration_mends_the_misspecified_line(smoothing):
     (base, y, x), (new, outcome, points), true = misspecified_line(10_000, seed=0)
-    mended = LocalRecalibration().fit(base, y, x).predict(new, points)
+    mended = LocalRecalibration(smoothing=smoothing).fit(base, y, x).predict(new, points)
 
     def smis(distribution):
         low, high = distribution.interval(0.95)
