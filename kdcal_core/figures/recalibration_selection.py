@@ -21,7 +21,10 @@ _APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not lie
 
 @dataclass(frozen=True, eq=False)
 class SelectionCurve:
-    """A space, which may carry a file's name, and its CRPS (q,) with intervals over k (q,)."""
+    """A space, which may carry a file's name, and its CRPS (q,) over k (q,).
+
+    ``low`` and ``high`` are the CRPS with the interval of its difference to the chosen one.
+    """
 
     space: str
     ks: FloatArray

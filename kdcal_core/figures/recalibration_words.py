@@ -124,31 +124,23 @@ def intervals_words(
 def selection_words(
     curves: Sequence[SelectionCurve], chosen: tuple[str, int], parent: Estimate | None = None
 ) -> str:
-    """The choice with its CRPS, and how much of the grid is as good within its interval.
+    """The choice with its CRPS, and how many others are as good: their intervals reach it.
 
     Examples
     --------
     >>> curve = SelectionCurve("inputs", np.array([50.0, 500.0]), np.array([3.0, 2.0]),
-    ...                        np.array([2.9, 1.9]), np.array([3.1, 2.1]))
+    ...                        np.array([2.9, 2.0]), np.array([3.1, 2.0]))
     >>> selection_words([curve], ("inputs", 500))
-    'Cross-fitted CRPS is lowest with 500 neighbours in inputs: 2.00 (1.90 to 2.10). No other of
-     the 2 choices lies within that interval.'
+    'Cross-fitted CRPS is lowest with 500 neighbours in inputs: 2. No other of the 2 choices is as
+     good within its interval.'
     """
     curve = next(each for each in curves if each.space == chosen[0])
-    at = int(np.argmin(np.abs(curve.ks - chosen[1])))
-    value, low, high = float(curve.crps[at]), float(curve.low[at]), float(curve.high[at])
+    value = float(curve.crps[int(np.argmin(np.abs(curve.ks - chosen[1])))])
     total = sum(each.ks.size for each in curves)
-    near = sum(int((each.crps <= high).sum()) for each in curves) - 1
-    texts = [number_text(part, high - low) for part in (value, low, high)]
-    told = (
-        f"Cross-fitted CRPS is lowest with {chosen[1]:,} neighbours in {chosen[0]}: {texts[0]} "
-        f"({texts[1]} to {texts[2]})"
-    )
+    near = sum(int((each.low <= value).sum()) for each in curves) - 1
+    told = f"Cross-fitted CRPS is lowest with {chosen[1]:,} neighbours in {chosen[0]}: {value:,.4g}"
     if parent is not None:
         told += f", against {estimate_text(parent)} without repair"
-    others = f"{near} other" if near else "No other"
-    return f"{told}. {others} of the {total} choices {_lie(near)} within that interval."
-
-
-def _lie(count: int) -> str:
-    return "lie" if count > 1 else "lies"
+    others = f"{near:,} other" if near else "No other"
+    verb = "are" if near > 1 else "is"
+    return f"{told}. {others} of the {total} choices {verb} as good within its interval."

@@ -11,6 +11,7 @@ import numpy as np
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.results import (
     EcdfDifference,
     LocalPit,
@@ -19,7 +20,6 @@ from kdcal_core.diagnostics.regression.results import (
 )
 from kdcal_core.figures.misses import MissPanel
 from kdcal_core.figures.pit import FAULT_TITLES, PitPanel
-from kdcal_core.figures.regression_panels import rows_text
 
 _KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
 
@@ -92,33 +92,6 @@ def _ecdf_line(curve: EcdfDifference, who: str) -> str:
     )
 
 
-def local_map_words(local: LocalPit) -> str:
-    """How many neighbourhoods have which fault."""
-    counts = {kind: int((local.kind == kind).sum()) for kind in _KINDS}
-    total, wrong = local.kind.size, sum(counts.values())
-    if total == 0:
-        return "There are no neighbourhoods to look at."
-    looked = f"{total:,} neighbourhoods of {rows_text(local.k)}"
-    if wrong == 0:
-        return f"In none of {looked} does the model depart from the outcomes by more than chance."
-    told = ", ".join(
-        f"{FAULT_TITLES[kind]} in {count:,}"
-        for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])
-        if count
-    )
-    held = local.coverage[np.isfinite(local.coverage)]
-    span = (
-        f" The 95% intervals hold from {held.min():.0%} to {held.max():.0%} of a "
-        "neighbourhood's outcomes."
-        if held.size
-        else ""
-    )
-    return (
-        f"{wrong:,} of {looked} ({wrong / total:.0%}) depart from the outcomes by more than "
-        f"chance: {told}.{span}"
-    )
-
-
 def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
     """Alternative text of the map of faults, with where each kind lies on average."""
     places = []
@@ -128,7 +101,7 @@ def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
             x, y = np.median(mine, axis=0)
             places.append(f"{FAULT_TITLES[kind]} around {x:,.4g}, {y:,.4g}")
     where = f" In the middle: {'; '.join(places)}." if places else ""
-    return f"Map of neighbourhoods over {x_title} and {y_title}. {local_map_words(local)}{where}"
+    return f"Map of neighbourhoods over {x_title} and {y_title}. {local_finding(local)}{where}"
 
 
 def misses_words(panels: Sequence[MissPanel], level: float = 0.95) -> str:
