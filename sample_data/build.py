@@ -22,6 +22,9 @@ SAMPLES = {
     "digits_predictions": ("numpy", "pyarrow", "scikit-learn"),
     "xor_forest": ("numpy", "pyarrow", "scikit-learn", "skops"),
     "xor_network": ("numpy", "pyarrow", "scikit-learn", "onnx"),
+    "heteroscedastic": ("numpy", "pyarrow", "onnx"),
+    "diamonds": ("numpy", "pyarrow", "torch", "onnx"),
+    "diamonds_quantiles": ("numpy", "pyarrow", "scikit-learn"),
 }
 
 
@@ -37,7 +40,7 @@ def build(name: str, out: Path) -> Path:
         "name": name,
         **card,
         **tables,
-        "n_classes": len(card["class_names"]),
+        **({"n_classes": len(card["class_names"])} if "class_names" in card else {}),
         "rows": {
             **{role: n_rows(folder / file) for role, file in tables.items()},
             **{file.stem: n_rows(file) for file in besides(folder)},
