@@ -22,9 +22,22 @@ from kdcal_core.runs.grid_run import grid_request
 from kdcal_core.runs.inputs import Request
 from kdcal_core.runs.lab_results import LabRecord, LabRows, LabRun, LabSettings
 from kdcal_core.runs.lab_run import lab_request
+from kdcal_core.runs.recalibration_results import (
+    PARENT,
+    MethodResult,
+    RecalibrationRecord,
+    RecalibrationRun,
+    RecalibrationSettings,
+    RowAnswers,
+    Selection,
+)
+from kdcal_core.runs.recalibration_run import recalibration_request
+from kdcal_core.runs.space_run import load_space, space_request
+from kdcal_core.runs.spaces import Space, principal_axes, regression_space, space_names
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
+    "PARENT",
     "RADII",
     "ForeignKind",
     "ForeignRecord",
@@ -41,11 +54,24 @@ __all__ = [
     "LabRows",
     "LabRun",
     "LabSettings",
+    "MethodResult",
+    "RecalibrationRecord",
+    "RecalibrationRun",
+    "RecalibrationSettings",
     "Request",
+    "RowAnswers",
     "Rows",
+    "Selection",
+    "Space",
     "foreign_frame",
     "foreign_request",
     "graph_request",
     "grid_request",
     "lab_request",
+    "load_space",
+    "principal_axes",
+    "recalibration_request",
+    "regression_space",
+    "space_names",
+    "space_request",
 ]

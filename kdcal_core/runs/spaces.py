@@ -13,10 +13,16 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress
-from kdcal_core.review import Review
+from kdcal_core.review import Review, Workspace
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
 from kdcal_core.runs.inputs import part_of
-from kdcal_core.runs.regression_inputs import RegressionFiles, Scored, features, open_layers
+from kdcal_core.runs.regression_inputs import (
+    RegressionFiles,
+    Scored,
+    features,
+    open_layers,
+    regression_files,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +88,23 @@ def read_space(files: RegressionFiles, name: str, progress: Progress) -> Space:
     if not name.startswith(LAYER):
         raise InputError(f"There is no space {name!r}", fix="Choose one of those offered.")
     return _layer(files, name, progress)
+
+
+def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
+    """Coordinates of a review's rows in a space that needs no model: inputs or prediction.
+
+    Raises
+    ------
+    InputError
+        For a hidden layer, which `space_request` reads in a process of its own, and as
+        `read_space`.
+    """
+    if name.startswith(LAYER):
+        raise InputError(
+            "A hidden layer is read by the model, in a process of its own",
+            fix="Start the job that reads it.",
+        )
+    return read_space(regression_files(workspace, review_id), name, lambda share, note: None)
 
 
 def moments(distribution: PredictiveDistribution) -> FloatArray:

@@ -1,0 +1,92 @@
+"""Distributions answered for row by row, block by block, and kept as arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.regression import row_scores
+from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.runs.recalibration_results import GRID, STATED
+from kdcal_core.runs.storage import save_array
+
+
+class KeptAnswers:
+    """What measures ask of n distributions about their own outcomes, filled in block by block.
+
+    It answers as a `PredictiveDistribution` does where only outcomes already known are asked
+    about, so the diagnostics measure any number of rows without their distributions in memory.
+
+    Parameters
+    ----------
+    y : (n,)
+        Outcomes.
+    shown : (r,) int, ascending
+        Rows whose quantiles are kept.
+    scale : float
+        For the scores of `row_scores`.
+    """
+
+    def __init__(self, y: FloatArray, shown: IntArray, scale: float) -> None:
+        self._y, self._shown, self._scale = y, shown, scale
+        self.continuous = True
+        n, levels = len(y), len(STATED)
+        self.pit, self._mean, self._std = np.empty(n), np.empty(n), np.empty(n)
+        self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
+        self.scores = {name: np.empty(n) for name in ("crps", "log_score", "mse", "smis95")}
+        self._quantiles = np.empty((len(shown), len(GRID)), dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self._y)
+
+    def fill(self, rows: IntArray, distribution: PredictiveDistribution, seed: int) -> None:
+        """Take the answers of these rows' distributions, given in the rows' order."""
+        y = self._y[rows]
+        self.continuous = self.continuous and distribution.continuous
+        self.pit[rows] = randomised_pit(distribution, y, seed)
+        self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
+        tails = [(1 + sign * level) / 2 for sign in (-1, 1) for level in STATED]
+        ends = distribution.ppf(np.array([tails]))
+        self._low[rows], self._high[rows] = ends[:, : len(STATED)], ends[:, len(STATED) :]
+        for name, values in row_scores(distribution, y, scale=self._scale).items():
+            self.scores[name][rows] = values
+        places = np.searchsorted(self._shown, rows)
+        there = np.flatnonzero(np.isin(rows, self._shown))
+        if len(there):
+            self._quantiles[places[there]] = distribution[there].ppf(GRID[None, :])
+
+    def save(self, folder: Path, key: str) -> None:
+        """Write the arrays that `RecalibrationRun.answers` reads."""
+        kept: dict[str, NDArray[Any]] = {
+            "pit": self.pit,
+            "mean": self._mean,
+            "std": self._std,
+            "crps": self.scores["crps"],
+            "low": self._low,
+            "high": self._high,
+            "quantiles": self._quantiles,
+        }
+        for name, values in kept.items():
+            save_array(folder, f"{key}_{name}", values)
+
+    # as a PredictiveDistribution answers
+
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    def std(self) -> FloatArray:
+        return self._std
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        at = STATED.index(level)
+        return self._low[:, at], self._high[:, at]
+
+    def crps(self, y: FloatArray) -> FloatArray:
+        return self.scores["crps"]
+
+    def log_density(self, y: FloatArray) -> FloatArray:
+        return -self.scores["log_score"]

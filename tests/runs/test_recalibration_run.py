@@ -1,0 +1,207 @@
+"""Recalibration as a run: what it leaves agrees with the core called by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.diagnostics.regression import regression_scores
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import Cancelled
+from kdcal_core.regression import RECALIBRATORS, cross_fitted
+from kdcal_core.review import Workspace, add_table, create_review, load_regression_set, score
+from kdcal_core.runs import (
+    PARENT,
+    RecalibrationRun,
+    RecalibrationSettings,
+    load_space,
+    recalibration_request,
+    regression_space,
+    space_names,
+    space_request,
+)
+from kdcal_core.runs.recalibration_run import recalibrate
+from kdcal_core.runs.space_run import keep_space
+from tests.runs.conftest import csv, quiet
+
+
+def table(n: int, seed: int) -> pd.DataFrame:
+    """The misspecified line of paper 003 section 4.1, with its predictions."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(2, 20, n)
+    y = 10 + 5 * x**2 + rng.normal(size=n) * 30 * x
+    return pd.DataFrame(
+        {"x": x, "y": y, "mean": 110 * x - 460, "std": 384.4, "true_mean": 10 + 5 * x**2}
+    )
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Reviews of predictions only: with an evaluation set, and without."""
+    workspace = Workspace(tmp_path_factory.mktemp("recalibration") / "home")
+    made = []
+    for tables in ({"calibration": 600, "evaluation": 400}, {"calibration": 500}):
+        review_id = create_review(workspace).id
+        for at, (which, n) in enumerate(tables.items()):
+            add_table(workspace, review_id, which, csv(table(n, at)), f"{which}.csv")
+        made.append(score(workspace, review_id))
+    return workspace, *made
+
+
+def ran(workspace, review, folder, **settings):
+    folder.mkdir()
+    request = recalibration_request(workspace, review.id, RecalibrationSettings(**settings))
+    kwargs = json.loads(json.dumps(request.kwargs))
+    recalibrate(**kwargs, folder=str(folder), progress=quiet)
+    return RecalibrationRun.read(folder)
+
+
+@pytest.fixture(scope="module")
+def run(opened, tmp_path_factory):
+    workspace, review, _ = opened
+    folder = tmp_path_factory.mktemp("run") / "one"
+    return ran(workspace, review, folder, methods=("local", "isotonic"), k=100)
+
+
+def test_methods_agree_with_the_core_called_by_hand(opened, run):
+    workspace, review, _ = opened
+    fit = load_regression_set(workspace, review.id, "calibration")
+    judged = load_regression_set(workspace, review.id, "evaluation")
+    spaces = regression_space(workspace, review.id, "inputs")
+    scale = np.abs(fit.y).mean()
+    assert run.keys == (PARENT, "local", "isotonic")
+    for key in run.keys:
+        distribution = judged.distribution
+        if key != PARENT:
+            settings = {"k": 100} if key == "local" else {}
+            fitted = RECALIBRATORS[key].make(**settings)
+            fitted.fit(fit.distribution, fit.y, spaces.calibration)
+            distribution = fitted.predict(distribution, spaces.judged)
+        expected = regression_scores(
+            distribution, judged.y, scale=scale, true_mean=judged.true_mean
+        )
+        for name, one in run.result(key).scores.rows.items():
+            if name not in ("qce", "wasserstein"):  # of PIT values that may be randomised
+                assert one.value == pytest.approx(expected.rows[name].value, rel=1e-6), (key, name)
+        answers = run.answers(key)
+        np.testing.assert_allclose(answers.mean, distribution.mean(), rtol=1e-9)
+        np.testing.assert_allclose(
+            np.column_stack(answers.interval(0.9)), np.column_stack(distribution.interval(0.9))
+        )
+        np.testing.assert_allclose(
+            answers.quantiles[:, 99], distribution[run.shown].ppf(0.5), rtol=1e-5
+        )
+
+
+def test_local_recalibration_mends_the_line_and_says_by_how_much(run):
+    parent, local = run.result(PARENT), run.result("local")
+    assert local.differences["crps"].high < 0
+    assert local.scores.rows["mse_truth"].value < 0.2 * parent.scores.rows["mse_truth"].value
+    assert local.needed < parent.needed
+    difference = run.answers("local").crps.mean() - run.answers(PARENT).crps.mean()
+    assert local.differences["crps"].value == pytest.approx(difference)
+    assert parent.differences == {}
+
+
+def test_without_an_evaluation_set_every_row_is_repaired_by_the_others(opened, tmp_path):
+    workspace, _, review = opened
+    run = ran(workspace, review, tmp_path / "run", methods=("local",), k=80)
+    assert run.record.judged_on == "cross-fitted"
+    rows = load_regression_set(workspace, review.id, "calibration")
+    space = regression_space(workspace, review.id, "inputs").calibration
+    expected = cross_fitted(
+        lambda: RECALIBRATORS["local"].make(k=80), rows.distribution, rows.y, space
+    )
+    np.testing.assert_allclose(run.answers("local").mean, expected.mean(), rtol=1e-9)
+
+
+def test_k_and_space_are_chosen_where_asked(opened, tmp_path):
+    workspace, review, _ = opened
+    run = ran(workspace, review, tmp_path / "run", methods=("local",), choose=True)
+    chosen = run.record.selection
+    assert chosen is not None
+    assert (run.record.space, run.record.k) == (chosen.space, chosen.k)
+    assert set(chosen.spaces) == {"inputs", "prediction"}
+    assert chosen.k < 1000
+
+
+def test_the_same_request_leaves_the_same_arrays(opened, run, tmp_path):
+    workspace, review, _ = opened
+    again = ran(workspace, review, tmp_path / "run", methods=("local", "isotonic"), k=100)
+    for key in run.keys:
+        for name in ("pit", "mean", "low", "quantiles"):
+            np.testing.assert_array_equal(
+                getattr(run.answers(key), name), getattr(again.answers(key), name)
+            )
+
+
+def test_an_altered_result_is_refused(opened, tmp_path):
+    workspace, review, _ = opened
+    folder = tmp_path / "run"
+    ran(workspace, review, folder, methods=("isotonic",))
+    values = np.load(folder / "isotonic_pit.npy")
+    np.save(folder / "isotonic_pit.npy", values[::-1])
+    with pytest.raises(InputError, match="no longer kept in full"):
+        RecalibrationRun.read(folder)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"methods": ("magic",)},
+        {"methods": ()},
+        {"space": "layer:no"},
+        {"k": 0},
+        {"radius": -1.0},
+        {"radius": float("nan")},
+        {"folds": 1},
+    ],
+)
+def test_settings_that_are_none_are_refused_at_once(opened, wrong):
+    workspace, review, _ = opened
+    with pytest.raises(InputError):
+        recalibration_request(workspace, review.id, RecalibrationSettings(**wrong))
+
+
+def test_more_neighbours_than_rows_are_capped_and_said(opened, tmp_path):
+    workspace, review, _ = opened
+    run = ran(workspace, review, tmp_path / "run", methods=("local",), k=100_000)
+    assert run.record.k == 600
+    assert any("600" in note for note in run.result("local").notes)
+
+
+def test_it_can_be_stopped(opened, tmp_path):
+    workspace, review, _ = opened
+    kwargs = recalibration_request(workspace, review.id).kwargs
+
+    def stop(share: float, note: str) -> None:
+        if share > 0.4:
+            raise Cancelled(note)
+
+    with pytest.raises(Cancelled):
+        recalibrate(**kwargs, folder=str(tmp_path), progress=stop)
+
+
+def test_downloaded_intervals_hold_both(run):
+    frame = run.intervals("local", np.array([3, 5]))
+    assert frame["row"].tolist() == [4, 6]
+    assert frame["outcome"].tolist() == run.y[[3, 5]].tolist()
+    low, _ = run.answers("local").interval(0.95)
+    assert frame["local_low_95%"].tolist() == low[[3, 5]].tolist()
+    assert len(run.intervals("local")) == 400
+
+
+def test_a_space_is_kept_and_read_again(opened, tmp_path):
+    workspace, review, _ = opened
+    assert space_names(review) == ("inputs", "prediction")
+    kwargs = space_request(workspace, review.id, "prediction").kwargs
+    keep_space(**kwargs, folder=str(tmp_path), progress=quiet)
+    kept = load_space(tmp_path)
+    now = regression_space(workspace, review.id, "prediction")
+    np.testing.assert_allclose(kept.calibration, now.calibration, rtol=1e-6)
+    np.testing.assert_allclose(kept.judged, now.judged, rtol=1e-6)
+    with pytest.raises(InputError, match="without their model"):
+        keep_space(**{**kwargs, "name": "layer:x"}, folder=str(tmp_path), progress=quiet)
