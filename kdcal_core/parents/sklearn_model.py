@@ -17,7 +17,7 @@ from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features, Parent, Regressor
 from kdcal_core.parents.features import numeric_input, select_columns
-from kdcal_core.parents.outputs import one_a_class
+from kdcal_core.parents.outputs import blocks, one_a_class
 from kdcal_core.parents.regression_outputs import Outputs, check_task, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes
 from kdcal_core.partition.codes import pack_bits
@@ -39,6 +39,8 @@ _PLAIN_NAMES = {
     "TweedieRegressor": "Tweedie regression",
     "GaussianProcessRegressor": "Gaussian process",
 }
+# Rows of which all layers are held at a time.
+_BLOCK_ROWS = 1 << 16
 _ACTIVATION_NAMES = {"logistic": "sigmoid"}
 _ACTIVATE: dict[str, Callable[[Any], Any]] = {
     "relu": lambda z: np.maximum(z, 0.0),
@@ -166,16 +168,24 @@ class MlpLayers(SklearnModel):
         name = self._final.activation
         widths = [weights.shape[1] for weights in self._final.coefs_[:-1]]
         self.layers = layer_names(widths)
+        self._width = self._final.coefs_[0].shape[0]
         self.other_activations: tuple[str, ...] = tuple(
             f"layer {place}: {_ACTIVATION_NAMES.get(name, name)}"
             for place in range(1, len(widths) + 1)
             if name != "relu"
         )
 
-    def _layers(self, X: Features) -> list[FloatArray]:
+    def _kept(self, X: Features, keep: Callable[[list[FloatArray]], Any]) -> list[Any]:
+        """What ``keep`` takes of the layers, block by block of the rows."""
+        rows = self._prepare(X)
+        return [
+            keep(self._layers(rows_of(rows, block))) for block in blocks(len(rows), _BLOCK_ROWS)
+        ]
+
+    def _layers(self, rows: Any) -> list[FloatArray]:
         """Output of each layer; of the last one before the softmax."""
         activate = _ACTIVATE[self._final.activation]
-        signal = self._final_input(X)
+        signal = self._before_final(rows) if len(rows) else np.empty((0, self._width))
         layers = []
         for weights, offsets in zip(self._final.coefs_, self._final.intercepts_, strict=True):
             given = signal @ weights + offsets
@@ -186,10 +196,12 @@ class MlpLayers(SklearnModel):
 
     def _hidden(self, X: Features, layer: str | None) -> FloatArray:
         place = len(self.layers) - 1 if layer is None else pick_layer(self.layers, layer)
-        return self._layers(X)[place]
+        return np.concatenate(self._kept(X, lambda layers: layers[place]))
 
     def _bits(self, X: Features) -> ActivationCodes:
-        return pack_bits([layer > 0 for layer in self._layers(X)[:-1]])
+        packed = self._kept(X, lambda layers: pack_bits([layer > 0 for layer in layers[:-1]]))
+        words = np.concatenate([block.words for block in packed])
+        return ActivationCodes(words, packed[0].layer_widths)
 
 
 class SklearnParent(SklearnModel):
@@ -227,7 +239,7 @@ class SklearnMlpParent(SklearnParent, MlpLayers):
 
     def logits(self, X: Features) -> FloatArray:
         """What the softmax is taken of, (n, K) float64; (-z/2, z/2) for two classes."""
-        return one_a_class(self._layers(X)[-1])
+        return one_a_class(np.concatenate(self._kept(X, lambda layers: layers[-1])))
 
 
 class SklearnNetworkParent(SklearnMlpParent):
@@ -276,6 +288,11 @@ def steps_of(model: Any) -> list[Any]:
 
 def is_trees(final: Any) -> bool:
     return hasattr(final, "apply") or type(final).__name__ in _HISTOGRAM
+
+
+def rows_of(rows: Any, block: slice) -> Any:
+    """Some rows of a frame or an array, by position."""
+    return rows.iloc[block] if isinstance(rows, pd.DataFrame) else rows[block]
 
 
 def is_regressor(model: Any) -> bool:

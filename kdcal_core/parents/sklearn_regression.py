@@ -20,6 +20,7 @@ from kdcal_core.parents.sklearn_model import (
     TreeLeaves,
     is_trees,
     plain_errors,
+    rows_of,
     steps_of,
 )
 from kdcal_core.partition import ActivationCodes
@@ -84,7 +85,7 @@ class SklearnRegressor(SklearnModel):
         rows = self._prepare(X)
         parts = []
         for block in blocks(len(rows), self._block_rows()):
-            part = rows[block]
+            part = rows_of(rows, block)
             raw = self._answer(part) if len(part) else np.empty((0, len(self.outputs)))
             parts.append(check_outputs(raw, len(part), len(self.outputs), first_row=block.start))
         return np.concatenate(parts)

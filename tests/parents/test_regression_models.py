@@ -328,3 +328,15 @@ def test_the_square_root_of_lightgbm_is_undone(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         load_parent(tmp_path / "m.txt", task="regression").predict(NEW)[:, 0], booster.predict(NEW)
     )
+
+
+def test_a_function_of_the_target_is_taken_from_memory_and_refused_from_files(
+    tmp_path: Path,
+) -> None:
+    model = TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp)
+    model.fit(X, Y)
+    parent = wrap_parent(model, task="regression")
+    np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW))
+    skops.io.dump(model, tmp_path / "m.skops")
+    with pytest.raises(InputError, match=r"FunctionNode numpy\.log"):
+        load_parent(tmp_path / "m.skops")

@@ -411,3 +411,16 @@ def test_no_output_of_numbers(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(InputError, match="no output of numbers"):
         load_parent(tmp_path / "m.onnx")
+
+
+def test_the_hidden_layers_of_classifiers_have_names_too() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
+    parent = wrap_parent(module)
+    assert isinstance(parent, HasLayers)
+    assert parent.layers == ("hidden 1 (6)", "hidden 2 (4)")
+    first = run_plain(module[:2], NEW).numpy()
+    np.testing.assert_allclose(parent.embed(NEW, "hidden 1 (6)"), first, rtol=1e-5)
+    assert np.array_equal(parent.embed(NEW), parent.embed(NEW, "hidden 2 (4)"))
+    with pytest.raises(InputError, match="no hidden layer 'output'"):
+        parent.embed(NEW, "output")
