@@ -20,7 +20,7 @@ from kdcal_core.regression.base import Progress
 # Corners of the curve, as normal scores of the level; slopes go on beyond the outer ones.
 CORNERS = ndtri(np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))
 _UNIT = float(np.log(np.e - 1))  # softplus of this is 1
-_BATCH, _LEVELS = 256, 32
+_BATCH, _MOST_STEPS, _LEVELS = 256, 100, 32
 _CHECKED_LEVELS = (np.arange(49) + 1) / 50
 
 
@@ -89,6 +89,7 @@ def train_curves(
     sizes = [features.shape[1], width, width, 1 + len(CORNERS) + 1]
     parameters = _start(sizes, rng)
     optimiser = torch.optim.Adam(parameters, lr=learning_rate)
+    size = max(_BATCH, len(kept) // _MOST_STEPS)
     threads = torch.get_num_threads()
     # One thread: sums in one order, so the same numbers on every machine's count of cores.
     torch.set_num_threads(1)
@@ -98,8 +99,8 @@ def train_curves(
         for epoch in range(1, max_epochs + 1):
             report((epoch - 1) / max_epochs, f"Quantile network: epoch {epoch:,}")
             shuffled = rng.permutation(len(kept))
-            for first in range(0, len(kept), _BATCH):
-                rows = torch.from_numpy(shuffled[first : first + _BATCH])
+            for first in range(0, len(kept), size):
+                rows = torch.from_numpy(shuffled[first : first + size])
                 level = rng.random(_LEVELS)
                 pieces = torch.from_numpy(segments(ndtri(level)))
                 raw = _forward(parameters, x[rows])

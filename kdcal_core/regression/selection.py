@@ -220,15 +220,16 @@ def _crps_of_each_k(
     """
     order = np.argsort(pit, axis=1, kind="stable")
     away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
-    sign = np.sign(away) + 1.0
     found = np.empty((len(ks), len(y)))
     for i, k in enumerate(ks):
-        share = np.zeros_like(pit)
-        share[:, :k] = kernel_weights(distance[:, :k], kernel)
+        # k of every row, still in the order of their samples
+        nearer, shape = order < k, (len(y), k)
+        share = kernel_weights(distance[:, :k], kernel)
         share /= share.sum(axis=1, keepdims=True)
-        weight = np.take_along_axis(share, order, axis=1)
-        cumulative = np.cumsum(weight, axis=1)
-        found[i] = (weight * away * (sign - 2 * cumulative + weight)).sum(axis=1)
+        weight = np.take_along_axis(share, order[nearer].reshape(shape), axis=1)
+        apart = away[nearer].reshape(shape)
+        rank = np.sign(apart) + 1.0 + weight - 2 * np.cumsum(weight, axis=1)
+        found[i] = (weight * apart * rank).sum(axis=1)
     return found
 
 

@@ -1,0 +1,99 @@
+"""Choosing neighbours, testing locally and the recalibrators for all rows, at 100,000 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.distributions import Normal
+from kdcal_core.regression import (
+    DensityRecalibration,
+    IsotonicRecalibration,
+    LocalRecalibration,
+    cross_fitted,
+    local_uniformity,
+    select_neighbours,
+)
+from kdcal_core.simulation import nonlinear20
+
+ROWS, SCORED, FEW = 100_000, 5000, 20_000
+KS = (50, 100, 200, 500, 1000)
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows of the benchmark table; a missing reference is None."""
+    drawn = nonlinear20(ROWS, seed=0)
+    parent = Normal(drawn.distribution.mean(), 1.5)
+    few, y, space = parent[:FEW], drawn.y[:FEW], drawn.X[:FEW]
+    pit = parent.cdf(drawn.y)
+    # what choosing k takes without the shared search: a cross-fitted run for every k
+    one_by_one = _seconds(lambda: [_cross_fitted_crps(few, y, space, k) for k in KS])
+    jobs: list[tuple[str, Callable[[], Any], int, str | None, float | None, float]] = [
+        (
+            "select_neighbours, 5 folds, 5 numbers, all rows scored",
+            lambda: select_neighbours(few, y, {"input": space}, KS, max_rows=FEW),
+            FEW,
+            "a cross-fitted run for each k",
+            one_by_one,
+            60.0,
+        ),
+        (
+            "select_neighbours, 5 folds, 5 numbers, 5,000 rows scored",
+            lambda: select_neighbours(parent, drawn.y, {"input": drawn.X}, KS, max_rows=SCORED),
+            ROWS,
+            None,
+            None,
+            30.0,
+        ),
+        (
+            "local_uniformity, 200 neighbourhoods of 500, 999 draws",
+            lambda: local_uniformity(pit, drawn.X),
+            ROWS,
+            None,
+            None,
+            10.0,
+        ),
+        (
+            "isotonic: fit and 95% intervals",
+            lambda: IsotonicRecalibration().fit(parent, drawn.y).predict(parent).interval(0.95),
+            ROWS,
+            None,
+            None,
+            1.0,
+        ),
+        (
+            "density: fit and 95% intervals",
+            lambda: DensityRecalibration().fit(parent, drawn.y).predict(parent).interval(0.95),
+            ROWS,
+            None,
+            None,
+            60.0,
+        ),
+    ]
+    return [
+        {
+            "name": f"regression: {what}",
+            "what": f"{space.shape[1]} columns",
+            "n": n,
+            "seconds": (seconds := _seconds(job)),
+            "reference": reference,
+            "reference_seconds": reference_seconds,
+            "ratio": None if reference_seconds is None else reference_seconds / seconds,
+            "goal": goal,
+        }
+        for what, job, n, reference, reference_seconds, goal in jobs
+    ]
+
+
+def _cross_fitted_crps(parent: Normal, y: Any, space: Any, k: int) -> float:
+    mended = cross_fitted(lambda: LocalRecalibration(k=k), parent, y, space)
+    return float(np.mean(mended.crps(y)))
+
+
+def _seconds(job: Callable[[], Any]) -> float:
+    start = perf_counter()
+    job()
+    return perf_counter() - start
