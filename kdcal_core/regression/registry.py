@@ -11,6 +11,7 @@ from kdcal_core.regression.global_ import GlobalRecalibration
 from kdcal_core.regression.isotonic import IsotonicRecalibration
 from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.neighbour_regression import NeighbourRegression
+from kdcal_core.regression.where_needed import WhereNeeded
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class RecalibratorSpec:
     comparison: bool = False
 
 
+def _local_where_needed(k: int = 1000, level: float = 0.05, seed: int = 0) -> WhereNeeded:
+    return WhereNeeded(LocalRecalibration(k=k, seed=seed), level=level, seed=seed)
+
+
 _SPECS = (
     RecalibratorSpec(
         "local",
@@ -57,6 +62,16 @@ _SPECS = (
         needs_space=True,
         reference="paper 003 Algorithm 1",
         settings=("k", "radius", "kernel", "search", "epsilon", "standardise", "seed"),
+    ),
+    RecalibratorSpec(
+        "where_needed",
+        "Local recalibration where needed",
+        "Local recalibration of those rows alone whose neighbourhood is miscalibrated beyond "
+        "chance; the others keep the model's own prediction.",
+        _local_where_needed,
+        needs_space=True,
+        reference="paper 003 Algorithm 1 after a local test, beyond the paper",
+        settings=("k", "level", "seed"),
     ),
     RecalibratorSpec(
         "global",
