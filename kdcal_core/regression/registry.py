@@ -61,7 +61,7 @@ _SPECS = (
         LocalRecalibration,
         needs_space=True,
         reference="paper 003 Algorithm 1",
-        settings=("k", "radius", "kernel", "search", "epsilon", "standardise", "seed"),
+        settings=("k", "radius", "kernel", "smoothing", "search", "epsilon", "standardise", "seed"),
     ),
     RecalibratorSpec(
         "where_needed",

@@ -46,7 +46,7 @@ class RecalibrationSettings:
         Neighbours within this distance of the standardised space instead of the k nearest.
     kernel : str
     smoothing : str
-        How the neighbours' PIT values become a distribution; see `LocalRecalibration`.
+        How the neighbours' PIT values become a distribution: "kernel", or "none" as in paper 003.
     search : str
         "exact" or "approximate".
     choose : bool
@@ -61,7 +61,7 @@ class RecalibrationSettings:
     k: int = 1000
     radius: float | None = None
     kernel: Literal["epanechnikov", "uniform"] = "epanechnikov"
-    smoothing: Literal["auto", "none", "tails"] = "auto"
+    smoothing: Literal["kernel", "none"] = "kernel"
     search: Literal["exact", "approximate"] = "exact"
     choose: bool = False
     folds: int = 5

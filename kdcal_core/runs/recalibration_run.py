@@ -286,8 +286,6 @@ def _fitted(
     rows: _Rows, spec: RecalibratorSpec, settings: RecalibrationSettings, kept: IntArray
 ) -> Recalibrator:
     given = {name: value for name, value in asdict(settings).items() if name in spec.settings}
-    if given.get("smoothing") == "auto":
-        del given["smoothing"]
     return spec.make(**given).fit(
         rows.fit.distribution[kept], rows.fit.y[kept], rows.space.calibration[kept]
     )

@@ -124,14 +124,17 @@ def _methods(
     ]
     for k in ks:
         found += [
-            (_of(task, "local", space, k), LocalRecalibration(k=k), space) for space in spaces
+            (_of(task, "local", space, k), LocalRecalibration(k=k, smoothing="none"), space)
+            for space in spaces
         ]
         if task["n"] <= 10_000:
             name = "neighbour regression"
             found.append((_of(task, name, "inputs", k), NeighbourRegression(k=k), "inputs"))
     for epsilon in EPSILONS:
         for space in ("inputs", "hidden 4"):
-            method = LocalRecalibration(k=ks[-1], search="approximate", epsilon=epsilon)
+            method = LocalRecalibration(
+                k=ks[-1], search="approximate", epsilon=epsilon, smoothing="none"
+            )
             found.append((_of(task, "local", space, ks[-1], epsilon), method, space))
     chosen = select_neighbours(
         base,
@@ -141,5 +144,5 @@ def _methods(
         seed=task["seed"],
     )
     method = LocalRecalibration(k=chosen.best_k)
-    found.append((_of(task, "local, chosen"), method, chosen.best_space))
+    found.append((_of(task, "local, chosen and smoothed"), method, chosen.best_space))
     return found

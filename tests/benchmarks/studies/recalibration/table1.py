@@ -53,8 +53,9 @@ def run(task: measured.Row) -> list[measured.Row]:
     methods = {
         "linear": None,
         "global": GlobalRecalibration(),
-        f"local, k = {k}": LocalRecalibration(k=k),
-        "local, k chosen": LocalRecalibration(k=chosen.best_k),
+        f"local, k = {k}": LocalRecalibration(k=k, smoothing="none"),
+        f"local, k = {k}, smoothed": LocalRecalibration(k=k),
+        "local, k chosen, smoothed": LocalRecalibration(k=chosen.best_k),
         "isotonic": IsotonicRecalibration(),
         "density": DensityRecalibration(seed=task["seed"]),
         "neighbour regression": NeighbourRegression(k=k),
@@ -76,7 +77,9 @@ def run(task: measured.Row) -> list[measured.Row]:
     at = {**task, "method": "linear"}
     rows.append({**at, "measure": "PIT of the point", "value": float(pit)})
     rows.append({**at, "measure": "sigma", "value": sigma})
-    rows.append({**task, "method": "local, k chosen", "measure": "k", "value": chosen.best_k})
+    rows.append(
+        {**task, "method": "local, k chosen, smoothed", "measure": "k", "value": chosen.best_k}
+    )
     return rows
 
 
