@@ -20,8 +20,8 @@ if review is not None and review.ready:
 if review is None:
     st.markdown(
         "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
-        "and far from the data, with the uncertainty that the number of rows leaves; and how far "
-        "the distributions can be that a regression predicts. "
+        "and far from the data. Of a regression it shows where the predicted distributions hold. "
+        "Every number comes with the uncertainty that the number of rows leaves. "
         "Open a sample to look around, or bring your own model."
     )
     load_parts.sample_cards()

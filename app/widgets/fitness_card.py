@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.widgets import session
 from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
+from kdcal_core.diagnostics import number_text
 from kdcal_core.review import Review, Which, fitness_of
 
 
@@ -46,8 +47,11 @@ def _classification(review: Review, which: Which, fitness: Fitness) -> None:
 
 
 def _regression(review: Review, which: Which, fitness: RegressionFitness) -> None:
-    error, low, high = (plain(x) for x in (fitness.rmse, fitness.rmse_low, fitness.rmse_high))
-    between = f" ({low} to {high})" if isfinite(fitness.rmse_low) else ""
+    width = fitness.rmse_high - fitness.rmse_low
+    error, low, high = (
+        _as_sure(x, width) for x in (fitness.rmse, fitness.rmse_low, fitness.rmse_high)
+    )
+    between = f" ({low} to {high})" if isfinite(width) else ""
     st.markdown(
         f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
         f"root mean squared error {error}{between}"
@@ -81,6 +85,11 @@ def plain(value: float) -> str:
     if 1000 <= abs(value) < 1e9:
         return f"{value:,.0f}"
     return f"{value:.4g}"
+
+
+def _as_sure(value: float, width: float) -> str:
+    """Decimals as the interval warrants, where the number is of a size that people write out."""
+    return number_text(value, width) if width > 1e-3 and abs(value) < 1e9 else plain(value)
 
 
 def _flags(flags: tuple[str, ...], none: str) -> None:

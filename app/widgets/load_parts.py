@@ -133,7 +133,7 @@ def own_files(review: Review | None) -> None:
         parent = review.parent
         st.caption(
             f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
-            f"{parent.n_features:,} inputs, {_answers_of(parent)}"
+            f"{parent.n_features:,} input{'s' * (parent.n_features != 1)}, {_answers_of(parent)}"
         )
     for which, table in review.tables.items():
         st.caption(_table_line(f"{which.capitalize()} set", table))

@@ -31,7 +31,7 @@ EVALUATION_HELP = (
     "cross-fitted on the calibration set."
 )
 TRAINING_HELP = (
-    "The rows that the model was trained on, with their true class. They show where the model has "
+    "The rows that the model was trained on, with their target. They show where the model has "
     "seen data and where it has not; a kernel density version of it is fitted on them. They never "
     "calibrate."
 )

@@ -19,7 +19,8 @@ from kdcal_core.review.workspace import Workspace
 
 _SECONDS = 120
 _TRAINING = "training.parquet"
-_FIRST = ("digits", "breast_cancer", "adult")  # the order in which they teach best
+# the order in which they teach best
+_FIRST = ("digits", "breast_cancer", "adult", "heteroscedastic", "diamonds", "diamonds_quantiles")
 
 
 def samples_root() -> Path:
