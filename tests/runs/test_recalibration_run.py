@@ -12,12 +12,20 @@ from kdcal_core.diagnostics.regression import regression_scores
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
-from kdcal_core.review import Workspace, add_table, create_review, load_regression_set, score
+from kdcal_core.review import (
+    Workspace,
+    add_model,
+    add_table,
+    create_review,
+    load_regression_set,
+    score,
+)
 from kdcal_core.runs import (
     PARENT,
     RecalibrationRun,
     RecalibrationSettings,
     load_space,
+    principal_axes,
     recalibration_request,
     regression_space,
     space_names,
@@ -205,3 +213,47 @@ def test_a_space_is_kept_and_read_again(opened, tmp_path):
     np.testing.assert_allclose(kept.judged, now.judged, rtol=1e-6)
     with pytest.raises(InputError, match="without their model"):
         keep_space(**{**kwargs, "name": "layer:x"}, folder=str(tmp_path), progress=quiet)
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """A small network of skops with named layers, words and missing values among its tables."""
+    import skops.io
+    from sklearn.neural_network import MLPRegressor
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    frame["y"] = frame["a"] ** 2 + 0.1 * rng.normal(size=300)
+    model = MLPRegressor((6, 3), max_iter=300, random_state=0).fit(frame[["a", "b"]], frame["y"])
+    folder = tmp_path_factory.mktemp("network")
+    skops.io.dump(model, folder / "model.skops")
+    workspace = Workspace(folder / "home")
+    review_id = create_review(workspace).id
+    add_model(workspace, review_id, folder / "model.skops", "model.skops")
+    add_table(workspace, review_id, "calibration", csv(frame), "calibration.csv")
+    return workspace, score(workspace, review_id), model, frame
+
+
+def test_neighbours_are_sought_in_a_hidden_layer(network, tmp_path):
+    workspace, review, model, frame = network
+    names = space_names(review)
+    assert names[0] == "inputs"
+    assert names[-1] == "prediction"
+    last = names[-2]
+    run = ran(workspace, review, tmp_path / "run", methods=("local",), space=last, k=40)
+    x = frame[["a", "b"]].to_numpy()
+    for weights, bias in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
+        x = np.maximum(x @ weights + bias, 0)
+    np.testing.assert_allclose(run.space.calibration, x, rtol=1e-5, atol=1e-6)
+    assert run.axes.shape == (300, 2)
+    with pytest.raises(InputError, match="process of its own"):
+        regression_space(workspace, review.id, last)
+
+
+def test_principal_axes_order_directions_by_their_spread():
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=500)
+    rows = np.column_stack([hidden, hidden + 0.1 * rng.normal(size=500), rng.normal(size=500)])
+    placed = principal_axes(rows, rows)
+    assert np.var(placed[:, 0]) > np.var(placed[:, 1])
+    assert abs(np.corrcoef(placed[:, 0], hidden)[0, 1]) > 0.99
