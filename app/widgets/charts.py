@@ -22,6 +22,7 @@ _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
 PAPER_002 = (
     "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
 )
+PAPER_003 = "Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
 # what the tiles mean, for readers to whom their names mean nothing
 _MEANING = {
     "Accuracy": "How often the predicted class is the true one.",
@@ -39,6 +40,10 @@ _MEANING = {
     "Called unknown": "Ordinary rows that lie below the floor and so count as unknown: the price "
     "of caution, set by alpha.",
     "Mean confidence": "Probability of the predicted class, on average.",
+    "Coverage 95%": "How often the outcome lies inside the stated central 95% interval.",
+    "CRPS": "Continuous ranked probability score: how far the whole predicted distribution lies "
+    "from the outcome, in the outcome's own unit. Lower is better.",
+    "Bias": "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
     "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
     "that are wrong cost most.",
 }
@@ -61,6 +66,7 @@ def chart(
     table: Callable[[], pd.DataFrame],
     name: str,
     on_box: Callable[[], None] | None = None,
+    on_pick: Callable[[], None] | None = None,
 ) -> None:
     """Show a figure with its sentence, its explanation, its alternative text and its data.
 
@@ -79,10 +85,13 @@ def chart(
     on_box : callable, optional
         Called when the reader has dragged a box, which is then in the session state of ``key``,
         or cleared it. What it changes must not change the figure: the box would be lost.
+    on_pick : callable, optional
+        In place of ``on_box``, where a click on a mark counts as well.
     """
     if takeaway:
         st.markdown(escape_markdown(takeaway, 1000))
-    removed = [button for button in _NO_BUTTONS if on_box is None or button != "select2d"]
+    on_select = on_pick or on_box
+    removed = [button for button in _NO_BUTTONS if on_select is None or button != "select2d"]
     st.plotly_chart(
         figure,
         key=key,
@@ -92,15 +101,16 @@ def chart(
             "modeBarButtonsToRemove": removed,
             "toImageButtonOptions": {"filename": name},
         },
-        on_select=on_box or "ignore",
-        selection_mode="box",
+        on_select=on_select or "ignore",
+        selection_mode="box" if on_pick is None else ("points", "box"),
         alt=alt,
     )
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(how_to_read)
-            if "paper 002" in how_to_read.lower():
-                st.caption(PAPER_002)
+            for paper in (PAPER_002, PAPER_003):
+                if paper.partition(":")[0].lower() in how_to_read.lower():
+                    st.caption(paper)
         csv_button(table, key=f"{key}_csv", name=name)
 
 

@@ -5,10 +5,11 @@ Rows are never hashed: keys are digests and settings. Arrays are shared and must
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,9 +41,8 @@ from kdcal_core.diagnostics import (
     uniformity_tests,
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
-from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import Space, load_space, regression_space, space_request
+from kdcal_core.runs import Space, load_space, principal_axes, regression_space, space_request
 
 SEED = 0  # of randomised PIT values, bootstraps and tests
 CENTRES, DRAWS = 300, 199
@@ -62,20 +62,22 @@ class Judged:
         """The rows with their distributions and outcomes."""
         return regression_set(session.workspace(), self.review, self.which)
 
-    @property
-    def digest(self) -> str:
-        """What every cached result goes by."""
-        return self.scored.digest
+    @cached_property
+    def key(self) -> str:
+        """What every cached result goes by: scored rows, table and the roles of its columns."""
+        digests = (self.scored.digest, self.review.tables[self.which].digest)
+        told = repr((digests, self.review.roles))
+        return hashlib.sha256(told.encode()).hexdigest()
 
     @cached_property
     def pit(self) -> FloatArray:
         """PIT values, (n,)."""
-        return _pit(self.digest, self.scored)
+        return _pit(self.key, self.scored)
 
     @cached_property
     def moments(self) -> FloatArray:
         """Mean and standard deviation of every distribution, (n, 2)."""
-        return _moments(self.digest, self.scored)
+        return _moments(self.key, self.scored)
 
     @cached_property
     def scale(self) -> float | None:
@@ -103,12 +105,12 @@ class Judged:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Placing the outcomes in their distributions")
-def _pit(digest: str, _scored: RegressionSet) -> FloatArray:
+def _pit(key: str, _scored: RegressionSet) -> FloatArray:
     return randomised_pit(_scored.distribution, _scored.y, SEED)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _moments(digest: str, _scored: RegressionSet) -> FloatArray:
+def _moments(key: str, _scored: RegressionSet) -> FloatArray:
     return np.column_stack([_scored.distribution.mean(), _scored.distribution.std()])
 
 
@@ -126,11 +128,11 @@ class Whole:
 
 def whole_of(judged: Judged) -> Whole:
     """Everything about all rows together, but for the histogram with its bins."""
-    return _whole(judged.digest, judged.scale, judged)
+    return _whole(judged.key, judged.scale, judged)
 
 
 @st.cache_data(max_entries=16, show_spinner="Measuring, with intervals")
-def _whole(digest: str, scale: float | None, _judged: Judged) -> Whole:
+def _whole(key: str, scale: float | None, _judged: Judged) -> Whole:
     scored, pit = _judged.scored, _judged.pit
     weight = scored.weight
     return Whole(
@@ -153,22 +155,22 @@ def _whole(digest: str, scale: float | None, _judged: Judged) -> Whole:
 
 def histogram_of(judged: Judged, bins: int) -> PitHistogram:
     """The PIT histogram of all rows."""
-    return _histogram(judged.digest, bins, judged)
+    return _histogram(judged.key, bins, judged)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _histogram(digest: str, bins: int, _judged: Judged) -> PitHistogram:
+def _histogram(key: str, bins: int, _judged: Judged) -> PitHistogram:
     return pit_histogram(_judged.pit, bins, sample_weight=_judged.scored.weight)
 
 
 def by_column(judged: Judged, column: str, bins: int) -> tuple[RegionPit, ...]:
     """The PIT over a column of the table, or over what was predicted (`MEAN`, `SPREAD`)."""
-    return _by_column(judged.digest, column, bins, judged.scale, judged)
+    return _by_column(judged.key, column, bins, judged.scale, judged)
 
 
 @st.cache_data(max_entries=64, show_spinner="Looking along the column")
 def _by_column(
-    digest: str, column: str, bins: int, scale: float | None, _judged: Judged
+    key: str, column: str, bins: int, scale: float | None, _judged: Judged
 ) -> tuple[RegionPit, ...]:
     scored = _judged.scored
     return pit_by_column(
@@ -202,30 +204,23 @@ def space_of(judged: Judged, name: str) -> Space:
     InputError
         Where the rows have none there.
     """
-    return _space(judged.digest, judged.review.id, name)
+    return _space(judged.key, judged.review.id, name)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the rows' coordinates")
-def _space(digest: str, review_id: str, name: str) -> Space:
+def _space(key: str, review_id: str, name: str) -> Space:
     return regression_space(session.workspace(), review_id, name)
 
 
-def layer_of(judged: Judged, name: str, offer: Callable[[], bool]) -> Space | None:
-    """A hidden layer once a job has read it; until then the page says how it is."""
+def layer_of(judged: Judged, name: str) -> Space | None:
+    """Coordinates in a hidden layer, once a job has read it; until then the page says how it is."""
     asked = space_request(session.workspace(), judged.review.id, name)
-    job = graph_results.finished(asked, judged.review, offer=offer)
-    return None if job is None else _read_layer(job)
-
-
-def _read_layer(job: JobSnapshot) -> Space | None:
-    def read(key: str, folder: Any) -> Space:
-        return _layer(key, folder)
-
-    return graph_results.answer_of(job, read)
+    job = graph_results.finished(asked, judged.review)
+    return None if job is None else graph_results.answer_of(job, _layer)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the hidden layer")
-def _layer(key: str, _at: Any) -> Space:
+def _layer(key: str, _at: Path) -> Space:
     return load_space(_at)
 
 
@@ -236,17 +231,28 @@ def coordinates(judged: Judged, space: Space) -> FloatArray:
     return np.asarray(all_rows[judged.looked_at])
 
 
+def principal_of(judged: Judged, space: Space) -> FloatArray:
+    """The rows of the local view on the space's principal axes, (m, 2)."""
+    return _principal(judged.key, space.name, judged, space)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Finding the principal axes")
+def _principal(key: str, name: str, _judged: Judged, _space: Space) -> FloatArray:
+    step = -(-len(_space.calibration) // MAX_LOCAL)
+    return principal_axes(_space.calibration[::step], coordinates(_judged, _space))
+
+
 def local_of(judged: Judged, space: Space, k: int, xy: FloatArray) -> LocalPit:
     """Faults of neighbourhoods in a space, placed on the map ``xy`` (m, 2).
 
     Rows are counted among those of the local view.
     """
-    found = _local(judged.digest, space.name, k, judged, space)
+    found = _local(judged.key, space.name, k, judged, space)
     return replace(found, xy=xy[found.rows])
 
 
 @st.cache_data(max_entries=32, show_spinner="Testing the neighbourhoods")
-def _local(digest: str, name: str, k: int, _judged: Judged, _space: Space) -> LocalPit:
+def _local(key: str, name: str, k: int, _judged: Judged, _space: Space) -> LocalPit:
     at = coordinates(_judged, _space)
     return local_pit(
         _judged.pit[_judged.looked_at],
@@ -261,11 +267,11 @@ def _local(digest: str, name: str, k: int, _judged: Judged, _space: Space) -> Lo
 
 def near(judged: Judged, space: Space, row: int, k: int) -> IntArray:
     """The ``k`` rows nearest to one, both counted among the rows of the local view."""
-    return _near(judged.digest, space.name, row, k, judged, space)
+    return _near(judged.key, space.name, row, k, judged, space)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _near(digest: str, name: str, row: int, k: int, _judged: Judged, _space: Space) -> IntArray:
+def _near(key: str, name: str, row: int, k: int, _judged: Judged, _space: Space) -> IntArray:
     return np.sort(neighbourhoods(coordinates(_judged, _space), [row], k)[0])
 
 
@@ -289,6 +295,3 @@ def group_of(judged: Judged, rows: IntArray, bins: int, place: str) -> Group:
         fault(pit, place=place, sample_weight=weight),
         coverage(scored.distribution[rows], scored.y[rows], (0.95,), weight=weight),
     )
-
-
-Level = Literal["50%", "80%", "90%", "95%", "99%"]

@@ -74,6 +74,13 @@ PLACES = {
         ":material/gradient:",
         "What the model says all over a plane, and far outside its data",
     ),
+    "pit": _Place(
+        "../pages/pit.py",
+        "PIT",
+        ":material/bar_chart:",
+        "Whether outcomes fall where the distributions said, over all rows and place by place",
+        tasks=("regression",),
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -276,6 +283,11 @@ _WILL_SHOW = {
         "Here you will see what the model says all over a plane, out to twice the range of its "
         "data, beside a kernel density version of it that knows where the data end. Drag a box "
         "over any part of it to see the rows there and whether they bear the model out."
+    ),
+    "pit": (
+        "Here you will see whether outcomes fall where the predicted distributions said they "
+        "would: over all rows, and place by place on a map, because good coverage of all rows can "
+        "hide predictions that are too low in one place and too high in another."
     ),
 }
 

@@ -1,0 +1,124 @@
+"""What was picked on the map of faults: neighbourhoods by a click, stretches of it by a box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import LocalPit
+
+Range = tuple[float, float]
+MOST = 2
+NAMES = ("A", "B")
+_OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A row whose neighbourhood was picked, counted among the rows of the local view."""
+
+    row: int
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of the map. Without ``y`` it reaches from the bottom to the top."""
+
+    x: Range
+    y: Range | None
+
+
+Pick = Centre | Box
+
+
+def picked(
+    selection: Any, local: LocalPit, *, only_across: bool = False
+) -> Pick | Literal["nothing", "cleared"]:
+    """What a selection on the map stands for; ``selection`` comes from the browser.
+
+    A box counts before the marks in it, and of several the last.
+
+    Parameters
+    ----------
+    only_across : bool
+        Where the map shows the outcome upwards: rows that were chosen by their outcome would
+        make every prediction look wrong, so that a box then picks by its width alone.
+
+    Returns
+    -------
+    Pick, or "cleared" where the selection is empty, or "nothing" where it makes no sense
+    """
+    if not isinstance(selection, Mapping):
+        return "nothing"
+    boxes, points = selection.get("box"), selection.get("points")
+    if isinstance(boxes, list) and boxes:
+        return _box(boxes[-1], only_across) or "nothing"
+    if isinstance(points, list) and points:
+        return _centre(points[-1], local) or "nothing"
+    return "cleared"
+
+
+def _box(box: Any, only_across: bool) -> Box | None:
+    if not isinstance(box, Mapping):
+        return None
+    x, y = (_range(box.get(axis)) for axis in ("x", "y"))
+    if x is None or (y is None and not only_across):
+        return None
+    return Box(x, None if only_across else y)
+
+
+def _range(ends: Any) -> Range | None:
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        return None
+    if not all(isinstance(end, int | float) and math.isfinite(end) for end in ends):
+        return None
+    return float(min(ends)), float(max(ends))
+
+
+def _centre(point: Any, local: LocalPit) -> Centre | None:
+    """The centre whose row the mark carries; marks of rows that are none are left alone."""
+    carried = point.get("customdata") if isinstance(point, Mapping) else None
+    if isinstance(carried, Mapping):  # arrays may arrive as objects with numbered places
+        carried = [carried.get("0")]
+    if not isinstance(carried, list | tuple) or not carried:
+        return None
+    row = carried[0]
+    if not isinstance(row, int | float) or row not in local.rows:
+        return None
+    return Centre(int(row))
+
+
+def with_pick(before: tuple[Pick, ...], pick: Pick) -> tuple[Pick, ...]:
+    """The picks after one more: the oldest gives way where they are too many."""
+    return (*(one for one in before if one != pick), pick)[-MOST:]
+
+
+def suggested(local: LocalPit) -> tuple[Pick, ...]:
+    """The neighbourhoods to show before anybody has picked: opposite faults where there are any.
+
+    Otherwise the two that are furthest off, as long as they are beyond chance.
+    """
+    away = np.hypot(local.bias / 0.5, local.spread)
+    for pair in _OPPOSITES:
+        worst = [_furthest(away, local.kind == kind) for kind in pair]
+        if None not in worst:
+            return tuple(Centre(int(local.rows[at])) for at in worst if at is not None)
+    at = _furthest(away, local.kind != "none")
+    return () if at is None else (Centre(int(local.rows[at])),)
+
+
+def _furthest(away: FloatArray, among: Any) -> int | None:
+    return int(np.argmax(np.where(among, away, -1.0))) if np.any(among) else None
+
+
+def rows_in(box: Box, xy: FloatArray) -> IntArray:
+    """Positions of the places (m, 2) inside a box, ascending."""
+    inside = (xy[:, 0] >= box.x[0]) & (xy[:, 0] <= box.x[1])
+    if box.y is not None:
+        inside &= (xy[:, 1] >= box.y[0]) & (xy[:, 1] <= box.y[1])
+    return np.flatnonzero(inside)
