@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from tests.benchmarks.studies.recalibration import study, table1, table2
+from tests.benchmarks.studies.recalibration import study, table1, table2, table3
 
-PARTS: dict[str, ModuleType] = {"table1": table1, "table2": table2, "study": study}
+PARTS: dict[str, ModuleType] = {
+    "table1": table1,
+    "table2": table2,
+    "table3": table3,
+    "study": study,
+}
