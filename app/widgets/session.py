@@ -81,6 +81,13 @@ PLACES = {
         "Whether outcomes fall where the distributions said, over all rows and place by place",
         tasks=("regression",),
     ),
+    "recalibration": _Place(
+        "../pages/recalibration.py",
+        "Recalibration",
+        ":material/build:",
+        "Predictive distributions before and after a repair, and what it gained",
+        tasks=("regression",),
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -288,6 +295,11 @@ _WILL_SHOW = {
         "Here you will see whether outcomes fall where the predicted distributions said they "
         "would: over all rows, and place by place on a map, because good coverage of all rows can "
         "hide predictions that are too low in one place and too high in another."
+    ),
+    "recalibration": (
+        "Here you will see the same predictions before and after a repair that needs no new "
+        "training: which outcomes their intervals miss, whether quantiles come true, and what "
+        "each method gained in every measure."
     ),
 }
 

@@ -1,0 +1,192 @@
+"""All rows together: PIT, quantiles, every measure of every method, how neighbours were chosen."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.widgets import recalibration_results as found
+from app.widgets import recalibration_text as text
+from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.numbers import interval, number
+from app.widgets.recalibration_results import View
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.figures import (
+    MEASURES,
+    MeasuredRecalibration,
+    Moments,
+    PitPanel,
+    neighbour_selection_figure,
+    neighbour_selection_table,
+    pit_panels,
+    pit_table,
+    quantile_reliability_figure,
+    quantile_reliability_table,
+    recalibration_differences_figure,
+    recalibration_measures_figure,
+    recalibration_measures_table,
+    recalibration_words,
+    regression_reading,
+    regression_words,
+    truth_figure,
+    truth_table,
+)
+from kdcal_core.runs import PARENT, MethodResult
+
+
+def pit_and_quantiles(view: View) -> None:
+    """PIT histograms before and after, beside the reliability of quantiles."""
+    before, after = found.pit_of(view, PARENT), found.pit_of(view, view.chosen)
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown("**All PIT values**")
+        panels = [
+            PitPanel("Model", before.histogram, view.parent.fault.kind),
+            PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
+        ]
+        chart(
+            pit_panels(panels, dark=is_dark(), columns=1),
+            key="recalibration_pit",
+            takeaway=regression_words.pit_panels_words(panels),
+            how_to_read=text.PIT_BEFORE_AFTER,
+            alt=regression_words.pit_panels_alt(panels),
+            table=lambda: pit_table(panels),
+            name=f"{view.review.title} PIT before and after",
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**Stated quantiles**")
+        chart(
+            quantile_reliability_figure(
+                before.quantiles,
+                dark=is_dark(),
+                after=after.quantiles,
+                after_name=view.method.title,
+            ),
+            key="recalibration_quantiles",
+            takeaway=regression_words.quantile_words(before.quantiles, after.quantiles),
+            how_to_read=regression_reading.QUANTILES,
+            alt=regression_words.quantile_alt(before.quantiles, after.quantiles),
+            table=lambda: quantile_reliability_table(before.quantiles, after.quantiles),
+            name=f"{view.review.title} quantiles before and after",
+        )
+
+
+def every_method(view: View) -> None:
+    """All measures of all methods, their paired differences to the model, and their times."""
+    lines = [
+        MeasuredRecalibration(
+            one.key, text.short_title(one.key, one.title), one.scores, one.differences
+        )
+        for one in view.run.record.methods
+    ]
+    with st.container(border=True):
+        st.markdown("**Every measure, every method**")
+        measures = list(MEASURES)
+        chart(
+            recalibration_measures_figure(lines, dark=is_dark()),
+            key="recalibration_measures",
+            takeaway=recalibration_words.measures_words(lines),
+            how_to_read=regression_reading.MEASURES,
+            alt=recalibration_words.measures_alt(lines, measures),
+            table=lambda: recalibration_measures_table(lines),
+            name=f"{view.review.title} measures",
+        )
+        st.plotly_chart(
+            recalibration_differences_figure(lines, dark=is_dark()),
+            key="recalibration_differences",
+            theme=None,
+            config={"displayModeBar": False},
+            alt="Paired differences of each method to the model, with intervals",
+        )
+        table = pd.DataFrame([_line(one) for one in view.run.record.methods])
+        st.dataframe(
+            table,
+            hide_index=True,
+            key="recalibration_table",
+            column_config={
+                "Places off": st.column_config.TextColumn(
+                    help="Neighbourhoods that are miscalibrated beyond chance, of those looked at."
+                ),
+                "Change": st.column_config.TextColumn(
+                    help="Paired difference of the CRPS to the model, row by row."
+                ),
+            },
+            alt="Measures, paired differences and times of every method",
+        )
+        csv_button(
+            lambda: table, key="recalibration_table_csv", name=f"{view.review.title} methods"
+        )
+
+
+def _line(one: MethodResult) -> dict[str, str]:
+    rows = one.scores.rows
+    return {
+        "Method": text.short_title(one.key, one.title),
+        "CRPS": _told(rows.get("crps")),
+        "Change": _told(one.differences.get("crps")),
+        "Inside 95%": _told(rows.get("coverage95")),
+        "sMIS": _told(rows.get("smis95")),
+        "RMSE": _told(rows.get("rmse")),
+        "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
+        "Fit": f"{one.fit_seconds:.2f} s",
+        "Prediction": f"{one.predict_seconds:.2f} s",
+    }
+
+
+def _told(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{number(estimate)} ({interval(estimate)})"
+
+
+def choice(view: View) -> None:
+    """How the number of neighbours and the space were chosen, where they were."""
+    selection = view.run.record.selection
+    if selection is None:
+        return
+    titles = {name: text.space_title(name) for name in selection.spaces}
+    curves = found.selection_curves(selection, titles)
+    chosen, parent = (titles[selection.space], selection.k), found.selection_parent(selection)
+    with st.container(border=True):
+        st.markdown("**How the neighbours were chosen**")
+        chart(
+            neighbour_selection_figure(curves, dark=is_dark(), chosen=chosen, parent=parent),
+            key="recalibration_choice",
+            takeaway=selection.words,
+            how_to_read=regression_reading.SELECTION,
+            alt=selection.words,
+            table=lambda: neighbour_selection_table(curves),
+            name=f"{view.review.title} neighbours",
+        )
+
+
+def truth(view: View) -> None:
+    """True means against the model's and the method's, where the table tells the truth."""
+    exact = view.run.true_mean
+    if exact is None:
+        return
+    shown = [
+        Moments("parent", "Model", view.before.mean),
+        Moments(view.chosen, view.method.title, view.after.mean),
+    ]
+    if view.chosen != "global" and "global" in view.run.keys:
+        other = view.run.result("global")
+        shown.insert(1, Moments("global", other.title, view.run.answers("global").mean))
+    moments = Moments("truth", "True", exact)
+    words = regression_words.truth_words(exact, [(one.label, one.mean) for one in shown])
+    with st.container(border=True):
+        st.markdown("**True and estimated means**")
+        chart(
+            truth_figure(moments, shown, dark=is_dark()),
+            key="recalibration_truth",
+            takeaway=words,
+            how_to_read=regression_reading.TRUTH,
+            alt=words,
+            table=lambda: truth_table(moments, shown),
+            name=f"{view.review.title} true means",
+        )
+
+
+def advice() -> None:
+    """What the paper says of such a repair, and what it does not promise."""
+    with st.expander("Before you rely on it", icon=":material/menu_book:"):
+        st.markdown(text.ADVICE)
+        st.caption(text.PAPER)

@@ -1,0 +1,251 @@
+"""The upper part of the Recalibration page: settings, job, finding, maps, coverage by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from app.widgets import graph_results, recalibration_settings, session, waiting
+from app.widgets import recalibration_results as found
+from app.widgets import recalibration_text as text
+from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.map_region import Box
+from app.widgets.pit_results import MEAN, OUTCOME
+from app.widgets.recalibration_results import AXES, View
+from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.figures import (
+    coverage_by_figure,
+    coverage_table,
+    misses_figure,
+    misses_table,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review
+from kdcal_core.runs import PARENT, RecalibrationRun, Request, recalibration_request
+from kdcal_core.runs.recalibration_results import STATED
+
+TILES = ("crps", "coverage95", "smis95", "rmse")
+MAP = "recalibration_map"
+_LAST = "recalibration_last"
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where the rows lie on the map, (n, 2), and the box that holds them all."""
+
+    xy: FloatArray
+    whole: Box
+
+
+def recalibrated(review: Review) -> View | None:
+    """A finished recalibration and the method to look at; until then the page says how it is."""
+    with st.container(border=True):
+        settings, button = recalibration_settings.choose(review), st.empty()
+    try:
+        asked = recalibration_request(session.workspace(), review.id, settings)
+    except InputError as error:
+        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        return None
+    job = _job(review, asked, button)
+    opened = None if job is None else found.run_of(job)
+    if opened is None:
+        return None
+    key, run = opened
+    st.session_state[_LAST] = {**st.session_state.get(_LAST, {}), review.id: asked.key}
+    return _view(review, key, run)
+
+
+def _job(review: Review, asked: Request, button: Any) -> JobSnapshot | None:
+    """The job of these settings, or that of the last ones while these were not begun."""
+    job = waiting.find(asked.key)
+    if job is not None:
+        return graph_results.finished(asked, review)
+    if button.button(
+        "Recalibrate", key="recalibration_start", type="primary", icon=":material/play_arrow:"
+    ):
+        graph_results.begin(asked, review)
+        st.rerun()
+    last = waiting.find(st.session_state.get(_LAST, {}).get(review.id, ""))
+    if last is not None and last.state == "done":
+        st.info(
+            "The settings have changed: below stands what the former ones gave.",
+            icon=":material/info:",
+        )
+        return last
+    with st.container(border=True):
+        st.markdown(text.WILL_SHOW)
+    return None
+
+
+def _view(review: Review, key: str, run: RecalibrationRun) -> View | None:
+    methods = [one for one in run.keys if one != PARENT]
+    for note in run.record.notes:
+        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
+    if not methods:
+        return None
+    titles = {one.key: text.short_title(one.key, one.title) for one in run.record.methods}
+    chosen = st.segmented_control(
+        "Method in the pictures below",
+        options=methods,
+        default=methods[0],
+        required=True,
+        format_func=titles.__getitem__,
+        key=f"recalibration_shown_{key[:16]}",
+        persist_state="session",
+        help="All methods stand beside each other under Every measure.",
+    )
+    assert chosen is not None
+    return View(review, key, run, chosen)
+
+
+def finding(view: View) -> None:
+    """What was gained, in one sentence and four tiles, before and after."""
+    parent, method = view.parent, view.method
+    st.subheader(escape_markdown(text.finding(parent, method), 600), anchor=False)
+    st.markdown(escape_markdown(text.local_finding(parent, method, view.run.record.space), 400))
+    shown = [key for key in TILES if key in method.scores.rows]
+    changes = {**method.differences, "rmse": None}
+    estimate_row(
+        [method.scores.rows[key] for key in shown],
+        notes=[text.tile_note(parent.scores.rows.get(key), changes.get(key)) for key in shown],
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+            st.markdown(text.TILES)
+            st.markdown(text.WORK)
+            st.caption(text.PAPER)
+        st.caption(escape_markdown(text.how_judged(view.run.record), 400))
+    for note in method.notes:
+        st.caption(escape_markdown(note, 400))
+
+
+def numbers_of(view: View) -> list[str]:
+    """Features that are numbers, in the order of the table."""
+    review = view.review
+    assert review.roles is not None
+    table = review.tables[view.judged.which]
+    kinds = {column.name: column.kind for column in table.columns}
+    return [name for name in review.roles.features if kinds.get(name) == "number"]
+
+
+def title_of(view: View, name: str) -> str:
+    """A place on the map, or a column, for people. Untrusted text."""
+    if name in AXES:
+        where = text.space_title(view.run.record.space).lower()
+        return f"Principal axis {AXES.index(name) + 1} ({where})"
+    if name == MEAN:
+        return "Predicted mean"
+    return f"{view.judged.outcome} (outcome)" if name == OUTCOME else name
+
+
+def maps(view: View) -> Places:
+    """Outcomes that their intervals missed, on a map before and after."""
+    with st.container(border=True):
+        st.markdown("**Missed outcomes, before and after**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            across, up = _axes(view)
+            level = _level()
+        xy = found.places(view, across, up)
+        panels = found.misses(view, level)
+        titles = (title_of(view, across), title_of(view, up))
+        figure = misses_figure(
+            xy, panels, dark=is_dark(), x_title=titles[0], y_title=titles[1], level=level
+        )
+        figure.update_layout(dragmode="select")
+        chart(
+            figure,
+            key=MAP,
+            takeaway=regression_words.misses_words(panels, level),
+            how_to_read=regression_reading.MISSES,
+            alt=regression_words.misses_alt(panels, *titles),
+            table=lambda: misses_table(xy, panels, *titles),
+            name=f"{view.review.title} missed outcomes",
+            on_box=lambda: None,
+        )
+        st.caption("Drag a box on a map to see the intervals of the rows in it below.")
+    return Places(xy, found.whole_map(xy))
+
+
+def _axes(view: View) -> tuple[str, str]:
+    """What the map shows across and up: at first what tells most in two dimensions."""
+    features = numbers_of(view)
+    options = [*features, *AXES, MEAN, OUTCOME]
+    assert view.review.roles is not None
+    if len(view.review.roles.features) > 2:
+        first = AXES
+    elif len(features) == 2:
+        first = (features[0], features[1])
+    else:
+        first = (features[0] if features else MEAN, OUTCOME)
+    across, up = (
+        st.selectbox(
+            label,
+            options=options,
+            index=options.index(name),
+            format_func=lambda name: escape_markdown(title_of(view, name)[:60]),
+            key=f"recalibration_{label.lower()}_{view.review.id}",
+            persist_state="session",
+            width=260,
+        )
+        for label, name in zip(("Across", "Up"), first, strict=True)
+    )
+    return across, up
+
+
+def _level() -> float:
+    level: float = st.selectbox(
+        "Intervals",
+        options=STATED,
+        index=STATED.index(0.95),
+        format_func=lambda level: f"{level:.0%}",
+        key="recalibration_level",
+        persist_state="session",
+        width=110,
+        help="Stated probability of the central intervals, here and in the cards below.",
+    )
+    return level
+
+
+def level_of() -> float:
+    """The stated probability that was chosen at the maps."""
+    return float(st.session_state.get("recalibration_level", 0.95))
+
+
+def over_a_column(view: View) -> None:
+    """Coverage along a column, before and after."""
+    assert view.review.roles is not None
+    with st.container(border=True):
+        title, setting = st.columns([2, 1], vertical_alignment="center")
+        title.markdown("**Coverage along a column**")
+        with setting:
+            column: str = st.selectbox(
+                "Column",
+                options=[*view.review.roles.features, MEAN],
+                format_func=lambda name: escape_markdown(title_of(view, name)[:60]),
+                key=f"recalibration_column_{view.review.id}",
+                persist_state="session",
+            )
+        level = level_of()
+        bins = found.coverage_over(view, column, level)
+        held = [[row.coverage for row in side] for side in (bins.before, bins.after)]
+        chart(
+            coverage_by_figure(
+                bins.names,
+                bins.before,
+                dark=is_dark(),
+                column=title_of(view, column),
+                after=bins.after,
+                after_name=view.method.title,
+            ),
+            key="recalibration_coverage",
+            takeaway=regression_words.coverage_words(bins.names, held[0], level, held[1]),
+            how_to_read=regression_reading.COVERAGE_BY,
+            alt=regression_words.coverage_alt(title_of(view, column), bins.names, *held),
+            table=lambda: coverage_table(bins.names, bins.before, bins.after),
+            name=f"{view.review.title} coverage along {title_of(view, column)}",
+        )

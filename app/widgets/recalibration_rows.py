@@ -1,0 +1,189 @@
+"""Single rows before and after: densities, their neighbourhoods, intervals to read and keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+
+from app.widgets import recalibration_results as found
+from app.widgets import recalibration_text as text
+from app.widgets.charts import chart, file_stem, is_dark, to_csv
+from app.widgets.map_region import dragged_box
+from app.widgets.recalibration_parts import MAP, Places, level_of
+from app.widgets.recalibration_results import View
+from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.figures import (
+    PitPanel,
+    RowIntervals,
+    density_table,
+    intervals_figure,
+    intervals_table,
+    pit_panels,
+    pit_table,
+    predictive_density_figure,
+    recalibration_words,
+    regression_reading,
+    regression_words,
+)
+
+NEAR = (50, 100, 250, 500, 1000)
+DRAWN = 12
+PAGE_ROWS = 200
+
+
+def densities(view: View) -> None:
+    """Predictive densities of two rows, and the PIT values of the rows around them (Fig. 5)."""
+    with st.container(border=True):
+        st.markdown("**Two rows, before and after**")
+        rows, k = _picked(view)
+        panels = [found.density_of(view, row) for row in rows]
+        chart(
+            predictive_density_figure(panels, dark=is_dark(), y_title=view.judged.outcome),
+            key="recalibration_densities",
+            takeaway=recalibration_words.density_words(panels),
+            how_to_read=regression_reading.DENSITIES,
+            alt=recalibration_words.density_alt(panels),
+            table=lambda: density_table(panels),
+            name=f"{view.review.title} densities",
+        )
+        _neighbourhoods(view, rows, k)
+
+
+def _picked(view: View) -> tuple[list[int], int]:
+    n = len(view.run.y)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        asked = [
+            st.number_input(
+                label,
+                min_value=1,
+                max_value=n,
+                value=row + 1,
+                key=f"recalibration_{label}_{view.key[:16]}",
+                persist_state="session",
+                width=150,
+                help="Its number in the table, from 1.",
+            )
+            - 1
+            for label, row in zip(("First row", "Second row"), found.two_rows(view), strict=True)
+        ]
+        k: int = st.select_slider(
+            "Rows around each",
+            options=NEAR,
+            value=250,
+            format_func="{:,}".format,
+            key="recalibration_near",
+            persist_state="session",
+            width=260,
+        )
+    rows = [found.nearest_shown(view, row) for row in asked]
+    if rows != asked:
+        st.caption(
+            f"Whole distributions are kept of {len(view.run.shown):,} of {n:,} rows; shown are "
+            "the nearest of these in the table."
+        )
+    return list(dict.fromkeys(rows)), k
+
+
+def _neighbourhoods(view: View, rows: list[int], k: int) -> None:
+    panels = []
+    for row in rows:
+        near = found.near(view, row, k)
+        for answers, who, name in (
+            (view.before, "parent", "model"),
+            (view.after, "calibrated", "recalibrated"),
+        ):
+            histogram, fault = found.neighbourhood(answers, near)
+            panels.append(
+                PitPanel(
+                    f"Around row {row + 1:,}, {name}",
+                    histogram,
+                    fault.kind,
+                    "parent" if who == "parent" else "calibrated",
+                )
+            )
+    chart(
+        pit_panels(panels, dark=is_dark(), columns=4),
+        key="recalibration_near_pit",
+        takeaway=regression_words.pit_panels_words(panels),
+        how_to_read=text.NEIGHBOURHOODS,
+        alt=regression_words.pit_panels_alt(panels),
+        table=lambda: pit_table(panels),
+        name=f"{view.review.title} neighbourhoods",
+    )
+
+
+def intervals(view: View, places: Places) -> None:
+    """Intervals of the rows in the dragged box, or of rows spread evenly; all to download."""
+    rows, words = _chosen(view, places)
+    with st.container(border=True):
+        st.markdown("**Intervals of single rows**")
+        st.markdown(escape_markdown(words, 400))
+        _drawn(view, found.kept(view, rows)[:DRAWN])
+        st.dataframe(
+            view.run.intervals(view.chosen, rows[:PAGE_ROWS]),
+            hide_index=True,
+            key="recalibration_interval_table",
+            alt="Outcome, mean and intervals of the chosen rows before and after",
+        )
+        with st.container(horizontal=True, gap="small"):
+            _download(view, "these rows", len(rows), lambda: view.run.intervals(view.chosen, rows))
+            _download(view, "all rows", len(view.run.y), lambda: view.run.intervals(view.chosen))
+
+
+def _drawn(view: View, rows: IntArray) -> None:
+    """Intervals of some kept rows by the model and by the method, with their outcomes."""
+    if not len(rows):
+        return
+    level = level_of()
+    names, outcomes = [f"Row {row + 1:,}" for row in rows], view.run.y[rows]
+    shown = [
+        RowIntervals(key, label, *found.interval_of(view, answers, rows, level))
+        for key, label, answers in (
+            ("parent", "Model", view.before),
+            (view.chosen, view.method.title, view.after),
+        )
+    ]
+    words = recalibration_words.intervals_words(outcomes, shown, level)
+    chart(
+        intervals_figure(
+            names, outcomes, shown, dark=is_dark(), y_title=view.judged.outcome, level=level
+        ),
+        key="recalibration_intervals",
+        takeaway=words,
+        how_to_read=regression_reading.INTERVALS,
+        alt=words,
+        table=lambda: intervals_table(names, outcomes, shown),
+        name=f"{view.review.title} intervals drawn",
+    )
+
+
+def _download(view: View, what: str, n: int, table: Callable[[], pd.DataFrame]) -> None:
+    st.download_button(
+        f"Intervals of {what} as CSV ({n:,})",
+        data=lambda: to_csv(table()),
+        file_name=f"{file_stem(f'{view.review.title} {view.chosen} intervals {what}')}.csv",
+        mime="text/csv",
+        key=f"recalibration_csv_{file_stem(what)}",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _chosen(view: View, places: Places) -> tuple[IntArray, str]:
+    """The rows in the box on the map, or some spread evenly where there is none."""
+    state = getattr(st.session_state.get(MAP), "selection", None)
+    box = dragged_box(state, places.whole)
+    if box != places.whole:
+        rows = found.inside(places.xy, box.x, box.y)
+        if len(rows):
+            return rows, f"{len(rows):,} rows lie in the box on the map; the first are drawn."
+        return found.spread_rows(view, DRAWN), (
+            "No row lies in the box on the map; below are rows spread evenly over what was "
+            "predicted."
+        )
+    return found.spread_rows(view, DRAWN), (
+        "Rows spread evenly over what was predicted. Drag a box on the map to choose others."
+    )

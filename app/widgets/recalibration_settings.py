@@ -1,0 +1,151 @@
+"""What a recalibration is asked for: methods, space, neighbours; one click suffices."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import streamlit as st
+
+from app.widgets import recalibration_text as text
+from kdcal_core.data import escape_markdown
+from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.review import Review
+from kdcal_core.runs import RecalibrationSettings, space_names
+
+DEFAULT_METHODS = ("local", "global", "isotonic")
+How = Literal["choose", "k", "radius"]
+HOW: dict[How, str] = {"choose": "Chosen by CRPS", "k": "A number", "radius": "A distance"}
+KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "All alike"}
+SMOOTHING = {"kernel": "Smoothed, the model's tails go on", "none": "As in paper 003"}
+SEARCH = {"exact": "Exact", "approximate": "Approximate, faster for many rows"}
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+def choose(review: Review) -> RecalibrationSettings:
+    """The settings that stand in the card."""
+    methods = st.pills(
+        "Methods",
+        options=list(RECALIBRATORS),
+        selection_mode="multi",
+        default=list(DEFAULT_METHODS),
+        format_func=lambda key: text.short_title(key, RECALIBRATORS[key].title),
+        key="recalibration_methods",
+        help="All are fitted and judged on the same rows.",
+        **_KEPT,
+    )
+    left, middle, right = st.columns([1.5, 1, 1], vertical_alignment="bottom", gap="medium")
+    with left:
+        how = st.segmented_control(
+            "Neighbours",
+            options=list(HOW),
+            default="choose",
+            required=True,
+            format_func=HOW.__getitem__,
+            key="recalibration_how",
+            help="Of the methods that look for neighbours.",
+            **_KEPT,
+        )
+    names = space_names(review)
+    with middle:
+        space: str = st.selectbox(
+            "Space",
+            options=names,
+            format_func=lambda name: escape_markdown(text.space_title(name)),
+            key=f"recalibration_space_{review.id}",
+            disabled=how == "choose",
+            help="Chosen together with the number of neighbours."
+            if how == "choose"
+            else "Where rows are near each other.",
+            **_KEPT,
+        )
+    with right:
+        k, radius = _neighbours(how, review)
+    return RecalibrationSettings(
+        methods=tuple(key for key in RECALIBRATORS if key in (methods or ())),
+        space=names[0] if how == "choose" else space,
+        k=k,
+        radius=radius,
+        choose=how == "choose",
+        **_more(),
+    )
+
+
+def _neighbours(how: str | None, review: Review) -> tuple[int, float | None]:
+    default = RecalibrationSettings()
+    if how == "radius":
+        radius: float = st.number_input(
+            "Distance",
+            min_value=0.01,
+            max_value=100.0,
+            value=0.5,
+            step=0.1,
+            key="recalibration_radius",
+            help="In standard deviations of the space.",
+            **_KEPT,
+        )
+        return default.k, radius
+    rows = review.tables["calibration"].n_rows
+    k: int = st.number_input(
+        "Number of neighbours",
+        min_value=1,
+        max_value=10_000_000,
+        value=default.k,
+        step=50,
+        key="recalibration_k",
+        disabled=how == "choose",
+        help=f"The calibration set has {rows:,} rows; a larger number means all of them.",
+        **_KEPT,
+    )
+    if how == "k" and k > rows:
+        st.caption(f"There are {rows:,} calibration rows: all will be taken.")
+    return (default.k if how == "choose" else k), None
+
+
+def _more() -> dict[str, Any]:
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("More settings", icon=":material/tune:", type="tertiary"):
+            kernel = st.radio(
+                "Weights of the neighbours",
+                options=list(KERNELS),
+                format_func=KERNELS.__getitem__,
+                key="recalibration_kernel",
+                **_KEPT,
+            )
+            smoothing = st.radio(
+                "Tails",
+                options=list(SMOOTHING),
+                format_func=SMOOTHING.__getitem__,
+                key="recalibration_smoothing",
+                **_KEPT,
+            )
+            search = st.radio(
+                "Search for neighbours",
+                options=list(SEARCH),
+                format_func=SEARCH.__getitem__,
+                key="recalibration_search",
+                **_KEPT,
+            )
+            folds = st.slider(
+                "Folds",
+                min_value=2,
+                max_value=20,
+                value=5,
+                key="recalibration_folds",
+                help="Of the cross-fitting: to choose neighbours, and to judge without an "
+                "evaluation set.",
+                **_KEPT,
+            )
+            seed = st.number_input(
+                "Seed", min_value=0, max_value=2**31 - 1, value=0, key="recalibration_seed", **_KEPT
+            )
+        with st.popover("What the settings mean", icon=":material/help:", type="tertiary"):
+            st.markdown(text.SETTINGS)
+            st.markdown(text.WORK)
+            st.caption(text.PAPER)
+    return {
+        "kernel": kernel,
+        "smoothing": smoothing,
+        "search": search,
+        "folds": folds,
+        "seed": seed,
+    }

@@ -1,0 +1,23 @@
+"""Recalibration: the predictive distributions of a regression before and after a repair."""
+
+from __future__ import annotations
+
+from app.widgets import recalibration_compare as compare
+from app.widgets import recalibration_parts as parts
+from app.widgets import recalibration_rows as rows
+from app.widgets import session
+
+review = session.scored_review("recalibration")
+if review is not None:
+    view = parts.recalibrated(review)
+    if view is not None:
+        parts.finding(view)
+        places = parts.maps(view)
+        parts.over_a_column(view)
+        rows.densities(view)
+        rows.intervals(view, places)
+        compare.pit_and_quantiles(view)
+        compare.every_method(view)
+        compare.choice(view)
+        compare.truth(view)
+        compare.advice()
