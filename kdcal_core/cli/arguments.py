@@ -9,6 +9,13 @@ from typing import NoReturn
 from kdcal_core import __version__
 from kdcal_core.cli.text import printable
 
+# As kdcal_core.data.types has them: their import would make --help slow.
+TASKS = ("classification", "regression")
+FAMILIES = (
+    *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),
+    *("quantiles", "samples", "dropout"),
+)
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong in one line."""
@@ -34,18 +41,26 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "diagnose",
         help="measure how well a model's stated confidence holds on held-out rows",
-        description="Measure how well a model's stated confidence holds on held-out rows.",
+        description="Measure how well a model's stated confidence holds on held-out rows: the "
+        "probabilities of a classification, or the predictive distributions of a regression.",
         epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
         allow_abbrev=False,
     )
     table = command.add_mutually_exclusive_group(required=True)
     table.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
     table.add_argument(
-        "--predictions", metavar="TABLE", help="rows with one probability column a class; no model"
+        "--predictions",
+        metavar="TABLE",
+        help="rows with the predictions in columns, such as one probability a class; no model",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
-    command.add_argument("--target", metavar="COLUMN", required=True, help="the true class")
+    command.add_argument(
+        "--target", metavar="COLUMN", required=True, help="the true class or outcome"
+    )
+    command.add_argument(
+        "--task", choices=TASKS, help="what the model does; without it the files decide"
+    )
     command.add_argument("--weight", metavar="COLUMN", help="row weights")
     command.add_argument(
         "--classes",
@@ -54,12 +69,43 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         help="class names in the order of the model's outputs, where it does not know them",
     )
     command.add_argument(
-        "--bins", metavar="N", type=count, default=15, help="bins of binned errors (default 15)"
+        "--bins",
+        metavar="N",
+        type=count,
+        help="bins of binned errors (default 15), or of the PIT histogram (default 20)",
     )
     command.add_argument(
         "--level", metavar="P", type=level, default=0.95, help="of the intervals (default 0.95)"
     )
+    _regression(command)
     command.add_argument("--json", metavar="FILE", help="also write everything here as JSON")
+
+
+def _regression(command: Parser) -> None:
+    only = command.add_argument_group("of a regression")
+    only.add_argument(
+        "--family",
+        metavar="NAME",
+        choices=FAMILIES,
+        help=f"what the predictions are: {', '.join(FAMILIES)}",
+    )
+    only.add_argument(
+        "--parameters",
+        metavar="NAME=COLUMN,...",
+        type=parameters,
+        help="which column holds which parameter: mean=mu,std=sigma, or 0.05=q05,0.95=q95",
+    )
+    only.add_argument("--true-mean", metavar="COLUMN", help="a simulation's true mean")
+    only.add_argument(
+        "--by",
+        metavar="COLUMN,...",
+        type=names,
+        default=(),
+        help="look at the rows region by region of these columns; by default of the prediction",
+    )
+    only.add_argument(
+        "--seed", metavar="N", type=whole, default=0, help="of random draws (default 0)"
+    )
 
 
 def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -83,6 +129,28 @@ def names(text: str) -> tuple[str, ...]:
     if not all(found) or len(set(found)) < len(found):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of different names")
     return found
+
+
+def parameters(text: str) -> tuple[tuple[str, str], ...]:
+    """Parameters and their columns, "mean=mu,std=sigma".
+
+    Examples
+    --------
+    >>> parameters("mean=mu, 0.5=the median")
+    (('mean', 'mu'), ('0.5', 'the median'))
+    """
+    pairs = [part.partition("=") for part in text.split(",")]
+    found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
+    if not all(name and column for name, column in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list like mean=mu,std=sigma")
+    return found
+
+
+def whole(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
+    return int(text)
 
 
 def count(text: str) -> int:

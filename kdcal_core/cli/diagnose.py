@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.cli import record
-from kdcal_core.cli.measured import measure
+from kdcal_core.cli import record, regression
+from kdcal_core.cli.measured import Measured, measure
+from kdcal_core.cli.measured_regression import MeasuredRegression
+from kdcal_core.cli.regression import need
+from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
 from kdcal_core.cli.text import printable
 from kdcal_core.data import Roles
@@ -26,7 +29,10 @@ from kdcal_core.review import (
     load_set,
     score,
     set_roles,
+    set_task,
 )
+
+_BINS = 15
 
 
 def run(options: argparse.Namespace) -> None:
@@ -42,17 +48,34 @@ def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
         review = _scored(workspace, options)
-        measured = [
-            measure(load_set(workspace, review.id, which), n_bins=options.bins, level=options.level)
-            for which in _sets(review)
-        ]
-        content = record.record(measured, _inputs(review), _settings(options))
-    texts = [report(one, review.tables[one.scored.name].name, options.level) for one in measured]
+        measured = _measured(workspace, review, options)
+        content = record.record(measured, review.task, _inputs(review), _settings(options, review))
+    texts = [_text(one, review, options.level) for one in measured]
     if review.parent:
         texts.insert(0, printable(f"Model: {review.parent.name}, {review.parent.kind}"))
     print("\n\n".join(texts))
     if options.json:
         record.write(Path(options.json), content)
+
+
+def _measured(
+    workspace: Workspace, review: Review, options: argparse.Namespace
+) -> list[Measured] | list[MeasuredRegression]:
+    sets = _sets(review)
+    if review.task == "regression":
+        return regression.measured(workspace, review, sets, options)
+    bins = options.bins or _BINS
+    return [
+        measure(load_set(workspace, review.id, which), n_bins=bins, level=options.level)
+        for which in sets
+    ]
+
+
+def _text(measured: Measured | MeasuredRegression, review: Review, level: float) -> str:
+    source = review.tables[measured.scored.name].name
+    if isinstance(measured, MeasuredRegression):
+        return regression_report(measured, source, level)
+    return report(measured, source, level)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -71,13 +94,19 @@ def _check(options: argparse.Namespace) -> None:
 
 def _scored(workspace: Workspace, options: argparse.Namespace) -> Review:
     review = create_review(workspace)
+    if options.task:
+        set_task(workspace, review.id, options.task)
     if options.model:
         model = Path(options.model)
         review = add_model(workspace, review.id, model, model.name)
     table = Path(options.data or options.predictions)
     review = add_table(workspace, review.id, "calibration", table, table.name)
-    wanted = _Wanted(options.target, options.weight, options.classes)
-    roles = wanted.roles(review.tables["calibration"], review.parent, review.roles or Roles())
+    if review.task == "regression":
+        roles = regression.roles(review, options)
+    else:
+        regression.refuse(options)
+        wanted = _Wanted(options.target, options.weight, options.classes)
+        roles = wanted.roles(review.tables["calibration"], review.parent, review.roles or Roles())
     set_roles(workspace, review.id, roles, options.classes)
     if options.evaluation:
         further = Path(options.evaluation)
@@ -99,13 +128,13 @@ class _Wanted:
         A weight or split column counts only where it is asked for by name.
         """
         for column in filter(None, (self.target, self.weight)):
-            _need(table, column, "The table has no such column")
+            need(table, column, "The table has no such column")
         plain = Roles(target=self.target, weight=self.weight)
         if parent is None:
             outputs = self._named(guessed.outputs)
             return replace(plain, outputs=outputs, output_kind=guessed.output_kind)
         for column in parent.feature_names or ():
-            _need(table, column, "The model needs a column that the table does not have")
+            need(table, column, "The model needs a column that the table does not have")
         return replace(plain, features=parent.feature_names or self._others(table, guessed))
 
     def _named(self, outputs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
@@ -119,12 +148,6 @@ class _Wanted:
         taken = {self.target, self.weight, guessed.split, guessed.predicted}
         taken |= {column for _, column in guessed.outputs}
         return tuple(name for name in table.column_names if name not in taken)
-
-
-def _need(table: TableInfo, column: str, what: str) -> None:
-    if column not in table.column_names:
-        known = ", ".join(table.column_names[:10]) + (", ..." if len(table.columns) > 10 else "")
-        raise InputError(what, fix=f"Its columns are: {known}.", file=table.name, column=column)
 
 
 def _sets(review: Review) -> tuple[Which, ...]:
@@ -141,6 +164,17 @@ def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
     return inputs
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("target", "weight", "classes", "bins", "level")
-    return {name: getattr(options, name) for name in names}
+def _settings(options: argparse.Namespace, review: Review) -> dict[str, Any]:
+    settings = {name: getattr(options, name) for name in ("target", "weight", "level")}
+    if review.task == "classification":
+        return {**settings, "classes": options.classes, "bins": options.bins or _BINS}
+    roles = review.roles or Roles()
+    return {
+        **settings,
+        "bins": options.bins or regression.BINS,
+        "by": options.by,
+        "seed": options.seed,
+        "family": roles.family,
+        "parameters": dict(roles.parameters),
+        "true_mean": roles.true_mean,
+    }

@@ -12,21 +12,28 @@ import numpy as np
 
 from kdcal_core import __version__
 from kdcal_core.cli.measured import Measured
-from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+from kdcal_core.cli.measured_regression import MeasuredRegression
+from kdcal_core.data.types import Task
+from kdcal_core.diagnostics import Estimate, RegionPit, ReliabilityCurve
 
 # Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
 FORMAT = 1
 
 
 def record(
-    measured: list[Measured], inputs: dict[str, dict[str, Any] | None], settings: dict[str, Any]
+    measured: list[Measured] | list[MeasuredRegression],
+    task: Task,
+    inputs: dict[str, dict[str, Any] | None],
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
     """Everything that ``kdcal diagnose`` found, as JSON values.
 
     Parameters
     ----------
-    measured : list of Measured
+    measured : list of Measured or of MeasuredRegression
         One a set.
+    task : str
+        "classification" or "regression".
     inputs : dict
         Name and SHA-256 of each file, under "model", "calibration" and "evaluation".
     settings : dict
@@ -40,9 +47,13 @@ def record(
     return {
         "format": FORMAT,
         "kdcal": __version__,
+        "task": task,
         "inputs": inputs,
         "settings": settings,
-        "sets": [_set(one) for one in measured],
+        "sets": [
+            _regression_set(one) if isinstance(one, MeasuredRegression) else _set(one)
+            for one in measured
+        ],
     }
 
 
@@ -68,6 +79,40 @@ def _set(measured: Measured) -> dict[str, Any]:
         ],
         "reliability": _bins(diagram),
         "confusion": measured.confusion.joint,
+    }
+
+
+def _regression_set(measured: MeasuredRegression) -> dict[str, Any]:
+    scored = measured.scored
+    return {
+        "name": scored.name,
+        "digest": scored.digest,
+        "n": scored.n_rows,
+        "distribution": scored.distribution.family,
+        "findings": measured.findings,
+        "notes": measured.notes,
+        "fault": dataclasses.asdict(measured.fault),
+        "tests": [dataclasses.asdict(one) for one in measured.tests],
+        "estimates": [{"key": key, **_estimate(one)} for key, one in measured.scores.rows.items()],
+        "coverage": [dataclasses.asdict(row) for row in measured.coverage.rows],
+        "scale": measured.coverage.scale,
+        "pit_histogram": measured.histogram.table().to_dict("records"),
+        "by_column": [
+            {"column": name, "regions": [_region(one) for one in regions]}
+            for name, regions in measured.by_column.items()
+        ],
+    }
+
+
+def _region(region: RegionPit) -> dict[str, Any]:
+    return {
+        "name": region.name,
+        "n": region.n,
+        "share": region.share,
+        "p_value": region.p_value,
+        "adjusted_p": region.adjusted_p,
+        "fault": dataclasses.asdict(region.fault),
+        "coverage": dataclasses.asdict(region.coverage) if region.coverage else None,
     }
 
 

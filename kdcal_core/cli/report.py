@@ -23,27 +23,28 @@ def report(measured: Measured, source: str, share: float) -> str:
     scored = measured.scored
     interval = f"{100 * share:g}% interval"
     head = (
-        f"{scored.name.capitalize()} set: {printable(source, 80)}, {_rows(scored.n_rows)}, "
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, {rows_text(scored.n_rows)}, "
         f"{len(scored.classes)} classes"
     )
     parts = [
         "\n".join([head, *(printable(finding) for finding in measured.findings)]),
-        _estimates(measured.estimates, interval),
+        estimates_table(measured.estimates, interval),
         _by_class(measured.by_class, scored.classes, interval),
         _diagram(measured.diagram, interval),
     ]
     return "\n\n".join(parts)
 
 
-def _estimates(estimates: tuple[Estimate, ...], interval: str) -> str:
+def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
+    """One line an estimate, with its interval and what chance alone would give."""
     rows = []
     for one in estimates:
         width = one.high - one.low
         value, expected = one.value, one.expected
         shown = number_text(value, width, one.percent)
         chance = "" if expected is None else number_text(expected, width, one.percent)
-        between = _between(one.low, one.high, one.percent) if math.isfinite(value) else ""
-        rows.append((one.label, shown, between, chance, f"{one.n:,}", one.name))
+        bounds = between(one.low, one.high, one.percent) if math.isfinite(value) else ""
+        rows.append((one.label, shown, bounds, chance, f"{one.n:,}", one.name))
     header = ("Estimate", "Value", interval, "By chance", "Rows", "Estimator")
     return table(header, rows, left=(0, 5))
 
@@ -74,13 +75,15 @@ def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]
     said, seen = (
         number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])
     )
-    return said, seen, _between(low, high), f"{int(curve.count[j]):,}"
+    return said, seen, between(low, high), f"{int(curve.count[j]):,}"
 
 
-def _between(low: float, high: float, percent: bool = False) -> str:
+def between(low: float, high: float, percent: bool = False) -> str:
+    """An interval in words, with as many decimals as its width warrants."""
     width = high - low
     return f"{number_text(low, width, percent)} to {number_text(high, width, percent)}"
 
 
-def _rows(n: int) -> str:
+def rows_text(n: int) -> str:
+    """A number of rows in words."""
     return "1 row" if n == 1 else f"{n:,} rows"

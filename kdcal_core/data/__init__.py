@@ -32,6 +32,7 @@ from kdcal_core.data.regression_parameters import (
     check_outcome,
     check_parameter_names,
     check_parameters,
+    family_of,
     quantile_levels,
 )
 from kdcal_core.data.roles import guess_roles
@@ -73,6 +74,7 @@ __all__ = [
     "encode_labels",
     "escape_html",
     "escape_markdown",
+    "family_of",
     "feature_frame",
     "fitness",
     "guess_roles",

@@ -6,7 +6,7 @@ a table of predictions can be checked for before any distribution is made of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,27 @@ def check_outcome(
             column=column,
             row=row + 1,
         )
+
+
+def family_of(names: Iterable[str]) -> Family | None:
+    """The family whose parameters have these names; None where there is none.
+
+    Examples
+    --------
+    >>> family_of(["mean", "variance"]), family_of(["0.1", "0.9"]), family_of(["1", "2"])
+    ('normal', 'quantiles', 'samples')
+    """
+    given = {"std" if name == "variance" else name for name in names}
+    for family, wanted in FAMILY_PARAMETERS.items():
+        if wanted and given == set(wanted):
+            return family
+    if given and all(name.isdecimal() and int(name) > 0 for name in given):
+        return "samples"
+    try:
+        quantile_levels(tuple(given))
+    except InputError:
+        return None
+    return "quantiles" if given else None
 
 
 def check_parameter_names(
