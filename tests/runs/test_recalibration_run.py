@@ -224,7 +224,9 @@ def network(tmp_path_factory):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
     frame["y"] = frame["a"] ** 2 + 0.1 * rng.normal(size=300)
-    model = MLPRegressor((6, 3), max_iter=300, random_state=0).fit(frame[["a", "b"]], frame["y"])
+    model = MLPRegressor(hidden_layer_sizes=(6, 3), max_iter=300, random_state=0).fit(
+        frame[["a", "b"]], frame["y"]
+    )
     folder = tmp_path_factory.mktemp("network")
     skops.io.dump(model, folder / "model.skops")
     workspace = Workspace(folder / "home")
