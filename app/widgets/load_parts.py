@@ -254,18 +254,13 @@ def fit_for_use(review: Review) -> None:
         )
     with st.container(horizontal=True):
         if review.task == "regression":
-            _regression_links()
+            session.page_link("pit", "See where outcomes fall")
+            session.page_link("recalibration", "Repair it and compare")
             return
         session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
         session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
         if review.parent is not None:
             session.page_link("foreign", "See it far from the data")
-
-
-def _regression_links() -> None:
-    for name, place in session.PLACES.items():
-        if place.tasks == ("regression",):
-            session.page_link(name, place.purpose)
 
 
 def another(review: Review) -> None:

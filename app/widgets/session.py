@@ -129,9 +129,15 @@ def _open_task() -> Task | None:
     """The open review's task; None where none is open, so that every page is seen."""
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     try:
-        return read_review(workspace(), chosen).task if chosen else None
+        return _task_of(read_review(workspace(), chosen)) if chosen else None
     except InputError:
         return None
+
+
+def _task_of(review: Review) -> Task | None:
+    """The review's task; None while it holds nothing that could tell."""
+    told = review.tables or review.parent or review.chosen_task
+    return review.task if told else None
 
 
 def page_link(name: str, label: str, icon: str | None = None) -> None:
@@ -204,7 +210,8 @@ def new_review() -> str:
 def scored_review(page_name: str) -> Review | None:
     """The open review with its header where it can be diagnosed; else the page's empty state."""
     review = current_review()
-    if review is not None and review.task not in PLACES[page_name].tasks:
+    task = None if review is None else _task_of(review)
+    if review is not None and task is not None and task not in PLACES[page_name].tasks:
         header(review)
         _other_task(page_name, review)
         return None

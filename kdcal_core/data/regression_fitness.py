@@ -135,8 +135,8 @@ def _outside_flags(outside: int, n: int) -> list[str]:
         return []
     rows = "1 outcome lies" if outside == 1 else f"{outside:,} outcomes lie"
     return [
-        f"{rows} outside all that its distribution holds possible ({outside / n:.1%} of the rows): "
-        "PIT values of exactly 0 or 1."
+        f"{rows} beyond all that its distribution holds possible, as far as numbers can tell "
+        f"({outside / n:.1%} of the rows): PIT values of exactly 0 or 1."
     ]
 
 

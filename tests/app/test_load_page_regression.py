@@ -12,7 +12,7 @@ from app.widgets.role_form import _family_name
 from app.widgets.role_table import role_table, roles_from_table
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
-from kdcal_core.review import ColumnInfo, Workspace, read_review, samples
+from kdcal_core.review import ColumnInfo, Workspace, create_review, read_review, samples
 
 SAMPLES = [sample.name for sample in samples() if sample.task == "regression"]
 
@@ -72,8 +72,11 @@ def test_a_page_for_classes_says_so_and_links_to_what_suits(app, settle) -> None
         healthy(app.switch_page(f"../pages/{page}.py").run())
         assert "This page is for a classification" in words(app)
         assert "is a regression" in words(app)
-    healthy(app.switch_page("../pages/simulation_lab.py").run())
-    assert "This page is for" not in words(app)
+    press(app.switch_page("../pages/load.py").run(), "Score the rows")
+    settle(app)
+    for page in ("simulation_lab", "pit"):
+        healthy(app.switch_page(f"../pages/{page}.py").run())
+        assert "This page is for" not in words(app)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification", None])
@@ -112,6 +115,15 @@ def test_a_fault_of_the_table_is_told_with_its_place(app, settle) -> None:
     settle(app)
     assert "but must be above zero" in app.error[0].value
     assert "sigma" in app.error[0].value
+
+
+def test_an_empty_review_is_of_no_task_yet(app) -> None:
+    session_id = create_review(Workspace()).id
+    app.query_params["review"] = session_id
+    for page in ("pit", "reliability"):
+        healthy(app.switch_page(f"../pages/{page}.py").run())
+        assert "This page is for" not in words(app)
+        assert "is not finished" in words(app)
 
 
 COLUMNS = [ColumnInfo(name, "number", 0, 9, ("1", "2")) for name in ("y", "lo", "hi", "t")]

@@ -120,7 +120,7 @@ def test_outcomes_beyond_all_samples_are_counted(workspace: Workspace, review_id
     outside = int(((pit == 0) | (pit == 1)).sum())
     assert 0 < outside == review.sets["calibration"].outside
     fit = fitness_of(workspace, review_id, "calibration")
-    assert any(flag.startswith(f"{outside} outcomes lie outside") for flag in fit.flags)
+    assert any(flag.startswith(f"{outside} outcomes lie beyond") for flag in fit.flags)
 
 
 def test_single_numbers_take_the_calibration_sets_spread(
