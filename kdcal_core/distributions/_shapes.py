@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,22 @@ def checked_levels(p: ArrayLike, *, open_ended: bool = False) -> FloatArray:
             fix="Levels lie strictly between 0 and 1." if open_ended else "Levels lie in [0, 1].",
         )
     return values
+
+
+def central_levels(level: float) -> tuple[float, float]:
+    """Levels of the two ends of the central interval of probability ``level``, in (0, 1).
+
+    Worked out in decimals, as the level was meant: in binary (1 - 0.95) / 2 exceeds 0.025, and of
+    1,000 samples the 26th would be taken for the 25th.
+
+    Examples
+    --------
+    >>> central_levels(0.95)
+    (0.025, 0.975)
+    """
+    checked_levels(level, open_ended=True)
+    exact = Decimal(repr(float(level)))
+    return float((1 - exact) / 2), float((1 + exact) / 2)
 
 
 def table_of(argument: FloatArray, n_rows: int) -> FloatArray:

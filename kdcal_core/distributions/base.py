@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.distributions._shapes import checked_levels, checked_outcomes, table_of
+from kdcal_core.distributions._shapes import (
+    central_levels,
+    checked_levels,
+    checked_outcomes,
+    table_of,
+)
 
 Rows = slice | NDArray[Any] | list[int]
 Kernel = Callable[[Any, FloatArray], FloatArray]
@@ -125,8 +130,8 @@ class PredictiveDistribution(ABC):
         >>> low.round(2).tolist(), high.round(2).tolist()
         ([-1.96], [1.96])
         """
-        checked_levels(level, open_ended=True)
-        return self.ppf((1 - level) / 2), self.ppf((1 + level) / 2)
+        low, high = central_levels(level)
+        return self.ppf(low), self.ppf(high)
 
     def sample(self, m: int, seed: int) -> FloatArray:
         """``m`` random draws of every row, (n, m); the same seed gives the same draws."""

@@ -203,7 +203,8 @@ class LocalRecalibration(BaseEstimator):
             )
         found = self._search.query(points, most, progress)
         weights = kernel_weights(found.distance, self.kernel, self.radius)
-        lonely = inside < fewest
+        # those at the radius itself weigh nothing under the Epanechnikov kernel
+        lonely = (weights > 0).sum(axis=1) < fewest
         self.n_fallback_ = int(lonely.sum())
         if self.n_fallback_:
             nearest = kernel_weights(found.distance[lonely, :fewest], self.kernel)

@@ -206,3 +206,11 @@ def test_tails_keep_their_digits():
     assert_allclose(Gamma(1e8, 1.0).crps(1.0), Normal(1.0, 1e-4).crps(1.0), rtol=1e-3)
     assert_allclose(StudentT(0, 1, 1e9).crps(0.4), Normal(0, 1).crps(0.4), rtol=1e-6)
     assert np.isinf(StudentT(0, 1, 2).std()).all()
+
+
+@pytest.mark.parametrize("std", [6.0, 10.0, 25.0])
+def test_the_crps_of_a_wide_lognormal_keeps_its_digits(std):
+    # E|Y - 1| - E|Y - Y'| / 2 of Y = exp(std Z), whose two means agree to all digits of a double
+    small = stats.norm.logsf(std / np.sqrt(2)) + std**2 / 2
+    expected = 2 * (np.exp(small) - np.exp(stats.norm.logcdf(-std) + std**2 / 2))
+    assert_allclose(LogNormal(0.0, std).crps(1.0), expected, rtol=1e-9)

@@ -1,5 +1,7 @@
 """Samples, weighted samples, quantiles and maps against brute force from their definitions."""
 
+import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -277,3 +279,11 @@ def test_randomised_pit_values_of_calibrated_samples_are_uniform():
 def test_pit_values_of_a_continuous_prediction_need_no_chance():
     ours = Normal([0.0, 1.0], 1.0)
     assert np.array_equal(randomised_pit(ours, [0.3, 0.3], 0), randomised_pit(ours, [0.3, 0.3], 1))
+
+
+@pytest.mark.parametrize("m", [20, 200, 1000, 10_000])
+@pytest.mark.parametrize("level", ["0.5", "0.8", "0.9", "0.95", "0.99"])
+def test_intervals_of_samples_end_at_exact_order_statistics(m, level):
+    low, high = Empirical(np.arange(1.0, m + 1)[np.newaxis]).interval(float(level))
+    assert low[0] == max(1, math.ceil((1 - Fraction(level)) / 2 * m))
+    assert high[0] == math.ceil((1 + Fraction(level)) / 2 * m)

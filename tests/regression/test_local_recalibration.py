@@ -110,6 +110,15 @@ def test_local_radius_that_holds_few_rows_takes_the_nearest():
     np.testing.assert_allclose(mended.mean()[1:], expected)
 
 
+def test_local_radius_on_which_all_neighbours_lie_takes_the_nearest():
+    space = np.repeat([0.0, 1.0], 60)
+    base, y = Normal(np.zeros(120), 1.0), np.repeat([-1.0, 1.0], 60)
+    local = LocalRecalibration(radius=0.5, standardise=False, smoothing="none").fit(base, y, space)
+    with pytest.warns(InputWarning, match="1 of 1 rows"):  # all weigh nothing: 1 - (d / u)^2 = 0
+        mended = local.predict(Normal([0.0], 1.0), [0.5])
+    np.testing.assert_allclose(mended.mean(), -1.0)  # 50 rows, ties to the lowest
+
+
 def test_local_counts_outcomes_outside_the_support():
     base = Empirical(np.tile([1.0, 2.0, 3.0], (4, 1)))
     for method in (LocalRecalibration(k=4), GlobalRecalibration()):
