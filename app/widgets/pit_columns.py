@@ -40,6 +40,7 @@ look wrong.
 """
 
 
+@st.fragment
 def over_a_column(judged: Judged) -> None:
     """Coverage bin by bin of one column, and the table of its regions."""
     with st.container(border=True):
@@ -58,11 +59,8 @@ def over_a_column(judged: Judged) -> None:
             )
         regions = pit_results.by_column(judged, column, bins)
         st.markdown(escape_markdown(regions_finding(regions), 800))
-        picture, table = st.columns([1, 1.15], gap="medium")
-        with picture:
-            _coverage(judged, column, regions)
-        with table:
-            _table(judged, regions)
+        _coverage(judged, column, regions)
+        _table(judged, regions)
         _histograms(judged, regions)
 
 

@@ -40,6 +40,20 @@ MAPS: dict[MapKind, str] = {
 }
 
 
+Tool = Literal["click", "box"]
+
+
+@dataclass(frozen=True)
+class _Hand:
+    """A way to pick. Streamlit takes no clicks while a drag draws a box, so there are two."""
+
+    title: str
+    dragmode: str
+
+
+TOOLS: dict[Tool, _Hand] = {"click": _Hand("Click", "zoom"), "box": _Hand("Box", "select")}
+
+
 @dataclass(frozen=True, eq=False)
 class Axes:
     """Where the rows of the local view stand on the map. Titles are untrusted text."""
@@ -90,12 +104,13 @@ def local_view(judged: Judged) -> LocalView | None:
             kind = _map_kind(judged, name)
             x, y = _columns(judged) if kind == "columns" else ("", "")
             k = _size(n)
+            tool = _tool()
         space = _space(judged, name)
         if space is None:
             return None
         axes = _axes(judged, space, kind, x, y)
         local = pit_results.local_of(judged, space, k, axes.xy)
-        return _draw(judged, space, axes, local)
+        return _draw(judged, space, axes, local, tool)
 
 
 def _space_name(judged: Judged) -> str:
@@ -201,6 +216,21 @@ def _size(n: int) -> int:
     return k
 
 
+def _tool() -> Tool:
+    tool: Tool = st.segmented_control(
+        "Pick by",
+        options=list(TOOLS),
+        default="click",
+        required=True,
+        format_func=lambda tool: TOOLS[tool].title,
+        key="pit_tool",
+        persist_state="session",
+        help="A click on a mark picks the row there with its neighbours; dragging zooms, and a "
+        "double click zooms out. A box picks all rows in it.",
+    )
+    return tool
+
+
 def _space(judged: Judged, name: str) -> Space | None:
     """The space chosen; where its rows cannot be placed, the predictions in its stead."""
     if name.startswith("layer:"):
@@ -228,21 +258,23 @@ def _axes(judged: Judged, space: Space, kind: MapKind, x: str, y: str) -> Axes:
     return Axes(column_title(judged, x), column_title(judged, y), xy, kind, y == OUTCOME)
 
 
-def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit) -> LocalView:
+def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool) -> LocalView:
     places = f"pit_picks_{judged.key[:16]}_{space.name}_{axes.key}"
     chosen: tuple[Pick, ...] = st.session_state.get(places, ())
     groups = _groups(judged, space, axes, local, chosen or pit_picks.suggested(local))
     left, right = st.columns([1.3, 1], gap="medium")
+    figure = local_map_figure(
+        local,
+        dark=is_dark(),
+        x_title=axes.x_title,
+        y_title=axes.y_title,
+        picked=[shown.ring for shown in groups],
+        identity=axes.kind == "prediction",
+    )
+    figure.update_layout(dragmode=TOOLS[tool].dragmode)
     with left:
         chart(
-            local_map_figure(
-                local,
-                dark=is_dark(),
-                x_title=axes.x_title,
-                y_title=axes.y_title,
-                picked=[shown.ring for shown in groups],
-                identity=axes.kind == "prediction",
-            ),
+            figure,
             key="pit_map",
             takeaway="",  # it heads the page
             how_to_read=regression_reading.LOCAL_MAP,
@@ -252,8 +284,9 @@ def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit) -> LocalVie
             on_pick=partial(_take, places, local, axes.shows_outcome),
         )
         _about_the_map(judged, axes, local)
+        _about_groups(groups, bool(chosen), places)
     with right:
-        _panels(judged, groups, bool(chosen), places)
+        _panels(judged, groups)
     return LocalView(local, groups)
 
 
@@ -281,7 +314,7 @@ def _groups(
             what = f"row {row:,} and the {len(rows) - 1:,} rows nearest to it"
             centre = (float(axes.xy[pick.row, 0]), float(axes.xy[pick.row, 1]))
         if len(rows):
-            group = pit_results.group_of(judged, judged.looked_at[rows], PANEL_BINS, f"in {name}")
+            group = pit_results.group_of(judged, judged.looked_at[rows], PANEL_BINS, "here")
             ring = PickedNeighbourhood(name, centre, axes.xy[rows])
             shown.append(Shown(name, what, group, ring))
     return tuple(shown)
@@ -292,8 +325,8 @@ def _middle(xy: FloatArray) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def _panels(judged: Judged, groups: Sequence[Shown], chosen: bool, places: str) -> None:
-    """The picked groups beside the whole, on one scale, with what is wrong in words."""
+def _panels(judged: Judged, groups: Sequence[Shown]) -> None:
+    """The picked groups beside the whole, on one scale."""
     whole = pit_results.whole_of(judged)
     panels = [
         PitPanel("All rows", pit_results.histogram_of(judged, PANEL_BINS), whole.fault.kind),
@@ -308,6 +341,10 @@ def _panels(judged: Judged, groups: Sequence[Shown], chosen: bool, places: str) 
         table=lambda: pit_table(panels),
         name=f"{judged.review.title} {judged.which} PIT of neighbourhoods",
     )
+
+
+def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
+    """What is wrong in each picked group, in words."""
     for one in groups:
         held = one.group.coverage.rows[0].coverage
         st.markdown(
@@ -334,10 +371,11 @@ def _how_picked(count: int, chosen: bool) -> None:
     elif count:
         st.caption(
             "Shown before you pick: the places furthest off, opposite faults where there are any. "
-            "Click a mark or drag a box on the map for others; the last two picks are shown."
+            "Click a mark on the map, or choose the box and drag it, for others; the last two "
+            "picks are shown."
         )
     else:
-        st.caption("Click a mark, or drag a box on the map, to see the rows there.")
+        st.caption("Click a mark, or choose the box and drag it, to see the rows there.")
 
 
 def _about_the_map(judged: Judged, axes: Axes, local: LocalPit) -> None:

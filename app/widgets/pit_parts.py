@@ -57,16 +57,28 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     whole = pit_results.whole_of(judged)
     said = regression_findings(whole.coverage, whole.fault, local=local)
-    st.subheader(escape_markdown(said[0], 400), anchor=False)
-    for sentence in said[1:]:
-        st.markdown(escape_markdown(sentence, 600))
     scores = whole.scores.rows
+    headline = said[0] if local is None else _headline(scores["coverage95"], local) or said[0]
+    st.subheader(escape_markdown(headline, 400), anchor=False)
+    st.markdown(escape_markdown(" ".join(one for one in said if one != headline), 1500))
     estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
     left, right = st.columns([3, 1])
     with left:
         estimate_row(estimates, notes=[_stated(estimates[0]), *map(_rows, estimates[1:])])
     with right.container(border=True, height="stretch"):
         _places(local)
+
+
+def _headline(held: Estimate, local: LocalPit) -> str | None:
+    """What hides in a good total: how far coverage runs apart between places; None if it cannot be
+    told from chance."""
+    if (local.kind == "none").all():
+        return None
+    low, high = local.coverage.min(), local.coverage.max()
+    return (
+        f"Stated 95% intervals hold {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
+        f"but from {low:.0%} to {high:.0%} place by place."
+    )
 
 
 def _stated(estimate: Estimate) -> str:
@@ -98,6 +110,7 @@ def _places(local: LocalPit | None) -> None:
     )
 
 
+@st.fragment
 def all_rows(judged: Judged) -> None:
     """Histogram and ECDF difference of all PIT values, and the tests of uniformity."""
     whole = pit_results.whole_of(judged)
@@ -137,8 +150,8 @@ def _histogram(judged: Judged, bins: int, whole: Whole) -> None:
     if outside:
         verb = "outcome lies" if outside == 1 else "outcomes lie"
         st.caption(
-            f"{outside:,} {verb} outside everything that was predicted as possible: a PIT value of "
-            "exactly 0 or 1, counted in the first or last bar."
+            f"{outside:,} {verb} so far out of what was predicted that the PIT value is exactly 0 "
+            "or 1: counted in the first or the last bar."
         )
 
 
@@ -229,7 +242,7 @@ def _width_table(whole: Whole) -> None:
             {
                 "Stated": [f"{row.level:.0%}" for row in rows],
                 "Observed": [f"{number(row.coverage)} ({interval(row.coverage)})" for row in rows],
-                "Mean width": [number(row.width) for row in rows],
+                "Mean width": [_width(row.width) for row in rows],
                 "Scaled score": [number(row.smis) if row.smis else "" for row in rows],
             }
         ),
@@ -246,6 +259,12 @@ def _width_table(whole: Whole) -> None:
     )
 
 
+def _width(width: Estimate) -> str:
+    """Where all intervals are equally wide, the estimate's own leaves no room for decimals."""
+    return number(width) if width.high > width.low else f"{width.value:,.5g}"
+
+
+@st.fragment
 def every_measure(judged: Judged) -> None:
     """The table of all measures with full names."""
     with st.expander(

@@ -19,6 +19,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 ALL = "All"
 
 
+@st.fragment
 def intervals(judged: Judged, view: LocalView | None) -> None:
     """The rows of a group with their intervals, the ones that lie furthest out first."""
     with st.container(border=True):
