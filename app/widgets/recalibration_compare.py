@@ -128,8 +128,8 @@ def _line(one: MethodResult) -> dict[str, str]:
         "sMIS": _told(rows.get("smis95")),
         "RMSE": _told(rows.get("rmse")),
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
-        "Fit": f"{one.fit_seconds:.2f} s",
-        "Prediction": f"{one.predict_seconds:.2f} s",
+        "Fitted in": f"{one.fit_seconds:.2f} s",
+        "Predicted in": f"{one.predict_seconds:.2f} s",
     }
 
 

@@ -120,7 +120,8 @@ def finding(view: View) -> None:
             st.markdown(text.WORK)
             st.caption(text.PAPER)
         st.caption(escape_markdown(text.how_judged(view.run.record), 400))
-    for note in method.notes:
+    outside = view.review.sets[view.judged.which].outside
+    for note in (*method.notes, *text.outside_notes(outside)):
         st.caption(escape_markdown(note, 400))
 
 
@@ -187,7 +188,7 @@ def _axes(view: View) -> tuple[str, str]:
             label,
             options=options,
             index=options.index(name),
-            format_func=lambda name: escape_markdown(title_of(view, name)[:60]),
+            format_func=lambda name: title_of(view, name)[:60],
             key=f"recalibration_{label.lower()}_{view.review.id}",
             persist_state="session",
             width=260,
@@ -226,7 +227,7 @@ def over_a_column(view: View) -> None:
             column: str = st.selectbox(
                 "Column",
                 options=[*view.review.roles.features, MEAN],
-                format_func=lambda name: escape_markdown(title_of(view, name)[:60]),
+                format_func=lambda name: title_of(view, name)[:60],
                 key=f"recalibration_column_{view.review.id}",
                 persist_state="session",
             )

@@ -122,7 +122,7 @@ def intervals(view: View, places: Places) -> None:
         st.markdown(escape_markdown(words, 400))
         _drawn(view, found.kept(view, rows)[:DRAWN])
         st.dataframe(
-            view.run.intervals(view.chosen, rows[:PAGE_ROWS]),
+            _readable(view, rows[:PAGE_ROWS]),
             hide_index=True,
             key="recalibration_interval_table",
             alt="Outcome, mean and intervals of the chosen rows before and after",
@@ -130,6 +130,20 @@ def intervals(view: View, places: Places) -> None:
         with st.container(horizontal=True, gap="small"):
             _download(view, "these rows", len(rows), lambda: view.run.intervals(view.chosen, rows))
             _download(view, "all rows", len(view.run.y), lambda: view.run.intervals(view.chosen))
+
+
+def _readable(view: View, rows: IntArray) -> pd.DataFrame:
+    """The chosen intervals of some rows, under names for people."""
+    level = f"{level_of():.0%}"
+    table = view.run.intervals(view.chosen, rows)
+    names = {"row": "Row", "outcome": "Outcome"}
+    for who, title in (("parent", "Model"), (view.chosen, "Repaired")):
+        names |= {
+            f"{who}_mean": f"{title}: mean",
+            f"{who}_low_{level}": f"{title}: from",
+            f"{who}_high_{level}": f"{title}: to",
+        }
+    return table[list(names)].rename(columns=names)
 
 
 def _drawn(view: View, rows: IntArray) -> None:

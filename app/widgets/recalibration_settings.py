@@ -7,7 +7,6 @@ from typing import Any, Literal
 import streamlit as st
 
 from app.widgets import recalibration_text as text
-from kdcal_core.data import escape_markdown
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.runs import RecalibrationSettings, space_names
@@ -33,7 +32,7 @@ def choose(review: Review) -> RecalibrationSettings:
         help="All are fitted and judged on the same rows.",
         **_KEPT,
     )
-    left, middle, right = st.columns([1.5, 1, 1], vertical_alignment="bottom", gap="medium")
+    left, middle, right = st.columns([1.4, 1, 1], vertical_alignment="bottom", gap="medium")
     with left:
         how = st.segmented_control(
             "Neighbours",
@@ -45,24 +44,18 @@ def choose(review: Review) -> RecalibrationSettings:
             help="Of the methods that look for neighbours.",
             **_KEPT,
         )
-    names = space_names(review)
-    with middle:
-        space: str = st.selectbox(
-            "Space",
-            options=names,
-            format_func=lambda name: escape_markdown(text.space_title(name)),
-            key=f"recalibration_space_{review.id}",
-            disabled=how == "choose",
-            help="Chosen together with the number of neighbours."
-            if how == "choose"
-            else "Where rows are near each other.",
-            **_KEPT,
-        )
-    with right:
-        k, radius = _neighbours(how, review)
+    space, k, radius = space_names(review)[0], RecalibrationSettings().k, None
+    if how != "choose":
+        with middle:
+            space = _space(review)
+        with right:
+            if how == "k":
+                k = _number(review)
+            else:
+                radius = _distance()
     return RecalibrationSettings(
         methods=tuple(key for key in RECALIBRATORS if key in (methods or ())),
-        space=names[0] if how == "choose" else space,
+        space=space,
         k=k,
         radius=radius,
         choose=how == "choose",
@@ -70,35 +63,47 @@ def choose(review: Review) -> RecalibrationSettings:
     )
 
 
-def _neighbours(how: str | None, review: Review) -> tuple[int, float | None]:
-    default = RecalibrationSettings()
-    if how == "radius":
-        radius: float = st.number_input(
-            "Distance",
-            min_value=0.01,
-            max_value=100.0,
-            value=0.5,
-            step=0.1,
-            key="recalibration_radius",
-            help="In standard deviations of the space.",
-            **_KEPT,
-        )
-        return default.k, radius
+def _space(review: Review) -> str:
+    space: str = st.selectbox(
+        "Space",
+        options=space_names(review),
+        format_func=text.space_title,
+        key=f"recalibration_space_{review.id}",
+        help="Where rows are near each other.",
+        **_KEPT,
+    )
+    return space
+
+
+def _number(review: Review) -> int:
     rows = review.tables["calibration"].n_rows
     k: int = st.number_input(
         "Number of neighbours",
         min_value=1,
         max_value=10_000_000,
-        value=default.k,
+        value=RecalibrationSettings().k,
         step=50,
         key="recalibration_k",
-        disabled=how == "choose",
         help=f"The calibration set has {rows:,} rows; a larger number means all of them.",
         **_KEPT,
     )
-    if how == "k" and k > rows:
+    if k > rows:
         st.caption(f"There are {rows:,} calibration rows: all will be taken.")
-    return (default.k if how == "choose" else k), None
+    return k
+
+
+def _distance() -> float:
+    radius: float = st.number_input(
+        "Distance",
+        min_value=0.01,
+        max_value=100.0,
+        value=0.5,
+        step=0.1,
+        key="recalibration_radius",
+        help="In standard deviations of the space.",
+        **_KEPT,
+    )
+    return radius
 
 
 def _more() -> dict[str, Any]:

@@ -124,6 +124,23 @@ def tile_note(before: Estimate | None, change: Estimate | None) -> str:
     return told if change is None else f"{told}; change {number(change)} ({interval(change)})"
 
 
+def outside_notes(outside: int) -> tuple[str, ...]:
+    """What no repair of levels can reach.
+
+    Examples
+    --------
+    >>> outside_notes(0)
+    ()
+    """
+    if not outside:
+        return ()
+    verb = "outcome has" if outside == 1 else "outcomes have"
+    return (
+        f"{outside:,} {verb} a PIT value of exactly 0 or 1 for the model: beyond all that it holds "
+        "possible. A repair moves probability within that and cannot reach further.",
+    )
+
+
 def how_judged(record: RecalibrationRecord) -> str:
     """On which rows, with what neighbours."""
     rows = (
@@ -151,4 +168,4 @@ def _neighbours(record: RecalibrationRecord) -> str:
 
 def short_title(key: str, title: str) -> str:
     """A method's name on a chart."""
-    return "Model" if key == PARENT else title.removesuffix(" recalibration")
+    return "Model" if key == PARENT else title.replace(" recalibration", "")

@@ -180,13 +180,15 @@ def _selection(
 ) -> Selection | None:
     if not settings.choose:
         return None
+    folds = min(settings.folds, fit.n_rows)
+    most = fit.n_rows - -(-fit.n_rows // folds)  # rows that a fold can learn from
     found = select_neighbours(
         fit.distribution,
         fit.y,
         {space.name: space.calibration for space in spaces},
-        sorted({*_COUNTS, settings.k}),
+        sorted({min(k, most) for k in (*_COUNTS, settings.k)}),
         kernel=settings.kernel,
-        folds=min(settings.folds, fit.n_rows),
+        folds=folds,
         seed=settings.seed,
         progress=progress,
     )
