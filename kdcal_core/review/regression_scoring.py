@@ -13,13 +13,13 @@ from kdcal_core.data import (
     FloatArray,
     Roles,
     Table,
+    check_parameter_names,
     check_parameters,
     check_roles,
     digest_arrays,
     feature_frame,
     outcome_column,
     parameter_columns,
-    quantile_levels,
     true_mean_column,
     weight_column,
 )
@@ -83,6 +83,7 @@ def score_regression(
         weight = weight_column(table, roles)
         true_mean = true_mean_column(table, roles)
         distribution, spread = _distribution(table, parent, roles, y, spread, progress)
+        rmse = _rmse(y, distribution)
     path = Path(folder)
     (path / DISTRIBUTION).mkdir(mode=0o700, parents=True)
     save_distribution(distribution, path / DISTRIBUTION)
@@ -95,7 +96,7 @@ def score_regression(
         n_rows=len(y),
         accuracy=None,
         folder=path.name,
-        rmse=float(np.sqrt(np.mean((y - distribution.mean()) ** 2))),
+        rmse=rmse,
         outside=int(((distribution.cdf(y) <= 0.0) | (distribution.cdf_left(y) >= 1.0)).sum()),
         spread=spread,
         notes=tuple(str(one.message) for one in caught if issubclass(one.category, InputWarning)),
@@ -126,11 +127,17 @@ def outputs_as_parameters(
     ['mean', 'shape']
     """
     columns = dict(zip(outputs, np.ascontiguousarray(values.T), strict=True))
-    if family == "quantiles":
-        quantile_levels(outputs)
+    if family == "dropout":
+        raise InputError(
+            "The model's file holds no dropout that could be at work",
+            fix="Choose the family that the model's outputs stand for, or load a table of "
+            "samples that were drawn with dropout.",
+        )
+    if family == "samples":  # whatever the model calls them
+        columns = {str(k + 1): column for k, column in enumerate(columns.values())}
+    if family in ("samples", "quantiles"):
+        check_parameter_names(family, tuple(columns))
         return columns
-    if family in ("samples", "dropout"):
-        return {str(k + 1): column for k, column in enumerate(columns.values())}
     wanted = FAMILY_PARAMETERS[family]
     if all(name in columns for name in wanted):
         return {name: columns[name] for name in wanted}
@@ -169,8 +176,37 @@ def _distribution(
         frame = feature_frame(table, roles)
         values = by_blocks(parent.predict, frame, len(parent.outputs), progress)
         columns = outputs_as_parameters(parent.outputs, family, values)
-        check_parameters(columns, family)
+        _check_answers(columns, family)
     assert family is not None
     if family in ("point", "log_point"):
         spread = spread_of(family, columns, y) if spread is None else spread
     return distribution_of(family, columns, spread=spread), spread
+
+
+def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:
+    """Refuse a model's answers that are no distribution; no column of the table is at fault."""
+    try:
+        check_parameters(columns, family)
+    except InputError as error:
+        raise InputError(
+            f"{error.what}. This is what the model gives for its output {error.column!r}",
+            fix="Check that the family is what the model's outputs stand for.",
+            row=error.row,
+        ) from error
+
+
+def _rmse(y: FloatArray, distribution: PredictiveDistribution) -> float:
+    """Root mean squared error of the predictive means."""
+    mean = distribution.mean()
+    with np.errstate(over="ignore"):
+        squared = (y - mean) ** 2
+    beyond = ~np.isfinite(squared)
+    if beyond.any():
+        row = int(np.argmax(beyond))
+        raise InputError(
+            f"The mean of the predictions is {mean[row]:.6g}: too far from its outcome "
+            f"{y[row]:.6g} for a squared error",
+            fix="Correct the prediction, or leave out the row.",
+            row=row + 1,
+        )
+    return float(np.sqrt(np.mean(squared)))

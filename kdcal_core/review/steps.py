@@ -660,7 +660,8 @@ def _check_complete(review: Review) -> Roles:
     if not regression and review.parent is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
-            fix="Add the model, or give its probability columns the role 'Model output'.",
+            fix="Add the model, or give its probability columns the role 'Model output'. Where "
+            "the target is a quantity, choose the task regression.",
             file=name,
         )
     return review.roles

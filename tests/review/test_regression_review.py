@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kdcal_core.data import Roles
+from kdcal_core.data import Family, Roles
 from kdcal_core.distributions import Gamma, Normal, Quantiles, randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -31,6 +31,7 @@ from kdcal_core.review import (
     set_task,
     split_table,
 )
+from kdcal_core.review.regression_scoring import outputs_as_parameters
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -204,6 +205,24 @@ def test_a_model_of_another_family_than_its_outputs_is_refused(
     set_roles(workspace, review_id, replace(review.roles, family="normal"))
     with pytest.raises(InputError, match="takes mean and std"):
         score(workspace, review_id)
+
+
+@pytest.mark.parametrize(
+    ("family", "words"), [("dropout", "no dropout"), ("samples", "too few"), ("gamma", "1 output")]
+)
+def test_outputs_that_are_no_such_family_are_refused(family: Family, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        outputs_as_parameters(("mean",), family, np.ones((3, 1)))
+
+
+def test_outputs_are_taken_by_name_or_else_in_order() -> None:
+    values = np.arange(6.0).reshape(3, 2)
+    by_name = outputs_as_parameters(("std", "mean"), "normal", values)
+    assert by_name["mean"].tolist() == [1.0, 3.0, 5.0]
+    by_order = outputs_as_parameters(("output_1", "output_2"), "normal", values)
+    assert by_order["mean"].tolist() == [0.0, 2.0, 4.0]
+    assert list(outputs_as_parameters(("a", "b"), "samples", values)) == ["1", "2"]
+    assert list(outputs_as_parameters(("mean", "std"), "point", values)) == ["mean"]
 
 
 def test_a_model_that_says_what_it_does_refuses_another_task(
