@@ -44,8 +44,8 @@ look wrong.
 def over_a_column(judged: Judged) -> None:
     """Coverage bin by bin of one column, and the table of its regions."""
     with st.container(border=True):
+        st.markdown("**Along a column**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.markdown("**Along a column**")
             column = _column(judged)
             bins = st.slider(
                 "Regions",
@@ -112,7 +112,6 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
         height=390 if len(table) > 10 else "content",
         key="pit_region_table",
         column_config={
-            "Share": st.column_config.NumberColumn(format="percent"),
             "Rows": st.column_config.NumberColumn(format="localized"),
             "Bias": st.column_config.NumberColumn(
                 format="%+.2f", help="Mean PIT minus 0.5: above 0 predictions are too low."
@@ -142,7 +141,6 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
         {
             "Region": [one.name for one in regions],
             "Rows": [one.n for one in regions],
-            "Share": [one.share for one in regions],
             "Fault": [FAULT_TITLES[one.fault.kind].capitalize() for one in regions],
             "95% intervals hold": [
                 f"{number(one.coverage.coverage)} ({interval(one.coverage.coverage)})"

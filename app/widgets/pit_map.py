@@ -43,15 +43,9 @@ MAPS: dict[MapKind, str] = {
 Tool = Literal["click", "box"]
 
 
-@dataclass(frozen=True)
-class _Hand:
-    """A way to pick. Streamlit takes no clicks while a drag draws a box, so there are two."""
-
-    title: str
-    dragmode: str
-
-
-TOOLS: dict[Tool, _Hand] = {"click": _Hand("Click", "zoom"), "box": _Hand("Box", "select")}
+# Streamlit takes no clicks while a drag draws a box, so there are two ways to pick
+TOOLS: dict[Tool, str] = {"click": "Click", "box": "Box"}
+DRAGS: dict[Tool, str] = {"click": "zoom", "box": "select"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +216,7 @@ def _tool() -> Tool:
         options=list(TOOLS),
         default="click",
         required=True,
-        format_func=lambda tool: TOOLS[tool].title,
+        format_func=TOOLS.__getitem__,
         key="pit_tool",
         persist_state="session",
         help="A click on a mark picks the row there with its neighbours; dragging zooms, and a "
@@ -271,7 +265,7 @@ def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool)
         picked=[shown.ring for shown in groups],
         identity=axes.kind == "prediction",
     )
-    figure.update_layout(dragmode=TOOLS[tool].dragmode)
+    figure.update_layout(dragmode=DRAGS[tool])
     with left:
         chart(
             figure,

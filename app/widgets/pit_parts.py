@@ -8,6 +8,7 @@ import streamlit as st
 from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
 from app.widgets.numbers import interval, number
+from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import Judged, Whole
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
@@ -56,11 +57,12 @@ def choose_set(review: Review) -> Which:
 def finding(judged: Judged, local: LocalPit | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     whole = pit_results.whole_of(judged)
-    said = regression_findings(whole.coverage, whole.fault, local=local)
+    first, *more = regression_findings(whole.coverage, whole.fault, local=local)
     scores = whole.scores.rows
-    headline = said[0] if local is None else _headline(scores["coverage95"], local) or said[0]
+    wrong = local is not None and bool((local.kind != "none").any())
+    headline = _headline(scores["coverage95"], local) if local is not None and wrong else first
     st.subheader(escape_markdown(headline, 400), anchor=False)
-    st.markdown(escape_markdown(" ".join(one for one in said if one != headline), 1500))
+    st.markdown(escape_markdown(" ".join(more), 1500))
     estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
     left, right = st.columns([3, 1])
     with left:
@@ -69,16 +71,19 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
         _places(local)
 
 
-def _headline(held: Estimate, local: LocalPit) -> str | None:
-    """What hides in a good total: how far coverage runs apart between places; None if it cannot be
-    told from chance."""
-    if (local.kind == "none").all():
-        return None
-    low, high = local.coverage.min(), local.coverage.max()
+def _headline(held: Estimate, local: LocalPit) -> str:
+    """What a total hides: places that are off."""
+    kinds = set(local.kind.tolist())
+    opposite = any(set(pair) <= kinds for pair in OPPOSITES)
     return (
         f"Stated 95% intervals hold {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
-        f"but from {low:.0%} to {high:.0%} place by place."
+        f"but {_wrong(local):,} of {len(local.kind):,} places are off by more than chance"
+        f"{', in opposite ways' if opposite else ''}."
     )
+
+
+def _wrong(local: LocalPit) -> int:
+    return int((local.kind != "none").sum())
 
 
 def _stated(estimate: Estimate) -> str:
@@ -91,11 +96,9 @@ def _rows(estimate: Estimate) -> str:
 
 def _places(local: LocalPit | None) -> None:
     """The tile that counts neighbourhoods; they overlap, so that no interval belongs to it."""
-    total = len(local.kind) if local is not None else 0
-    wrong = total - int((local.kind == "none").sum()) if local is not None else 0
     st.metric(
         "Places that differ",
-        f"{wrong:,} of {total:,}" if local is not None else "not tested",
+        f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
         delta=f"{local.adjusted_p.min():.3g} smallest p" if local is not None else None,
         delta_color="off",
         delta_arrow="off",
@@ -103,11 +106,7 @@ def _places(local: LocalPit | None) -> None:
         "are corrected for the number of neighbourhoods: were the model right everywhere, any "
         "would be named in at most 5% of all samples.",
     )
-    st.caption(
-        f"neighbourhoods of {local.k:,} rows, corrected for all"
-        if local is not None
-        else "choose a space below"
-    )
+    st.caption(f"neighbourhoods of {local.k:,} rows" if local is not None else "see place by place")
 
 
 @st.fragment

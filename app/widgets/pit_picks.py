@@ -15,7 +15,7 @@ from kdcal_core.diagnostics import LocalPit
 Range = tuple[float, float]
 MOST = 2
 NAMES = ("A", "B")
-_OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
+OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
 
 
 @dataclass(frozen=True)
@@ -99,21 +99,19 @@ def with_pick(before: tuple[Pick, ...], pick: Pick) -> tuple[Pick, ...]:
 
 
 def suggested(local: LocalPit) -> tuple[Pick, ...]:
-    """The neighbourhoods to show before anybody has picked: opposite faults where there are any.
+    """The neighbourhoods to show before anybody has picked; none where no fault was found.
 
-    Otherwise the two that are furthest off, as long as they are beyond chance.
+    Of two opposite faults the worst of each, otherwise the worst of the two kinds that are
+    furthest off.
     """
     away = np.hypot(local.bias / 0.5, local.spread)
-    for pair in _OPPOSITES:
-        worst = [_furthest(away, local.kind == kind) for kind in pair]
-        if None not in worst:
-            return tuple(Centre(int(local.rows[at])) for at in worst if at is not None)
-    at = _furthest(away, local.kind != "none")
-    return () if at is None else (Centre(int(local.rows[at])),)
-
-
-def _furthest(away: FloatArray, among: Any) -> int | None:
-    return int(np.argmax(np.where(among, away, -1.0))) if np.any(among) else None
+    worst = {
+        str(kind): int(np.argmax(np.where(local.kind == kind, away, -1.0)))
+        for kind in np.unique(local.kind[local.kind != "none"])
+    }
+    kinds = sorted(worst, key=lambda kind: -away[worst[kind]])
+    shown = next((pair for pair in OPPOSITES if set(pair) <= set(kinds)), kinds[:MOST])
+    return tuple(Centre(int(local.rows[worst[kind]])) for kind in shown)
 
 
 def rows_in(box: Box, xy: FloatArray) -> IntArray:

@@ -23,9 +23,9 @@ ALL = "All"
 def intervals(judged: Judged, view: LocalView | None) -> None:
     """The rows of a group with their intervals, the ones that lie furthest out first."""
     with st.container(border=True):
+        st.markdown("**Row by row**")
         groups = {ALL: np.arange(judged.scored.n_rows), **group_rows(view)}
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.markdown("**Row by row**")
             chosen = _group(list(groups))
             level = _level()
             missed_only = st.toggle(

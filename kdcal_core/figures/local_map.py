@@ -28,7 +28,7 @@ FAULT_SYMBOLS = {
     "too wide": "diamond-wide",
 }
 _RINGS = ("circle-open", "square-open", "hexagon-open")
-_MAX_MEMBERS = 300
+_MAX_MEMBERS = 120
 _WEAK, _STRONG = 0.05, 0.35  # faults this far off have the faintest and the strongest mark
 
 
@@ -61,7 +61,7 @@ def local_map_figure(
     x_title, y_title : str
         Untrusted.
     picked : sequence of PickedNeighbourhood
-        Ringed, at most 300 rows of each.
+        Ringed, at most 120 rows of each.
     identity : bool
         Draw the line where both axes are equal; for prediction against outcome.
     """
@@ -142,7 +142,7 @@ def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Sc
         x=one.rows[kept, 0],
         y=one.rows[kept, 1],
         mode="markers",
-        marker={"symbol": symbol, "size": 9, "color": faded(colours.truth, 0.55)},
+        marker={"symbol": symbol, "size": 7, "color": faded(colours.truth, 0.35)},
         name=f"{name} ({rows_text(len(one.rows))})",
         **common,
     )
