@@ -317,8 +317,13 @@ def _judged(
     )
     finite = {name: one for name, one in scores.rows.items() if _is_finite(one)}
     if "log_score" not in finite:
-        none = int(np.isinf(answers.scores["log_score"]).sum())
-        notes = (*notes, f"The log score is infinite: {none:,} outcomes have no density at all.")
+        none = int((answers.scores["log_score"] == np.inf).sum())
+        outcomes = f"{none:,} outcomes lie" if none != 1 else "1 outcome lies"
+        notes = (
+            *notes,
+            f"The log score is left out: {outcomes} where the distributions have next to no "
+            "density (below 1e-300), and would decide it alone.",
+        )
     needed, looked_at = _local_test(answers.pit, rows.space.judged, seed)
     return MethodResult(
         key=spec.key if spec else PARENT,

@@ -259,3 +259,16 @@ def test_principal_axes_order_directions_by_their_spread():
     placed = principal_axes(rows, rows)
     assert np.var(placed[:, 0]) > np.var(placed[:, 1])
     assert abs(np.corrcoef(placed[:, 0], hidden)[0, 1]) > 0.99
+
+
+def test_one_outcome_without_density_does_not_decide_the_log_score(tmp_path):
+    frame = table(200, 0)
+    frame.loc[17, "y"] = 1e6
+    workspace = Workspace(tmp_path / "home")
+    review_id = create_review(workspace).id
+    add_table(workspace, review_id, "calibration", csv(frame), "calibration.csv")
+    run = ran(workspace, score(workspace, review_id), tmp_path / "run", methods=("isotonic",))
+    parent = run.result(PARENT)
+    assert "log_score" not in parent.scores.rows
+    assert any("1 outcome lies" in note for note in parent.notes)
+    assert "log_score" not in run.result("isotonic").differences
