@@ -56,7 +56,7 @@ def recalibrated(review: Review) -> View | None:
     if opened is None:
         return None
     key, run = opened
-    st.session_state[_LAST] = {**st.session_state.get(_LAST, {}), review.id: asked.key}
+    st.session_state[_LAST] = {**st.session_state.get(_LAST, {}), review.id: key}
     return _view(review, key, run)
 
 
@@ -70,7 +70,8 @@ def _job(review: Review, asked: Request, button: Any) -> JobSnapshot | None:
     ):
         graph_results.begin(asked, review)
         st.rerun()
-    last = waiting.find(st.session_state.get(_LAST, {}).get(review.id, ""))
+    former = st.session_state.get(_LAST, {}).get(review.id)
+    last = None if former is None else waiting.find(former)
     if last is not None and last.state == "done":
         st.info(
             "The settings have changed: below stands what the former ones gave.",

@@ -1,0 +1,208 @@
+"""The Recalibration page: each of its states, and choices that act without a new job."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+from kdcal_core.review import Workspace, add_table, create_review, score, start_sample
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/recalibration.py"
+HOSTILE = "z <b>*x*</b>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+def line(n: int, seed: int) -> pd.DataFrame:
+    """The misspecified line of paper 003 section 4.1, with its predictions."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(2, 20, n)
+    return pd.DataFrame(
+        {
+            "x": x,
+            HOSTILE: rng.normal(size=n),
+            "y": 10 + 5 * x**2 + rng.normal(size=n) * 30 * x,
+            "mean": 110 * x - 460,
+            "std": 384.4,
+            "true_mean": 10 + 5 * x**2,
+        }
+    )
+
+
+def review_of(workspace: Workspace, **tables: pd.DataFrame) -> str:
+    review_id = create_review(workspace).id
+    for which, table in tables.items():
+        content = io.BytesIO(table.to_csv(index=False).encode())
+        add_table(workspace, review_id, which, content, f"{which}.csv")
+    return score(workspace, review_id).id
+
+
+@pytest.fixture(scope="module")
+def both(workspace: Workspace) -> str:
+    return review_of(workspace, calibration=line(600, 0), evaluation=line(400, 1))
+
+
+def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    if review is not None:
+        at.query_params["review"] = review
+    at.run()
+    return at.switch_page(PAGE).run()
+
+
+def settle(at: AppTest) -> AppTest:
+    while active := jobs().active():
+        for job in active:
+            jobs().wait(job.id, 90)
+        at.run()
+    return healthy(at)
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def recalibrated(at: AppTest) -> AppTest:
+    """The page with the results of its settings, computed where they are not stored."""
+    for button in [one for one in at.button if one.label == "Recalibrate"]:
+        settle(button.click().run())
+    return healthy(at)
+
+
+@pytest.fixture
+def page(both: str) -> AppTest:
+    return recalibrated(launch(both))
+
+
+def specs(at: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def told(at: AppTest) -> str:
+    return " ".join(one.value for one in (*at.subheader, *at.markdown, *at.caption, *at.info))
+
+
+def control(at: AppTest, label: str):
+    return next(one for one in at.button_group if one.label == label)
+
+
+def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
+    at = healthy(launch())
+    assert at.title[0].value == "Recalibration"
+    assert not at.get("plotly_chart")
+    assert any("Open a sample" in button.label for button in at.button)
+
+
+def test_a_classification_is_sent_to_its_own_pages(workspace: Workspace) -> None:
+    at = healthy(launch(start_sample(workspace, "digits_predictions").id))
+    assert "This page is for a regression" in told(at)
+    assert not at.get("plotly_chart")
+
+
+def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
+    at = healthy(launch(both))
+    assert [one.label for one in at.button] == ["Recalibrate"]
+    assert not at.get("plotly_chart")
+    recalibrated(at)
+    assert "Local recalibration lowers CRPS from" in at.subheader[0].value
+    assert "Fitted on 600 calibration rows, judged on 400 rows of the evaluation set" in told(at)
+    assert [metric.label for metric in at.metric] == [
+        "CRPS",
+        "Coverage 95&#37;",
+        "sMIS 95&#37;",
+        "RMSE",
+    ]
+    assert len(at.get("plotly_chart")) == 11
+    for chart in at.get("plotly_chart"):
+        assert chart.proto.alt
+        assert "#00000" not in chart.proto.spec
+        assert "<b>*x" not in chart.proto.spec
+    again = healthy(launch(both))
+    assert not any(one.label == "Recalibrate" for one in again.button)
+    assert len(again.get("plotly_chart")) == 11
+
+
+def test_the_method_that_is_looked_at_changes_without_a_job(page: AppTest) -> None:
+    local = specs(page)
+    control(page, "Method in the pictures below").set_value("global").run()
+    assert not jobs().active()
+    assert "Global recalibration" in healthy(page).subheader[0].value
+    drawn = specs(page)
+    assert drawn[0] != local[0]
+    assert drawn[7] == local[7]  # every method's measures stay as they are
+
+
+def test_other_intervals_and_places_change_the_pictures_alone(page: AppTest) -> None:
+    sentence, before = page.subheader[0].value, specs(page)
+    next(one for one in page.selectbox if one.label == "Intervals").set_value(0.5).run()
+    assert "stated 50%" in json.dumps(specs(healthy(page))[0])
+    assert "Model: from" in page.dataframe[0].value.columns
+    level = specs(page)
+    assert level[0] != before[0]
+    assert level[1] != before[1]
+    across = next(one for one in page.selectbox if one.label == "Across")
+    across.set_value("\0axis 1").run()
+    assert specs(healthy(page))[0] != level[0]
+    column = next(one for one in page.selectbox if one.label == "Column")
+    column.set_value(HOSTILE).run()
+    assert specs(healthy(page))[1] != level[1]
+    assert page.subheader[0].value == sentence
+    assert not jobs().active()
+
+
+def test_picked_rows_are_drawn_with_their_neighbourhoods(page: AppTest) -> None:
+    first = next(one for one in page.number_input if one.label == "First row")
+    first.set_value(17).run()
+    assert "Row 17" in json.dumps(specs(healthy(page))[2])
+    assert "Around row 17, recalibrated" in json.dumps(specs(page)[3])
+
+
+def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:
+    control(page, "Neighbours").set_value("k").run()
+    k = next(one for one in page.number_input if one.label == "Number of neighbours")
+    k.set_value(5000).run()
+    assert "There are 600 calibration rows: all will be taken" in told(page)
+    assert "The settings have changed" in told(page)
+    assert len(page.get("plotly_chart")) == 11
+    recalibrated(page)
+    assert "5,000 were asked for, but there are no more rows" in told(page)
+    assert "The settings have changed" not in told(page)
+    assert len(page.get("plotly_chart")) == 10  # nothing was chosen
+
+
+def test_no_method_is_said_in_words(both: str) -> None:
+    at = healthy(launch(both))
+    control(at, "Methods").set_value([]).run()
+    assert "No method is chosen" in at.info[0].value
+    assert not any(one.label == "Recalibrate" for one in at.button)
+
+
+def test_a_dozen_rows_without_features_and_without_evaluation(workspace: Workspace) -> None:
+    few = line(12, 3)[["y", "mean", "std"]]
+    at = recalibrated(launch(review_of(workspace, calibration=few)))
+    assert "each of 12 calibration rows was repaired by the other folds" in told(at)
+    assert "Too few rows to test neighbourhoods" in told(at)
+    assert len(at.get("plotly_chart")) == 10  # the truth is not known
+
+
+def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
+    dark = healthy(launch(both, dark=True))
+    for one, other in zip(specs(page), specs(dark), strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]
