@@ -65,7 +65,12 @@ def check_roles(
     _check_used_once(used, file)
     _check_varies(frame[roles.target], roles.target, file, regression=regression)
     if needs_outputs and regression:
-        check_parameter_names(roles.family, [name for name, _ in roles.parameters], file=file)
+        check_parameter_names(
+            roles.family,
+            [name for name, _ in roles.parameters],
+            columns=[column for _, column in roles.parameters],
+            file=file,
+        )
         return
     if needs_outputs:
         _check_outputs(roles, classes, file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -58,7 +60,7 @@ def parameter_columns(
     Raises
     ------
     InputError
-        As `check_parameter_names` and `check_parameters`.
+        As `check_parameter_names` and `check_parameters`, and for a sample without a number.
 
     Examples
     --------
@@ -67,9 +69,16 @@ def parameter_columns(
     {'mean': array([1.]), 'std': array([2.])}
     """
     frame, file = _opened(table, file)
-    check_parameter_names(roles.family, [name for name, _ in roles.parameters], file=file)
+    check_parameter_names(
+        roles.family,
+        [name for name, _ in roles.parameters],
+        columns=[column for _, column in roles.parameters],
+        file=file,
+    )
     assert roles.family is not None
     columns = dict(roles.parameters)
+    if roles.family in ("samples", "dropout"):
+        _check_numbers(columns, file)
     matrix = numeric_matrix(
         frame, list(columns.values()), allow_missing=True, allow_infinite=True, file=file
     )
@@ -100,6 +109,18 @@ def true_mean_column(
         return None
     frame, file = _opened(table, file)
     return _finite(frame, roles.true_mean, "A true mean", "Fill it in.", file)
+
+
+def _check_numbers(columns: Mapping[str, str], file: str | None) -> None:
+    """Refuse samples that are called something else: they are parameters of another family."""
+    for name, column in columns.items():
+        if not name.isdecimal():
+            raise InputError(
+                f"{name[:60]!r} is no number of a sample",
+                fix="Number the columns of the samples 1, 2, 3, ..., or choose another family.",
+                file=file,
+                column=column,
+            )
 
 
 def _finite(frame: pd.DataFrame, column: str, what: str, fix: str, file: str | None) -> FloatArray:

@@ -32,6 +32,7 @@ POSITIVE_OUTCOMES: tuple[Family, ...] = ("log_point", "lognormal", "gamma")
 
 _POSITIVE = ("std", "variance", "log_std", "scale", "shape", "df")
 _FEWEST = 2  # quantiles or samples that make a distribution
+_LARGEST = 1e75  # fourth powers of larger numbers, as in errors of squares, are no numbers any more
 
 
 def check_outcome(
@@ -41,7 +42,7 @@ def check_outcome(
     column: str | None = None,
     file: str | None = None,
 ) -> None:
-    """Refuse outcomes that the family cannot give.
+    """Refuse outcomes that the family cannot give, and such as cannot be squared.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ def check_outcome(
     Raises
     ------
     InputError
-        For an outcome of zero or below under such a family; the first such row is named.
+        For an outcome beyond 1e75, and for one of zero or below under such a family; the first
+        such row is named.
 
     Examples
     --------
@@ -65,6 +67,7 @@ def check_outcome(
     ...
     kdcal_core.errors.InputError: An outcome is 0, but a gamma distribution ... above zero only ...
     """
+    _refuse(np.abs(y) > _LARGEST, "An outcome is beyond 1e75", "Correct it.", column, file)
     if family not in POSITIVE_OUTCOMES:
         return
     low = ~(y > 0)
@@ -102,7 +105,11 @@ def family_of(names: Iterable[str]) -> Family | None:
 
 
 def check_parameter_names(
-    family: Family | None, names: Sequence[str], *, file: str | None = None
+    family: Family | None,
+    names: Sequence[str],
+    *,
+    columns: Sequence[str] | None = None,
+    file: str | None = None,
 ) -> None:
     """Check that these parameters make a distribution of the family.
 
@@ -112,6 +119,8 @@ def check_parameter_names(
     names : sequence of str
         Parameter names; for quantiles their levels as text, for samples their numbers. A
         "variance" stands for the "std" of a normal distribution.
+    columns, file : optional
+        The columns that hold them, for the errors, and the file.
 
     Raises
     ------
@@ -134,28 +143,41 @@ def check_parameter_names(
             "parameters (the mean, a standard deviation, quantiles, samples) a column.",
             file=file,
         )
-    twice = next((name for name in names if list(names).count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"Two columns hold the parameter {twice[:60]!r}", fix="Each has one.", file=file
-        )
+    place = columns or (None,) * len(names)
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            what = "quantile of level" if family == "quantiles" else "parameter"
+            raise InputError(
+                f"Two columns hold the {what} {name[:60]!r}",
+                fix="Give one of them another role.",
+                file=file,
+                column=place[index],
+            )
     if family in ("quantiles", "samples", "dropout"):
         if len(names) < _FEWEST:
             raise InputError(
                 f"The {'quantiles' if family == 'quantiles' else 'samples'} are too few: there is "
-                "a single column",
+                "a single one",
                 fix="A distribution needs at least two. For one prediction a row choose the "
                 "family 'point'.",
                 file=file,
             )
         if family == "quantiles":
-            quantile_levels(names, file=file)
+            quantile_levels(names, columns=columns, file=file)
         return
     _check_named(family, names, file)
 
 
-def quantile_levels(names: Sequence[str], *, file: str | None = None) -> FloatArray:
+def quantile_levels(
+    names: Sequence[str], *, columns: Sequence[str] | None = None, file: str | None = None
+) -> FloatArray:
     """Quantile levels of their names, (q,) float64, each between 0 and 1.
+
+    Parameters
+    ----------
+    names : sequence of str
+    columns, file : optional
+        The columns that hold the quantiles, for the errors, and the file.
 
     Raises
     ------
@@ -169,7 +191,8 @@ def quantile_levels(names: Sequence[str], *, file: str | None = None) -> FloatAr
     [0.05, 0.5]
     """
     levels: list[float] = []
-    for name in names:
+    for index, name in enumerate(names):
+        column = columns[index] if columns else None
         try:
             level = float(name)
         except ValueError:
@@ -180,10 +203,14 @@ def quantile_levels(names: Sequence[str], *, file: str | None = None) -> FloatAr
                 fix="Write the level as a share: 0.05 for the quantile that 5% of outcomes fall "
                 "below. The quantiles of 0 and 1 are no predictions.",
                 file=file,
+                column=column,
             )
         if level in levels:
             raise InputError(
-                f"The quantile level {name[:60]!r} has two columns", fix="Leave one.", file=file
+                f"The quantile level {name[:60]!r} has two columns",
+                fix="Leave one.",
+                file=file,
+                column=column,
             )
         levels.append(level)
     return np.array(levels)
@@ -208,9 +235,9 @@ def check_parameters(
     Raises
     ------
     InputError
-        For a prediction that is missing or infinite, a standard deviation, scale or shape that
-        is not above zero, and a mean of a gamma distribution that is not; column and first row
-        are named.
+        For a prediction that is missing, infinite or beyond 1e75, a standard deviation, scale
+        or shape that is not above zero, a mean of a gamma distribution that is not, and degrees
+        of freedom under which there is no mean; column and first row are named.
 
     Examples
     --------
@@ -223,12 +250,15 @@ def check_parameters(
         place = (columns or {}).get(name, name)
         _refuse(np.isnan(column), "A prediction is missing", "Fill it in.", place, file)
         _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
+        beyond = np.abs(column) > _LARGEST
+        _refuse(beyond, "A prediction is beyond 1e75", "Correct it.", place, file)
         if name in _POSITIVE or (name == "mean" and family == "gamma"):
-            low = ~(column > 0)
+            least = 1 if name == "df" else 0
+            low = ~(column > least)
             value = column[int(np.argmax(low))] if low.any() else np.nan
             _refuse(
                 low,
-                f"A {name} is {value:.6g}, but must be above zero",
+                f"A {name} is {value:.6g}, but must be above {('zero', 'one')[least]}",
                 "Export the model's predictions again, or choose another column for it.",
                 place,
                 file,
@@ -257,7 +287,9 @@ def _check_named(family: Family, names: Sequence[str], file: str | None) -> None
         )
 
 
-def _refuse(faulty: NDArray[np.bool_], what: str, fix: str, column: str, file: str | None) -> None:
+def _refuse(
+    faulty: NDArray[np.bool_], what: str, fix: str, column: str | None, file: str | None
+) -> None:
     if faulty.any():
         row = int(np.argmax(faulty)) + 1
         raise InputError(what, fix=fix, file=file, column=column, row=row)

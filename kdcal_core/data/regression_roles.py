@@ -116,8 +116,9 @@ def guess_regression_roles(
 def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     """Whether a table without a model speaks of numbers rather than of classes.
 
-    Columns of a distribution beside a numeric outcome do; so does an outcome of many numbers
-    where the guess at classification has found no probabilities.
+    Columns of a distribution beside a numeric outcome do, be its rows ever so few where they are
+    no integers; so does an outcome of many numbers where the guess at classification has found
+    no probabilities.
 
     Examples
     --------
@@ -130,7 +131,8 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     if target is None or not mostly_numbers(frame[target]):
         return False
     family, _ = predictions_in(frame, {target})
-    many = len(np.unique(sampled(frame, [target]))) > _MANY_FRACTIONS
+    outcomes = sampled(frame, [target])
+    many = len(np.unique(outcomes)) > _MANY_FRACTIONS or bool(np.any(outcomes % 1 > 0))
     if family in ("normal", "quantiles", "samples") and many:
         return True
     return not classification.outputs and _is_measured(frame[target])

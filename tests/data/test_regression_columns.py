@@ -59,6 +59,8 @@ def test_a_good_table_passes() -> None:
         ("m", ["1", "2", "much"], "'much' is text", 3),
         ("s", [1.0, 0.0, 1.0], "A std is 0, but must be above zero", 2),
         ("s", [1.0, 1.0, -0.5], "A std is -0.5", 3),
+        ("y", [1.0, -1e300, 2.0], "An outcome is beyond 1e75", 2),
+        ("m", [1.0, 2.0, 1e200], "A prediction is beyond 1e75", 3),
     ],
 )
 def test_a_fault_names_its_place(
@@ -96,7 +98,9 @@ def test_shape_and_mean_of_a_gamma_lie_above_zero() -> None:
 @pytest.mark.parametrize("level", ["1.5", "0", "1", "-0.1", "median", "nan"])
 def test_an_impossible_level_is_refused(level: str) -> None:
     roles = replace(NORMAL, family="quantiles", parameters=((level, "m"), ("0.5", "s")))
-    assert f"{level!r} is not between 0 and 1" in refused(FRAME, roles).what
+    error = refused(FRAME, roles)
+    assert f"{level!r} is not between 0 and 1" in error.what
+    assert error.column == "m"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +109,8 @@ def test_an_impossible_level_is_refused(level: str) -> None:
         ("quantiles", (("0.5", "m"), ("0.50", "s")), "has two columns"),
         ("quantiles", (("0.5", "m"),), "too few"),
         ("samples", (("1", "m"),), "too few"),
+        ("samples", (("mean", "m"), ("std", "s")), "'mean' is no number of a sample"),
+        ("student_t", (("mean", "m"), ("scale", "s"), ("df", "one")), "A df is 1, but must be"),
         ("normal", (("mean", "m"),), "No column holds the std"),
         ("normal", (("mean", "m"), ("shape", "s")), "no parameter 'shape'"),
         ("normal", (("mean", "m"), ("mean", "s")), "Two columns hold"),
@@ -116,7 +122,8 @@ def test_an_impossible_level_is_refused(level: str) -> None:
 def test_parameters_must_make_a_distribution(
     family: str | None, parameters: tuple[tuple[str, str], ...], words: str
 ) -> None:
-    error = refused(FRAME, replace(NORMAL, family=family, parameters=parameters))
+    roles = replace(NORMAL, family=family, parameters=parameters)
+    error = refused(FRAME.assign(one=1.0), roles)
     assert words in error.what
 
 

@@ -102,6 +102,12 @@ def test_weight_and_split_are_found_in_a_regression_too() -> None:
     assert (roles.weight, roles.split) == ("sample_weight", "split")
 
 
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_ever_so_few_outcomes_beside_their_distribution_are_a_regression(n: int) -> None:
+    frame = pd.DataFrame({"x": [1.0] * n, "y": 1.5, "mean": 1.0, "std": 0.5})
+    assert guess_roles(frame).task == "regression"
+
+
 def test_an_outcome_of_many_numbers_alone_is_a_regression() -> None:
     assert guess_roles(table()).task == "regression"
     counts = pd.DataFrame({"x": np.arange(N), "y": np.arange(N) * 3})

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from kdcal_core.data import Family, Roles
+from kdcal_core.data import Family, Roles, Table
 from kdcal_core.distributions import Gamma, Normal, Quantiles, randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -31,7 +31,7 @@ from kdcal_core.review import (
     set_task,
     split_table,
 )
-from kdcal_core.review.regression_scoring import outputs_as_parameters
+from kdcal_core.review.regression_scoring import outputs_as_parameters, score_regression
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -213,6 +213,21 @@ def test_a_model_of_another_family_than_its_outputs_is_refused(
 def test_outputs_that_are_no_such_family_are_refused(family: Family, words: str) -> None:
     with pytest.raises(InputError, match=words):
         outputs_as_parameters(("mean",), family, np.ones((3, 1)))
+
+
+def test_a_mean_beyond_all_squares_is_told_with_its_row(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y": [1.0, 2.0], "m": [0.0, 400.0], "s": 1.0})
+    roles = Roles(
+        task="regression",
+        target="y",
+        family="lognormal",
+        parameters=(("log_mean", "m"), ("log_std", "s")),
+    )
+    with pytest.raises(InputError, match="too far from its outcome") as caught:
+        score_regression(
+            Table(frame, "", "t.csv"), None, roles, str(tmp_path), None, lambda share, note: None
+        )
+    assert (caught.value.file, caught.value.row) == ("t.csv", 2)
 
 
 def test_outputs_are_taken_by_name_or_else_in_order() -> None:
