@@ -4,8 +4,8 @@
 ``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
 files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
 ``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all of paper 003's
-tables and its simulation study, or with ``--only`` some of them. ``--quick`` takes minutes, the
-whole an hour or more.
+tables, its simulation study and real tables (more of them with ``--data FOLDER``), or with
+``--only`` some of these. ``--quick`` takes minutes, the whole an hour or more.
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def _recalibration(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in options.only or PARTS:
         part = PARTS[name]
-        rows = _run_all(part.tasks(options.quick), part.run, options.workers, options.minutes)
+        where = {"folder": options.data} if name == "real" else {}
+        tasks = part.tasks(options.quick, **where)
+        rows = _run_all(tasks, part.run, options.workers, options.minutes)
         part.write(rows, out)
 
 
