@@ -8,18 +8,24 @@ from typing import Literal
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
 
 from kdcal_core.data.types import FloatArray, IntArray
-from kdcal_core.regression.base import Progress, part_of
+from kdcal_core.partition._blocks import Blocks, run_blocks
+from kdcal_core.regression.base import Progress
+from kdcal_core.regression.candidates import (
+    Candidates,
+    ProductCandidates,
+    Proposer,
+    TreeCandidates,
+)
 
 SearchKind = Literal["exact", "approximate"]
 
-TREE_COLUMNS = 8
-"""Up to so many columns a k-d tree is faster than all distances by matrix products."""
-SPARE = 16
-"""Candidates beyond the k asked for, so that ties at the k-th are seen."""
+TREE_COLUMNS = 5
+"""Up to so many columns a k-d tree is faster than the products of all points with all rows."""
+POINTS = 256
+"""Points searched together."""
 BLOCK_FLOATS = 2**22
 """Floats of one temporary array: 32 MB."""
 
@@ -55,11 +61,12 @@ class NeighbourSearch:
 
     Notes
     -----
-    Exact search takes scipy's k-d tree up to eight columns and scikit-learn's blocked matrix
-    products above. Either proposes a few candidates more than asked for; their distances are
-    computed anew in double precision from differences, and rows where a tie reaches beyond the
-    candidates are searched in full. So ties at equal distance go to the lowest row, whatever the
-    method or the number of threads.
+    Exact search asks scipy's k-d tree up to five columns, and single-precision products above.
+    Either proposes candidates (see :mod:`kdcal_core.regression.candidates`) that hold the k
+    nearest for certain, whatever was rounded; their distances are computed anew in double
+    precision from differences, coordinate by coordinate. Points of which a proposer is not
+    certain, because of ties, are searched in full. So ties at equal distance go to the lowest
+    row, whatever the method or the number of threads.
 
     Examples
     --------
@@ -70,18 +77,10 @@ class NeighbourSearch:
 
     def __init__(self, space: FloatArray, kind: SearchKind = "exact", epsilon: float = 0.0) -> None:
         self._space = np.ascontiguousarray(space, dtype=np.float64)
-        self._approximate, self._epsilon = kind == "approximate", epsilon
-        self._tree: cKDTree | None = None
-        self._products: NearestNeighbors | None = None
-        if self._approximate or space.shape[1] <= TREE_COLUMNS:
-            self._tree = cKDTree(self._space)
-        else:
-            # matrix products lose digits far from the origin
-            self._centre = self._space.mean(axis=0)
-            around = self._space - self._centre
-            self._products = NearestNeighbors(algorithm="brute").fit(around)
-            # what the products may get wrong in a squared distance
-            self._slack = 64 * np.finfo(np.float64).eps * float((around**2).sum(axis=1).max())
+        tree = kind == "approximate" or space.shape[1] <= TREE_COLUMNS
+        self._propose: Proposer = (
+            TreeCandidates(self._space, epsilon) if tree else ProductCandidates(self._space)
+        )
 
     def __len__(self) -> int:
         return len(self._space)
@@ -92,7 +91,7 @@ class NeighbourSearch:
 
     def count_within(self, points: FloatArray, radius: float) -> IntArray:
         """How many rows lie within ``radius`` of each of m points, itself included, (m,)."""
-        tree = cKDTree(self._space) if self._tree is None else self._tree
+        tree = cKDTree(self._space)
         counts = tree.query_ball_point(points, radius, return_length=True, workers=-1)
         return np.asarray(counts, dtype=np.int64)
 
@@ -111,67 +110,64 @@ class NeighbourSearch:
     def _query(self, points: FloatArray, k: int, progress: Progress | None) -> Neighbours:
         m = len(points)
         index, distance = np.empty((m, k), dtype=np.int64), np.empty((m, k))
-        report = part_of(progress, 0.0, 1.0)
-        for rows in _blocks(m, 4 * k):
-            report(rows.start / m, "Looking for neighbours")
-            index[rows], distance[rows] = self._block(points[rows], k)
-        report(1.0, "Neighbours found")
+
+        def work(prepared: None, start: int, stop: int) -> tuple[IntArray, FloatArray]:
+            return self._block(points[start:stop], k)
+
+        def write(start: int, stop: int, found: tuple[IntArray, FloatArray]) -> None:
+            index[start:stop], distance[start:stop] = found
+
+        blocks = Blocks(work, min(POINTS, max(1, BLOCK_FLOATS // (4 * k))))
+        note = "Looking for neighbours"
+        # the blocks share the cores
+        with threadpool_limits(1, user_api="blas"):
+            run_blocks(blocks, lambda: None, m, write, note=note, progress=progress)
         return Neighbours(index, distance)
 
     def _block(self, points: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        n = len(self)
-        wanted = k if self._approximate else min(n, k + SPARE)
-        index, distance = self._nearest_first(points, self._candidates(points, wanted))
-        if wanted < n and not self._approximate:
-            slack = self._allowance(points)
-            tied = distance[:, -1] ** 2 - slack <= distance[:, k - 1] ** 2
-            index, distance = index[:, :k], distance[:, :k]
-            for rows in _blocks(int(tied.sum()), n):
-                at = np.flatnonzero(tied)[rows]
-                full = self._in_full(points[at], k)
-                index[at], distance[at] = self._nearest_first(points[at], full)
-        return index[:, :k], distance[:, :k]
+        found = self._propose(points, k)
+        index, distance = self._nearest_first(points, found, k)
+        unsure = np.flatnonzero(found.unsure)
+        for rows in _blocks(len(unsure), len(self)):
+            at = unsure[rows]
+            index[at], distance[at] = self._in_full(points[at], k)
+        return index, distance
 
-    def _candidates(self, points: FloatArray, k: int) -> IntArray:
-        if self._tree is not None:
-            _, index = self._tree.query(points, k=[*range(1, k + 1)], eps=self._epsilon, workers=-1)
-        else:
-            assert self._products is not None
-            index = self._products.kneighbors(points - self._centre, k, return_distance=False)
-        return np.asarray(index, dtype=np.int64)
+    def _squared(self, points: FloatArray, found: Candidates) -> FloatArray:
+        """Squared distances of the candidates, (b, w), infinite beyond the end of a list."""
+        from kdcal_core.regression import _nearest_kernels as kernels
 
-    def _allowance(self, points: FloatArray) -> FloatArray | float:
-        if self._tree is not None:
-            return 0.0
-        slack: FloatArray = self._slack + 64 * np.finfo(np.float64).eps * (
-            (points - self._centre) ** 2
-        ).sum(axis=1)
-        return slack
+        squared = np.empty((len(points), found.index.shape[1]))
+        kernels.squared_distances(points, self._space, found.index, found.count, squared)
+        return squared
 
-    def _nearest_first(self, points: FloatArray, index: IntArray) -> tuple[IntArray, FloatArray]:
-        """The candidates with their distances, nearest first and lower rows first in ties."""
-        squared = np.empty(index.shape)
-        for rows in _blocks(len(points), index.shape[1] * self._space.shape[1]):
-            away = self._space[index[rows]]
-            away -= points[rows, None, :]
-            np.einsum("mkd,mkd->mk", away, away, out=squared[rows])
-        order = np.argsort(squared, axis=1, kind="stable")
-        index = np.take_along_axis(index, order, axis=1)
-        squared = np.take_along_axis(squared, order, axis=1)
-        ties = np.flatnonzero((np.diff(squared, axis=1) == 0).any(axis=1))
+    def _nearest_first(
+        self, points: FloatArray, found: Candidates, k: int
+    ) -> tuple[IntArray, FloatArray]:
+        """The k nearest candidates, nearest first and lower rows first in ties."""
+        squared = self._squared(points, found)
+        order = np.argsort(squared, axis=1)
+        sorted_ = np.take_along_axis(squared, order, axis=1)
+        # a tie within the k nearest, or of the k-th with the next
+        near = sorted_[:, : k + 1]
+        ties = np.flatnonzero((near[:, 1:] == near[:, :-1]).any(axis=1))
         if len(ties):
-            order = np.lexsort((index[ties], squared[ties]), axis=1)
-            index[ties] = np.take_along_axis(index[ties], order, axis=1)
-        return index, np.sqrt(squared)
+            order[ties] = np.lexsort((found.index[ties], squared[ties]), axis=1)
+        index = np.take_along_axis(found.index, order[:, :k], axis=1).astype(np.int64)
+        return index, np.sqrt(sorted_[:, :k])
 
-    def _in_full(self, points: FloatArray, k: int) -> IntArray:
+    def _in_full(self, points: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
         """The k nearest of all rows, of equally far ones the lowest."""
-        squared = cdist(points, self._space, "sqeuclidean")
+        b, n = len(points), len(self)
+        count, sure = np.full(b, n), np.zeros(b, dtype=np.bool_)
+        every = Candidates(np.broadcast_to(np.arange(n), (b, n)), count, sure)
+        squared = self._squared(points, every)
         last = np.partition(squared, k - 1, axis=1)[:, k - 1 : k]
         nearer, level = squared < last, squared == last
         room = k - nearer.sum(axis=1, keepdims=True)
         level &= np.cumsum(level, axis=1) <= room
-        return np.nonzero(nearer | level)[1].reshape(len(points), k)
+        nearest = np.nonzero(nearer | level)[1].reshape(b, k)
+        return self._nearest_first(points, Candidates(nearest, np.full(b, k), sure), k)
 
 
 def recall(search: NeighbourSearch, found: IntArray, points: FloatArray, sample: int) -> float:

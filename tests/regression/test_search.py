@@ -104,3 +104,69 @@ def test_search_tells_its_progress_and_can_be_stopped():
 
     with pytest.raises(KeyboardInterrupt):
         search.query(np.array([[1.0]]), 2, stop)
+
+
+def in_products(space, points, k):
+    """The exact search above the tree's columns against all distances."""
+    found = NeighbourSearch(space).query(points, k)
+    squared = np.stack([((space - point) ** 2) @ np.ones(space.shape[1]) for point in points])
+    order = np.argsort(squared, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found.index, order)
+
+
+@pytest.mark.parametrize("hard", ["outlier", "far point", "scales", "tiny", "huge", "two lumps"])
+def test_single_precision_hides_no_neighbour(hard, monkeypatch):
+    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    rng = np.random.default_rng(4)
+    space, points = rng.normal(size=(1000, 9)), rng.normal(size=(30, 9))
+    if hard == "outlier":
+        space[7] = 1e7
+        points[0] = 1e7
+    elif hard == "far point":
+        points[:10] *= 1e6
+    elif hard == "scales":
+        space[:, 1:] *= 1e-7
+        points[:, 1:] *= 1e-7
+    elif hard == "tiny":
+        space, points = space * 1e-120, points * 1e-120
+    elif hard == "huge":
+        space, points = space * 1e120, points * 1e120
+    else:
+        space[::2] += 1e5
+        points[::3] += 1e5
+    in_products(space, points, 20)
+
+
+@pytest.mark.parametrize("order", ["nearest last", "pilot rows far", "pilot rows near"])
+def test_order_of_the_rows_hides_no_neighbour(order, monkeypatch):
+    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    rng = np.random.default_rng(5)
+    space, points = rng.normal(size=(2000, 9)), 0.1 * rng.normal(size=(20, 9))
+    if order == "nearest last":
+        space = space[np.argsort(-np.abs(space).max(axis=1))]
+    else:
+        space[::20] *= 30.0 if order == "pilot rows far" else 1e-3
+    in_products(space, points, 30)
+    in_products(space, points, 1500)
+
+
+def test_ties_beyond_the_room_go_to_the_lowest_rows(monkeypatch):
+    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    rng = np.random.default_rng(6)
+    space = rng.integers(0, 2, size=(3000, 9)).astype(float)
+    space[:, 1:] *= rng.random((3000, 1)) < 0.3
+    points = np.r_[rng.integers(0, 2, size=(20, 9)).astype(float), rng.normal(size=(20, 9))]
+    in_products(space, points, 25)
+
+
+def test_search_is_the_same_on_one_core(monkeypatch):
+    rng = np.random.default_rng(7)
+    space, points = rng.normal(size=(3000, 7)).round(1), rng.normal(size=(700, 7)).round(1)
+    many = NeighbourSearch(space).query(points, 50)
+    monkeypatch.setattr("kdcal_core.partition._blocks.cores", lambda: 1)
+    one = NeighbourSearch(space).query(points, 50)
+    assert many.index.tobytes() == one.index.tobytes()
+    assert many.distance.tobytes() == one.distance.tobytes()

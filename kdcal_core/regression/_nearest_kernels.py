@@ -1,0 +1,66 @@
+"""Compiled loops of the neighbour search. Imported only when they are needed: numba is heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True)
+
+
+@compiled
+def gather(tile: Array, start: int, limit: Array, index: Array, value: Array, count: Array) -> None:
+    """Append to every point's list the rows whose value is within the point's limit.
+
+    ``tile`` (b, c) holds the values of the rows from ``start`` on.
+    """
+    for i in range(tile.shape[0]):
+        end, most = count[i], limit[i]
+        for j in range(tile.shape[1]):
+            if tile[i, j] <= most:
+                index[i, end], value[i, end] = start + j, tile[i, j]
+                end += 1
+        count[i] = end
+
+
+@compiled
+def farthest(index: Array, value: Array, count: Array, kth: Array, norms: Array) -> Array:
+    """The greatest norm among the rows whose value is at most ``kth``, for every point."""
+    greatest = np.zeros(len(count))
+    for i in range(len(count)):
+        for j in range(count[i]):
+            if value[i, j] <= kth[i]:
+                greatest[i] = max(greatest[i], norms[index[i, j]])
+    return greatest
+
+
+@compiled
+def drop_beyond(limit: Array, index: Array, value: Array, count: Array) -> None:
+    """Keep the rows within the limit, in their order; what is left of the list is infinite."""
+    for i in range(len(count)):
+        end = 0
+        for j in range(count[i]):
+            if value[i, j] <= limit[i]:
+                index[i, end], value[i, end] = index[i, j], value[i, j]
+                end += 1
+        value[i, end : count[i]] = np.inf
+        count[i] = end
+
+
+@compiled
+def squared_distances(
+    points: Array, space: Array, index: Array, count: Array, squared: Array
+) -> None:
+    """From every point to the rows of its list, summed in the order of the coordinates."""
+    for i in range(len(points)):
+        for j in range(count[i]):
+            distance = 0.0
+            for c in range(space.shape[1]):
+                off = space[index[i, j], c] - points[i, c]
+                distance += off * off
+            squared[i, j] = distance
+        squared[i, count[i] :] = np.inf
