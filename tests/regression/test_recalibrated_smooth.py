@@ -94,3 +94,15 @@ def test_smoothed_of_a_base_of_samples_jumps_where_the_base_does():
     assert not distribution.continuous
     assert distribution.cdf([[0.5, 3.0]]).tolist() == [[0.0, 1.0]]
     assert distribution.cdf_left(2.0)[0] < distribution.cdf(2.0)[0]
+
+
+@pytest.mark.parametrize("outlier", [-8.0, 5.0, 8.0])
+def test_smoothed_keeps_the_bulk_beside_an_outlier(outlier):
+    z = np.append(np.random.default_rng(1).normal(0.0, 0.01, 999), outlier)
+    rough = Recalibrated(Normal([0.0], 1.0), ndtr(z)[None], np.ones((1, 1000)))
+    distribution = SmoothedRecalibrated.of(rough)
+    for level in (0.5, 0.9, 0.95):
+        exact, found = np.array(rough.interval(level)), np.array(distribution.interval(level))
+        np.testing.assert_allclose(found, exact, atol=3e-3)
+    np.testing.assert_allclose(distribution.mean(), rough.mean(), atol=3e-3)
+    np.testing.assert_allclose(distribution.std(), rough.std(), rtol=0.15)  # one row decides
