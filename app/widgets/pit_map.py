@@ -102,6 +102,9 @@ def local_view(judged: Judged) -> LocalView | None:
         space = _space(judged, name)
         if space is None:
             return None
+        if pit_results.is_one_place(judged, space):
+            st.caption("All rows are alike here, so there are no places to tell apart.")
+            return None
         axes = _axes(judged, space, kind, x, y)
         local = pit_results.local_of(judged, space, k, axes.xy)
         return _draw(judged, space, axes, local, tool)
@@ -135,6 +138,8 @@ def _map_kind(judged: Judged, space: str) -> MapKind:
     roles = judged.review.roles
     few = space == "inputs" and roles is not None and len(roles.features) <= 2
     default: MapKind = "columns" if few and numeric_columns(judged) else "principal"
+    if space == "prediction":
+        default = "prediction"
     kinds = [kind for kind in MAPS if kind != "principal" or not few]
     chosen: MapKind = st.selectbox(
         "Map",
@@ -143,7 +148,7 @@ def _map_kind(judged: Judged, space: str) -> MapKind:
         format_func=lambda kind: (
             "Mean and spread" if kind == "principal" and space == "prediction" else MAPS[kind]
         ),
-        key=f"pit_map_kind_{judged.review.id}_{few}",
+        key=f"pit_map_kind_{judged.review.id}_{default}",
         persist_state="session",
         width=220,
         help="Where the rows are drawn. It does not change which rows are neighbours.",
@@ -380,6 +385,9 @@ def _about_the_map(judged: Judged, axes: Axes, local: LocalPit) -> None:
     n, looked = judged.scored.n_rows, len(judged.looked_at)
     if looked < n:
         lines.append(f"Neighbours are sought among {looked:,} of {n:,} rows, drawn at random.")
+    unplaced = int((~np.isfinite(axes.xy).all(axis=1)).sum())
+    if unplaced:
+        lines.append(f"{unplaced:,} rows have no value on an axis and are not drawn.")
     if judged.scored.weight is not None:
         lines.append("Row weights do not enter the map.")
     if axes.shows_outcome:

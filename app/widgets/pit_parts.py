@@ -62,7 +62,8 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
     wrong = local is not None and bool((local.kind != "none").any())
     headline = _headline(scores["coverage95"], local) if local is not None and wrong else first
     st.subheader(escape_markdown(headline, 400), anchor=False)
-    st.markdown(escape_markdown(" ".join(more), 1500))
+    if more:
+        st.markdown(escape_markdown(" ".join(more), 1500))
     estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
     left, right = st.columns([3, 1])
     with left:

@@ -231,6 +231,12 @@ def coordinates(judged: Judged, space: Space) -> FloatArray:
     return np.asarray(all_rows[judged.looked_at])
 
 
+def is_one_place(judged: Judged, space: Space) -> bool:
+    """Whether all rows of the local view have the same coordinates."""
+    at = coordinates(judged, space)
+    return bool((at == at[:1]).all())
+
+
 def principal_of(judged: Judged, space: Space) -> FloatArray:
     """The rows of the local view on the space's principal axes, (m, 2)."""
     return _principal(judged.key, space.name, judged, space)

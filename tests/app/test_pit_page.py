@@ -1,0 +1,253 @@
+"""The PIT page: its states, its settings, and what is picked on its map."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from app.widgets import pit_columns, pit_rows
+from app.widgets.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
+from app.widgets.pit_results import MEAN, SPREAD, Judged
+from kdcal_core.diagnostics import LocalPit
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    add_table,
+    create_review,
+    score,
+    set_roles,
+    start_sample,
+)
+
+PAGE = "../pages/pit.py"
+
+
+# --- what is picked on the map ------------------------------------------------------------------
+
+
+def local(kinds: Sequence[str], bias: Sequence[float], spread: Sequence[float]) -> LocalPit:
+    c = len(kinds)
+    rows = 10 * np.arange(c)
+    flat = np.full(c, 0.5)
+    return LocalPit(
+        np.column_stack([np.arange(c), flat]),
+        rows,
+        np.asarray(bias),
+        np.asarray(spread),
+        flat,
+        flat,
+        flat,
+        np.array(kinds, dtype=np.str_),
+        5,
+        100,
+        0.95,
+        199,
+        0,
+    )
+
+
+FOUR = local(["none", "too low", "too low", "too high"], [0.4, 0.1, 0.2, -0.1], [0, 0, 0, 0])
+
+
+def test_a_click_picks_the_row_its_mark_carries() -> None:
+    point = {"customdata": [20, 21, 0.7], "x": 2, "y": 0.5}
+    assert picked({"points": [point], "box": []}, FOUR) == Centre(20)
+    numbered = {"customdata": {"0": 30, "1": 31}}
+    assert picked({"points": [point, numbered], "box": []}, FOUR) == Centre(30)
+
+
+def test_a_mark_that_is_no_centre_picks_nothing() -> None:
+    for carried in ([21], ["20"], [None], [], None, {"1": 20}):
+        assert picked({"points": [{"customdata": carried}]}, FOUR) == "nothing"
+
+
+def test_a_box_counts_before_the_marks_in_it_and_never_by_the_outcome() -> None:
+    dragged = {"x": [2.0, 0.5], "y": [1.0, 0.0]}
+    selection = {"box": [dragged], "points": [{"customdata": [20]}]}
+    assert picked(selection, FOUR) == Box((0.5, 2.0), (0.0, 1.0))
+    assert picked(selection, FOUR, only_across=True) == Box((0.5, 2.0), None)
+    assert picked({"box": [], "points": []}, FOUR) == "cleared"
+
+
+@given(
+    xy=st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5) | st.just(np.nan)), min_size=1),
+    x=st.tuples(st.floats(-5, 5), st.floats(-5, 5)).map(sorted),
+    y=st.none() | st.tuples(st.floats(-5, 5), st.floats(-5, 5)).map(sorted),
+)
+def test_rows_in_a_box_are_those_between_its_sides(xy, x, y) -> None:
+    box = Box(tuple(x), None if y is None else tuple(y))
+    found = rows_in(box, np.array(xy))
+    inside = [
+        at
+        for at, (across, up) in enumerate(xy)
+        if x[0] <= across <= x[1] and (y is None or y[0] <= up <= y[1])
+    ]
+    assert found.tolist() == inside
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["box", "points", "customdata", "x", "y", "0"]), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(anything, st.booleans())
+def test_whatever_the_browser_sends_is_a_pick_or_none(selection: object, across: bool) -> None:
+    pick = picked(selection, FOUR, only_across=across)
+    if isinstance(pick, Centre):
+        assert pick.row in FOUR.rows
+    elif isinstance(pick, Box):
+        assert pick.x[0] <= pick.x[1]
+    else:
+        assert pick in ("nothing", "cleared")
+
+
+def test_the_last_two_picks_are_kept() -> None:
+    first, second, third = Centre(0), Box((0, 1), None), Centre(10)
+    both = with_pick(with_pick((), first), second)
+    assert both == (first, second)
+    assert with_pick(both, third) == (second, third)
+    assert with_pick(both, first) == (second, first)
+
+
+def test_suggested_are_opposite_faults_the_worst_of_each() -> None:
+    assert suggested(FOUR) == (Centre(20), Centre(30))
+    lonely = local(["too wide", "too low", "too wide"], [0.0, 0.1, 0.0], [-0.1, 0.0, -0.3])
+    assert suggested(lonely) == (Centre(20), Centre(10))
+    assert suggested(local(["none"], [0.4], [0.0])) == ()
+
+
+# --- the page -----------------------------------------------------------------------------------
+
+
+def healthy(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def said(app: AppTest) -> str:
+    return unescape(" ".join(text.value for text in (*app.subheader, *app.markdown, *app.caption)))
+
+
+def opened(app: AppTest, review: Review) -> AppTest:
+    app.session_state["review"] = review.id
+    return healthy(app.switch_page(PAGE).run())
+
+
+def rows(n: int) -> pd.DataFrame:
+    """Too low in one half, too high in the other; the total looks right."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=n)
+    return pd.DataFrame(
+        {"x": x, "mu": x, "sigma": 1.2, "y": np.where(x < 0, 0.7, -0.7) + x + rng.normal(size=n)}
+    )
+
+
+def review_of(frame: pd.DataFrame, folder: Path, **roles: object) -> Review:
+    path = folder / "rows.csv"
+    frame.to_csv(path, index=False)
+    workspace = Workspace()
+    review = create_review(workspace)
+    review = add_table(workspace, review.id, "calibration", path, "rows.csv")
+    if roles:
+        assert review.roles is not None
+        review = set_roles(workspace, review.id, replace(review.roles, **roles))
+    return score(workspace, review.id)
+
+
+def test_without_a_review_the_page_says_what_will_appear(app) -> None:
+    healthy(app.switch_page(PAGE).run())
+    assert "good coverage of all rows can hide" in said(app)
+    app.button(key="sample_for_pit").click()
+    healthy(app.run())
+    assert "regression (" in said(app)
+
+
+def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
+    opened(app, review_of(rows(600), tmp_path))
+    text = said(app)
+    assert "of all 600 outcomes, but" in text
+    assert "in opposite ways" in text
+    assert "Predictions are too low here" in text
+    assert "Predictions are too high here" in text
+    tiles = {unescape(tile.label): tile for tile in app.metric}
+    assert list(tiles) == ["Coverage 95%", "CRPS", "Bias", "Places that differ"]
+    assert tiles["Places that differ"].value.endswith(" of 300")
+    table = next(frame for frame in app.dataframe if "Corrected p" in frame.value)
+    low, high = table.value.iloc[0], table.value.iloc[-1]
+    assert (low["Fault"], high["Fault"]) == ("Predictions too low", "Predictions too high")
+    app.select_slider(key="pit_k").set_value(100)
+    healthy(app.run())
+    assert "the 99 rows nearest to it" in said(app)
+    app.toggle(key="pit_rows_missed").set_value(True)
+    healthy(app.run())
+    shown = next(frame.value for frame in app.dataframe if "PIT" in frame.value)
+    assert len(shown) > 10
+    assert not shown["Inside"].any()
+
+
+def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path) -> None:
+    opened(app, review_of(rows(120)[["mu", "sigma", "y"]], tmp_path))
+    kind = next(box for box in app.selectbox if box.label == "Map")
+    assert kind.value == "prediction"
+    assert "A box picks by its width alone" in said(app)
+
+
+@pytest.mark.parametrize("n", [3, 12])
+def test_a_few_rows_are_told_as_few(app, tmp_path, n) -> None:
+    opened(app, review_of(rows(n), tmp_path))
+    assert ("Neighbourhoods cannot be told apart" in said(app)) == (n == 3)
+    assert app.metric[3].value == ("not tested" if n == 3 else "0 of 12")
+
+
+def test_rows_that_are_all_alike_have_no_places(app, tmp_path) -> None:
+    opened(app, review_of(rows(60).assign(x=1.0), tmp_path, features=("x",)))
+    assert "All rows are alike here" in said(app)
+    next(box for box in app.selectbox if box.label == "Rows are near in").select("prediction")
+    healthy(app.run())
+    assert "All rows are alike here" not in said(app)
+
+
+def test_a_hidden_layer_is_read_by_a_job(app, settle) -> None:
+    opened(app, start_sample(Workspace(), "diamonds"))
+    space = next(box for box in app.selectbox if box.label == "Rows are near in")
+    space.select("layer:hidden 2 (5)")
+    healthy(app.run())
+    assert app.metric[3].value == "not tested"
+    healthy(settle(app))
+    assert app.metric[3].value.endswith(" of 300")
+
+
+# --- what can be chosen and taken along ---------------------------------------------------------
+
+
+def test_the_outcome_is_no_column_to_look_along(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+    frame = rows(40).assign(seller=["a", "=b"] * 20)
+    judged = Judged(review_of(frame, tmp_path, features=("x",)), "calibration")
+    assert pit_columns.columns_of(judged) == ["x", MEAN, SPREAD, "seller"]
+    found = pit_rows.answers(judged, np.array([3, 0]), 0.9)
+    assert found["Row"].tolist() == [4, 1]
+    np.testing.assert_allclose(found["Outcome"], frame["y"].iloc[[3, 0]])
+    np.testing.assert_allclose(found["90% low"], frame["mu"].iloc[[3, 0]] - 1.644854 * 1.2, 1e-5)
+    assert "seller" in found
+    assert "y" not in found
+    order = pit_rows.furthest_first(judged, np.arange(40))
+    assert (np.diff(np.abs(judged.pit[order] - 0.5)) <= 0).all()
+    assert len(pd.read_csv(io.StringIO(found.to_csv(index=False)))) == 2
