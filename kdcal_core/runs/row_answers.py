@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from kdcal_core.diagnostics.regression import row_scores
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.runs.recalibration_results import GRID, STATED
 from kdcal_core.runs.storage import save_array
-
-_LARGEST_LOG_SCORE = -math.log(1e-300)
 
 
 class KeptAnswers:
@@ -55,12 +52,7 @@ class KeptAnswers:
         tails = [(1 + sign * level) / 2 for sign in (-1, 1) for level in STATED]
         ends = distribution.ppf(np.array([tails]))
         self._low[rows], self._high[rows] = ends[:, : len(STATED)], ends[:, len(STATED) :]
-        scores = row_scores(distribution, y, scale=self._scale)
-        # one outcome in the far tail of a density would decide the mean of all rows
-        scores["log_score"] = np.where(
-            scores["log_score"] > _LARGEST_LOG_SCORE, np.inf, scores["log_score"]
-        )
-        for name, values in scores.items():
+        for name, values in row_scores(distribution, y, scale=self._scale).items():
             self.scores[name][rows] = values
         places = np.searchsorted(self._shown, rows)
         there = np.flatnonzero(np.isin(rows, self._shown))

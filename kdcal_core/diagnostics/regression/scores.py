@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError
+
+_LEAST_LOG_DENSITY = math.log(1e-300)
 
 
 def regression_scores(
@@ -111,7 +114,8 @@ def row_scores(
     Returns
     -------
     dict of (n,) arrays
-        "crps", "log_score" (minus the log density: plus infinity where the density is zero),
+        "crps", "log_score" (minus the log density: plus infinity where the density is below 1e-300,
+        since one such outcome would decide the mean of all rows),
         "mse", "smis95", and "mse_truth" where ``true_mean`` is given.
 
     Raises
@@ -131,10 +135,10 @@ def row_scores(
             f"The scale of the outcomes is {scale:g}",
             fix="Give the mean absolute outcome of the calibration set, above zero.",
         )
-    mean = distribution.mean()
+    mean, density = distribution.mean(), distribution.log_density(y)
     found = {
         "crps": distribution.crps(y),
-        "log_score": -distribution.log_density(y),
+        "log_score": np.where(density < _LEAST_LOG_DENSITY, np.inf, -density),
         "mse": np.square(y - mean),
         "smis95": interval_scores(*distribution.interval(0.95), y, 0.95) / scale,
     }
@@ -199,7 +203,7 @@ def _root(mse: Estimate) -> Estimate:
 
 
 def _log_score(score: FloatArray, weight: FloatArray, level: float, has_density: bool) -> Estimate:
-    """Minus the mean log density; infinite as soon as one outcome has density zero."""
+    """Minus the mean log density; infinite as soon as one outcome has next to no density."""
     title = "Log score, minus the mean log density"
     title += "" if has_density else " of a Gaussian kernel estimate"
     finite = np.isfinite(score)
@@ -219,5 +223,5 @@ def _log_score(score: FloatArray, weight: FloatArray, level: float, has_density:
         high=np.inf,
         n=len(score),
         level=level,
-        interval=f"infinite: {outcomes} density 0{rest}",
+        interval=f"infinite: {outcomes} a density below 1e-300{rest}",
     )
