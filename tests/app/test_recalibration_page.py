@@ -206,3 +206,15 @@ def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> 
     dark = healthy(launch(both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]
+
+
+def test_a_finished_job_of_another_kind_is_no_recalibration(workspace: Workspace) -> None:
+    """An uploaded table is read by a job without a key, which must not pass for the last run."""
+    review = review_of(workspace, calibration=line(60, 6))
+    at = launch(review)
+    job = jobs().start(lambda progress, cancelled: None, title="Reading", owner=review)
+    jobs().wait(job, 10)
+    at.session_state["recalibration_last"] = {}
+    healthy(at.run())
+    assert not any("settings have changed" in one.value for one in at.info)
+    assert any(button.label == "Recalibrate" for button in at.button)
