@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.regression.base import pit_values
-from kdcal_core.regression.recalibrated import Recalibrated
+from kdcal_core.regression.recalibrated import Recalibrated, count_outside
 
 
 class GlobalRecalibration(BaseEstimator):
@@ -26,7 +26,7 @@ class GlobalRecalibration(BaseEstimator):
     pit_ : (n,) array
         PIT values of the calibration rows.
     n_outside_ : int
-        Calibration rows whose outcome lies outside their distribution: PIT exactly 0 or 1.
+        Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class GlobalRecalibration(BaseEstimator):
             Where the outcomes do not fit the rows or are not finite.
         """
         self.pit_ = np.sort(pit_values(distribution, y, self.seed))
-        self.n_outside_ = int(((self.pit_ == 0) | (self.pit_ == 1)).sum())
+        self.n_outside_ = count_outside(self.pit_)
         return self
 
     def predict(

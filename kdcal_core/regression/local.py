@@ -16,7 +16,7 @@ from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression.base import Progress, check_space, pit_values
 from kdcal_core.regression.kernels import Kernel, kernel_weights
-from kdcal_core.regression.recalibrated import Recalibrated
+from kdcal_core.regression.recalibrated import Recalibrated, count_outside
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import Neighbours, NeighbourSearch, SearchKind, recall
 from kdcal_core.regression.smoothed import SmoothedRecalibrated
@@ -64,7 +64,7 @@ class LocalRecalibration(BaseEstimator):
     pit_ : (n,) array
         PIT values of the calibration rows.
     n_outside_ : int
-        Calibration rows whose outcome lies outside their distribution: PIT exactly 0 or 1.
+        Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
     k_ : int
         Neighbours of a row: ``k``, or the number of calibration rows where that is smaller.
     n_fallback_ : int
@@ -137,7 +137,7 @@ class LocalRecalibration(BaseEstimator):
         self._validate_params()
         space = check_space(space, len(distribution))
         self.pit_ = pit_values(distribution, y, self.seed)
-        self.n_outside_ = int(((self.pit_ == 0) | (self.pit_ == 1)).sum())
+        self.n_outside_ = count_outside(self.pit_)
         self._scaling = Scaling.of(space) if self.standardise else None
         self._search = NeighbourSearch(self._scaled(space), self.search, self.epsilon)
         self.k_ = min(self.k, len(self.pit_))

@@ -122,9 +122,16 @@ def test_local_radius_on_which_all_neighbours_lie_takes_the_nearest():
 def test_local_counts_outcomes_outside_the_support():
     base = Empirical(np.tile([1.0, 2.0, 3.0], (4, 1)))
     for method in (LocalRecalibration(k=4), GlobalRecalibration()):
-        method.fit(base, [0.0, 2.0, 9.0, 2.5], np.arange(4.0))
+        with pytest.warns(InputWarning, match="2 of 4 calibration outcomes lie outside"):
+            method.fit(base, [0.0, 2.0, 9.0, 2.5], np.arange(4.0))
         assert method.n_outside_ == 2
         assert np.isfinite(method.predict(base, np.arange(4.0)).mean()).all()
+
+
+def test_outcomes_beyond_the_digits_of_a_probability_are_counted_on_both_sides():
+    y = np.append(np.zeros(998), [-9.0, 9.0])  # Phi(-9) is no 0, but no interval reaches it either
+    for method in (LocalRecalibration(k=4), GlobalRecalibration()):
+        assert method.fit(Normal(np.zeros(1000), 1.0), y, np.arange(1000.0)).n_outside_ == 2
 
 
 def test_local_tells_bad_input():
