@@ -32,7 +32,7 @@ POSITIVE_OUTCOMES: tuple[Family, ...] = ("log_point", "lognormal", "gamma")
 
 _POSITIVE = ("std", "variance", "log_std", "scale", "shape", "df")
 _FEWEST = 2  # quantiles or samples that make a distribution
-_LARGEST = 1e75  # fourth powers of larger numbers, as in errors of squares, are no numbers any more
+_LARGEST = 1e30  # beyond are no measurements; products of errors and single precision still hold it
 
 
 def check_outcome(
@@ -56,7 +56,7 @@ def check_outcome(
     Raises
     ------
     InputError
-        For an outcome beyond 1e75, and for one of zero or below under such a family; the first
+        For an outcome beyond 1e30, and for one of zero or below under such a family; the first
         such row is named.
 
     Examples
@@ -67,7 +67,7 @@ def check_outcome(
     ...
     kdcal_core.errors.InputError: An outcome is 0, but a gamma distribution ... above zero only ...
     """
-    _refuse(np.abs(y) > _LARGEST, "An outcome is beyond 1e75", "Correct it.", column, file)
+    _refuse(np.abs(y) > _LARGEST, "An outcome is beyond 1e30", "Correct it.", column, file)
     if family not in POSITIVE_OUTCOMES:
         return
     low = ~(y > 0)
@@ -235,7 +235,7 @@ def check_parameters(
     Raises
     ------
     InputError
-        For a prediction that is missing, infinite or beyond 1e75, a standard deviation, scale
+        For a prediction that is missing, infinite or beyond 1e30, a standard deviation, scale
         or shape that is not above zero, a mean of a gamma distribution that is not, and degrees
         of freedom under which there is no mean; column and first row are named.
 
@@ -251,7 +251,7 @@ def check_parameters(
         _refuse(np.isnan(column), "A prediction is missing", "Fill it in.", place, file)
         _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
         beyond = np.abs(column) > _LARGEST
-        _refuse(beyond, "A prediction is beyond 1e75", "Correct it.", place, file)
+        _refuse(beyond, "A prediction is beyond 1e30", "Correct it.", place, file)
         if name in _POSITIVE or (name == "mean" and family == "gamma"):
             least = 1 if name == "df" else 0
             low = ~(column > least)

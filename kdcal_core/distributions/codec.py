@@ -94,7 +94,10 @@ def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveD
         distribution = _read(folder)
         if n_rows is not None and len(distribution) != n_rows:
             raise ValueError("another number of rows")
-    except (OSError, ValueError, TypeError, KeyError, EOFError, OverflowError) as error:
+    except (
+        *(OSError, ValueError, TypeError, KeyError),
+        *(EOFError, OverflowError, RecursionError),
+    ) as error:
         # an InputError is a ValueError: its row would be one of a file nobody has seen
         raise InputError(
             "The predictions are no longer kept on this machine, or their file is damaged",

@@ -58,6 +58,8 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
             _numbers(path, len(y)) if path.exists() else None
             for path in (folder / "weight.npy", folder / "true_mean.npy")
         )
+        if weight is not None and weight.min(initial=1) <= 0:
+            raise ValueError("weights that are none")
     return RegressionSet(distribution, y, digest, name, weight, true_mean)
 
 

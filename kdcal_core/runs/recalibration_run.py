@@ -51,6 +51,7 @@ from kdcal_core.runs.storage import save_array, save_record
 _BLOCK_ROWS = 5_000
 _RANGES = {"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)}
 _COUNTS = (25, 50, 100, 250, 500, 1000, 2000)
+_LEAST_SCALE = 1e-100  # squares of what is divided by less are no numbers
 _FEWEST = 20  # rows that a local test can say anything about
 
 
@@ -126,7 +127,8 @@ def recalibrate(
         chosen = replace(chosen, k=selection.k, space=selection.space)
     space = next(one for one in read if one.name == chosen.space)
     shown = _shown(judged.n_rows, chosen.seed)
-    scale = float(np.mean(np.abs(fit.y))) or 1.0
+    size = float(np.mean(np.abs(fit.y)))
+    scale = size if size > _LEAST_SCALE else 1.0
     rows = _Rows(fit, judged, space, shown, scale, sources.evaluation is None)
     results, notes = _methods(rows, chosen, path, part_of(progress, 0.3, 1.0))
     save_space(path, space)

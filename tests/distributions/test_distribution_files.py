@@ -67,6 +67,7 @@ def test_samples_from_files_stay_in_their_files(tmp_path):
         lambda f: np.save(f / "samples.npy", np.array([[{}]], dtype=object), allow_pickle=True),
         lambda f: (f / "distribution.json").write_text("[]"),
         lambda f: (f / "distribution.json").write_text("{"),
+        lambda f: (f / "distribution.json").write_text("[" * 100_000),
         lambda f: (f / "distribution.json").write_text(
             json.dumps({"family": "samples", "shapes": {"../samples": [2, 3]}})
         ),

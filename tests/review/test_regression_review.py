@@ -333,6 +333,10 @@ def test_an_evaluation_table_needs_the_predictions_too(
 def test_damaged_arrays_are_told(workspace: Workspace, review_id: str) -> None:
     review = predictions(workspace, review_id, rows().assign(mu=0.0, sigma=1.0))
     folder = workspace.folder(review_id) / review.sets["calibration"].folder
+    np.save(folder / "weight.npy", np.zeros(N))
+    with pytest.raises(InputError, match="Load the file again"):
+        load_regression_set(workspace, review_id, "calibration")
+    (folder / "weight.npy").unlink()
     np.save(folder / "y.npy", np.full(N, np.nan))
     with pytest.raises(InputError, match="Load the file again"):
         load_regression_set(workspace, review_id, "calibration")
