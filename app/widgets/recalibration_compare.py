@@ -145,14 +145,15 @@ def choice(view: View) -> None:
     titles = {name: text.space_title(name) for name in selection.spaces}
     curves = found.selection_curves(selection, titles)
     chosen, parent = (titles[selection.space], selection.k), found.selection_parent(selection)
+    words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
         chart(
             neighbour_selection_figure(curves, dark=is_dark(), chosen=chosen, parent=parent),
             key="recalibration_choice",
-            takeaway=selection.words,
+            takeaway=words,
             how_to_read=regression_reading.SELECTION,
-            alt=selection.words,
+            alt=words,
             table=lambda: neighbour_selection_table(curves),
             name=f"{view.review.title} neighbours",
         )

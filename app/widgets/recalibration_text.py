@@ -54,6 +54,8 @@ ADVICE = """
 * **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT values
   that flatter it, and the repair would learn too little. The authors take their validation set
   (sections 2 and 3); a set that had no part in early stopping either is safer.
+* **Draws end at their outermost one.** Where the model gives samples, as an ensemble or passes with
+  dropout do, a repair moves probability among them; an outcome beyond all of them stays beyond.
 * **Like with like.** A repair holds for rows like the calibration rows. Far from all of them the
   nearest are not near, and nothing is learnt about such a row.
 """
@@ -125,7 +127,7 @@ def tile_note(before: Estimate | None, change: Estimate | None) -> str:
 
 
 def outside_notes(outside: int) -> tuple[str, ...]:
-    """What no repair of levels can reach.
+    """How many judged outcomes the model holds impossible.
 
     Examples
     --------
@@ -136,8 +138,8 @@ def outside_notes(outside: int) -> tuple[str, ...]:
         return ()
     verb = "outcome has" if outside == 1 else "outcomes have"
     return (
-        f"{outside:,} {verb} a PIT value of exactly 0 or 1 for the model: beyond all that it holds "
-        "possible. A repair moves probability within that and cannot reach further.",
+        f"{outside:,} of the judged {verb} a PIT value of exactly 0 or 1 for the model: beyond all "
+        "that it holds possible.",
     )
 
 
