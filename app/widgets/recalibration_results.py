@@ -201,7 +201,7 @@ def near(view: View, row: int, k: int) -> IntArray:
 
 @st.cache_resource(max_entries=64, show_spinner="Looking for the neighbours")
 def _near(key: str, row: int, k: int, _run: RecalibrationRun) -> IntArray:
-    return neighbourhoods(_run.space.judged, [row], k)[0]
+    return np.asarray(neighbourhoods(_run.space.judged, [row], k)[0])
 
 
 def neighbourhood(answers: RowAnswers, rows: IntArray) -> tuple[PitHistogram, Fault]:
