@@ -36,8 +36,9 @@ class DensityRecalibration(BaseEstimator):
     Quantiles are learnt on the scale of the normal scores of PIT values, where a calibrated
     parent is the standard normal and the untrained network is the parent itself, and carried
     back by the parent's quantile function. The check loss finds the same quantiles on either
-    scale, and no prediction leaves the parent's support. The curves rise in the level by
-    construction, so quantiles never cross.
+    scale, and no quantile leaves the parent's support (beyond the outermost levels, 0.0002 and
+    0.9998, the tails of :class:`Quantiles` may). The curves rise in the level by construction,
+    so quantiles never cross.
 
     Parameters
     ----------
@@ -162,4 +163,6 @@ def _shape(distribution: PredictiveDistribution) -> FloatArray:
         q[:, 4] + q[:, 0] - 2 * q[:, 2], width, out=np.zeros_like(width), where=width > 0
     )
     # rounding apart, rows of one shape share a rank
+    digits, exponent = np.frexp(width)
+    width = np.ldexp(np.round(digits, 9), exponent)
     return np.stack([q[:, 2], width, np.round(skewness, 9)], axis=1)

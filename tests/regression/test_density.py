@@ -138,3 +138,18 @@ def test_ranks_are_those_of_the_calibration_rows(fitted):
         ).statistic
         > 0.999
     )
+
+
+@pytest.mark.parametrize("unit", [1e12, 1e-12])
+def test_density_knows_one_width_in_any_unit(unit):
+    rng = np.random.default_rng(3)
+    mean = rng.normal(size=400)
+    y = mean + rng.normal(size=400)
+    mended = [
+        DensityRecalibration(max_epochs=3)
+        .fit(Normal(mean * by, by), y * by)
+        .predict(Normal([0.0, by], by))
+        for by in (1.0, unit)
+    ]
+    np.testing.assert_allclose(mended[1].mean() / unit, mended[0].mean(), atol=1e-9)
+    np.testing.assert_allclose(mended[1].std() / unit, mended[0].std(), rtol=1e-9)

@@ -44,7 +44,9 @@ def wasserstein(
     -----
     The interval reaches as far to both sides as the bootstrapped distribution function lies from
     the observed one (in the same distance) in all but 1 - level of the draws: by the triangle
-    inequality it holds the true distance at least as often as ``level`` says, at 0 too.
+    inequality it then holds the true distance. Simulated at 95%, perfect calibration lies inside
+    in 90% of the cases with 20 rows, 92% with 50 and 93 to 97% from 200 on; miscalibrated PIT
+    values' distance in 97% and more.
 
     Examples
     --------
