@@ -5,6 +5,7 @@ them (paper 003 section 2 writes F^ for a row's predictive distribution function
 """
 
 from kdcal_core.data.types import Family
+from kdcal_core.distributions._shapes import central_levels
 from kdcal_core.distributions.base import PredictiveDistribution
 from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
 from kdcal_core.distributions.concatenated import Concatenated, concatenate
@@ -34,6 +35,7 @@ __all__ = [
     "RegressionSet",
     "StudentT",
     "Weighted",
+    "central_levels",
     "concatenate",
     "distribution_of",
     "from_arrays",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression import row_scores
-from kdcal_core.distributions import PredictiveDistribution, randomised_pit
+from kdcal_core.distributions import PredictiveDistribution, central_levels, randomised_pit
 from kdcal_core.runs.recalibration_results import GRID, STATED
 from kdcal_core.runs.storage import save_array
 
@@ -49,8 +49,8 @@ class KeptAnswers:
         self.continuous = self.continuous and distribution.continuous
         self.pit[rows] = randomised_pit(distribution, y, seed)
         self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
-        tails = [(1 + sign * level) / 2 for sign in (-1, 1) for level in STATED]
-        ends = distribution.ppf(np.array([tails]))
+        low, high = zip(*map(central_levels, STATED), strict=True)
+        ends = distribution.ppf(np.array([low + high]))
         self._low[rows], self._high[rows] = ends[:, : len(STATED)], ends[:, len(STATED) :]
         for name, values in row_scores(distribution, y, scale=self._scale).items():
             self.scores[name][rows] = values
