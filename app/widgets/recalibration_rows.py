@@ -29,6 +29,7 @@ from kdcal_core.figures import (
 )
 
 NEAR = (50, 100, 250, 500, 1000)
+DEFAULT_NEAR = 250
 DRAWN = 12
 PAGE_ROWS = 200
 
@@ -68,15 +69,7 @@ def _picked(view: View) -> tuple[list[int], int]:
             - 1
             for label, row in zip(("First row", "Second row"), found.two_rows(view), strict=True)
         ]
-        k: int = st.select_slider(
-            "Rows around each",
-            options=NEAR,
-            value=250,
-            format_func="{:,}".format,
-            key="recalibration_near",
-            persist_state="session",
-            width=260,
-        )
+        k = _near(view, n)
     rows = [found.nearest_shown(view, row) for row in asked]
     if rows != asked:
         st.caption(
@@ -84,6 +77,23 @@ def _picked(view: View) -> tuple[list[int], int]:
             "the nearest of these in the table."
         )
     return list(dict.fromkeys(rows)), k
+
+
+def _near(view: View, n: int) -> int:
+    """How many rows around each picked one: all where there are too few to choose from."""
+    options = [k for k in NEAR if k <= n]
+    if len(options) < 2:
+        return n
+    k: int = st.select_slider(
+        "Rows around each",
+        options=options,
+        value=min(DEFAULT_NEAR, options[-1]),
+        format_func="{:,}".format,
+        key=f"recalibration_near_{view.key[:16]}",
+        persist_state="session",
+        width=260,
+    )
+    return k
 
 
 def _neighbourhoods(view: View, rows: list[int], k: int) -> None:
