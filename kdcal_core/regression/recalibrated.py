@@ -6,6 +6,8 @@ import warnings
 from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
@@ -15,6 +17,9 @@ from kdcal_core.errors import InputWarning
 
 PIT_EDGE = 2.0**-53
 """PIT values are kept this far from 0 and 1, where a quantile may be infinite."""
+STRIP = 2.0**-8
+"""Width on the probit scale within which many shared PIT values count as one."""
+MANY = 2**13
 MANY_OUTSIDE = 0.01
 
 
@@ -70,6 +75,13 @@ class Recalibrated(Weighted):
     -----
     ``arrays()`` are those of :class:`Weighted`: the samples themselves and their weights.
 
+    Where all rows share more than 8,192 PIT values and the base has no jumps, mean, standard
+    deviation and CRPS are those of some 2,000 samples: PIT values within 1/256 of each other on
+    the probit scale are drawn together. Measured with 100,000 shared PIT values: on normal,
+    log-normal, gamma and Student t bases means are off by less than 1e-6 standard deviations, and
+    standard deviations and CRPS by less than 1e-5 of themselves; on bases of 99 quantiles, whose
+    quantile functions have kinks, by less than 2e-5.
+
     Examples
     --------
     >>> from kdcal_core.distributions import Normal
@@ -117,6 +129,15 @@ class Recalibrated(Weighted):
         place = _rowwise.count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
         return self.base._ppf(_rowwise.pick(self.pits, place))
 
+    def mean(self) -> FloatArray:
+        return super(Recalibrated, self._condensed()).mean()
+
+    def std(self) -> FloatArray:
+        return super(Recalibrated, self._condensed()).std()
+
+    def crps(self, y: ArrayLike) -> FloatArray:
+        return super(Recalibrated, self._condensed()).crps(y)
+
     def _mean(self) -> FloatArray:
         return self._sampled()._mean()
 
@@ -135,3 +156,15 @@ class Recalibrated(Weighted):
         drawn.samples = np.broadcast_to(self.base._ppf(self.pits), shape)
         drawn.weights = self.weights
         return drawn
+
+    def _condensed(self) -> Recalibrated:
+        """Of nearly the same moments with few samples, where all rows share many."""
+        if len(self.pits) > 1 or self.pits.shape[1] <= MANY or not self.base.continuous:
+            return self
+        probit = ndtri(self.pits[0])
+        _, strip = np.unique(np.floor(probit / STRIP), return_inverse=True)
+        weights = np.bincount(strip, self.weights[0]).astype(np.float64)
+        centre = np.bincount(strip, self.weights[0] * probit) / np.where(weights > 0, weights, 1.0)
+        few, kept = object.__new__(Recalibrated), weights > 0
+        few.base, few.pits, few.weights = self.base, ndtr(centre[kept])[None], weights[kept][None]
+        return few

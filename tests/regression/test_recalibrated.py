@@ -66,3 +66,22 @@ def test_recalibrated_is_kept_as_weighted_samples():
     mended = Recalibrated(BASES["normal"], RNG.random((6, 5)), np.ones((6, 5)))
     again = from_arrays(mended.family, mended.arrays())
     np.testing.assert_allclose(again.mean(), mended.mean())
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_moments_of_many_shared_neighbours_are_those_of_the_sample(name):
+    pits = RNG.beta(2, 3, size=9000)
+    mended = Recalibrated(BASES[name], pits[None], RNG.random((1, 9000)))
+    y = RNG.normal(size=6)
+    plain = Weighted(mended.samples, mended.weights)
+    np.testing.assert_array_less(np.abs(mended.mean() - plain.mean()) / plain.std(), 2e-6)
+    np.testing.assert_allclose(mended.std(), plain.std(), rtol=1e-5)
+    np.testing.assert_allclose(mended.crps(y), plain.crps(y), rtol=1e-5)
+    np.testing.assert_allclose(mended[2:4].crps(y[2:4]), mended.crps(y)[2:4], rtol=1e-12)
+    assert mended.samples.shape == (6, 9000)
+
+
+def test_shared_neighbours_without_weight_count_for_nothing():
+    pits, weights = np.r_[np.full(9000, 0.99), 0.2, 0.5], np.r_[np.zeros(9000), 1.0, 1.0]
+    mended = Recalibrated(Normal([0.0], 1.0), pits[None], weights[None])
+    assert mended.mean()[0] == pytest.approx(Normal([0.0], 1.0).ppf(0.2)[0] / 2)
