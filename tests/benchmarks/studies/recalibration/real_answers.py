@@ -17,6 +17,7 @@ SHOWN = {  # title -> method, space and k
     "local, k = 100": ("local", "inputs", 100),
     "k chosen, inputs": ("local, k chosen", "inputs", 0),
     "k and space chosen": ("local, k and space chosen", "", 0),
+    "chosen, if it helps": ("local, chosen, if it helps", "", 0),
     "chosen, where needed": ("where needed", "", 0),
     "neighbour regression, k = 25": ("neighbour regression", "inputs", 25),
 }
@@ -40,9 +41,10 @@ def per_run(rows: pd.DataFrame) -> pd.DataFrame:
     index = [*CASE, "seed", *WAY]
     runs = rows.pivot_table(index=index, columns="measure", values="value", sort=False)
     runs = runs.reset_index()
-    parent = runs.loc[runs["method"] == "parent", [*CASE, "seed", "crps"]]
+    parent = runs.loc[runs["method"] == "parent", [*CASE, "seed", "crps", "log_score"]]
     runs = runs.merge(parent, on=[*CASE, "seed"], suffixes=("", " of the parent"))
     runs["crps change"] = 100 * (runs["crps"] / runs.pop("crps of the parent") - 1)
+    runs["log score change"] = runs["log_score"] - runs.pop("log_score of the parent")
     return runs
 
 
@@ -56,22 +58,25 @@ def summarised(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def methods(runs: pd.DataFrame) -> str:
-    """Change of CRPS by method, one line a case, and coverage of 99% intervals over all cases."""
+    """Change of CRPS by method, one line a case, and means over all runs below."""
     lines = [_line("table", "rows", "parent", *SHOWN), _line(*["---"] * (3 + len(SHOWN)))]
     for case, part in runs.groupby(CASE, sort=False):
         lines.append(_line(*case, *(_change(_way(part, way)) for way in SHOWN.values())))
-    for title, measure, power in (
-        ("mean", "crps change", 1),
-        ("root mean square miss of 95% coverage", "coverage95", 2),
-        ("root mean square miss of 99% coverage", "coverage99", 2),
-    ):
-        nominal = float(measure[-2:]) if power == 2 else 0.0
-        values = [
-            (_way(runs, way)[measure] - nominal).pow(power).mean() ** (1 / power)
-            if power == 2
-            else _way(runs, way)[measure].mean()
-            for way in SHOWN.values()
+    found = [_way(runs, way) for way in SHOWN.values()]
+    of_all = {
+        "mean change of CRPS, %": [part["crps change"].mean() for part in found],
+        "CRPS better than the parent's, % of runs": [
+            100 * (part["crps change"] < 0).mean() for part in found
+        ],
+        "log score, median change": [part["log score change"].median() for part in found],
+    }
+    for level in (95, 99):
+        misses = [part[f"coverage{level}"] - level for part in found]
+        of_all[f"coverage of {level}%, mean"] = [level + miss.mean() for miss in misses]
+        of_all[f"coverage of {level}%, root mean square miss"] = [
+            miss.pow(2).mean() ** 0.5 for miss in misses
         ]
+    for title, values in of_all.items():
         lines.append(_line(title, "", "", *(f"{value:.2f}" for value in values)))
     return "\n".join(lines)
 
