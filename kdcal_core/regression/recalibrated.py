@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -110,8 +111,20 @@ class Recalibrated(Weighted):
         chosen = object.__new__(type(self))
         chosen.base = self.base[rows]
         chosen.pits = self.pits if len(self.pits) == 1 else self.pits[rows]
-        chosen.weights = self.weights if len(self.weights) == 1 else self.weights[rows]
+        if len(self.weights) == 1:
+            # summed once, not for every block of rows
+            chosen.weights, chosen.__dict__["_summed"] = self.weights, self._summed
+        else:
+            chosen.weights = self.weights[rows]
         return chosen
+
+    def cumulative(self) -> FloatArray:
+        """R at the PIT values, (n, k) or (1, k); see :meth:`Weighted.cumulative`."""
+        return self._summed if len(self.weights) == 1 else super().cumulative()
+
+    @cached_property
+    def _summed(self) -> FloatArray:
+        return super().cumulative()
 
     @property
     def _width(self) -> int:

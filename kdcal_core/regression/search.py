@@ -22,7 +22,7 @@ from kdcal_core.regression.candidates import (
 
 SearchKind = Literal["exact", "approximate"]
 
-TREE_COLUMNS = 5
+TREE_COLUMNS = 4
 """Up to so many columns a k-d tree is faster than the products of all points with all rows."""
 POINTS = 256
 """Points searched together."""
@@ -61,12 +61,19 @@ class NeighbourSearch:
 
     Notes
     -----
-    Exact search asks scipy's k-d tree up to five columns, and single-precision products above.
+    Exact search asks scipy's k-d tree up to four columns, and single-precision products above.
     Either proposes candidates (see :mod:`kdcal_core.regression.candidates`) that hold the k
     nearest for certain, whatever was rounded; their distances are computed anew in double
     precision from differences, coordinate by coordinate. Points of which a proposer is not
     certain, because of ties, are searched in full. So ties at equal distance go to the lowest
     row, whatever the method or the number of threads.
+
+    10,000 points among 100,000 rows, k = 1,000, take 1.5 to 3.5 s of processor time in 1 to 4
+    columns and 1.5 to 2 s in 5 to 20. Approximate search is there because the paper has it; it
+    saves little in 2 columns (epsilon 1: 18%) and in 20 takes twelve times as long. Nor would an
+    inverted file of 632 k-means cells do better: among 20 independent normal columns 95% of the
+    neighbours lie in the cells of some 45% of the rows, and learning the cells takes longer than
+    the search.
 
     Examples
     --------
