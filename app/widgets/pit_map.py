@@ -27,7 +27,7 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.runs import Space, space_names
+from kdcal_core.runs import Space, space_names, space_title
 
 LEAST_ROWS = 10
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)
@@ -126,17 +126,10 @@ def _space_name(judged: Judged) -> str:
     return name
 
 
-def space_title(name: str) -> str:
-    """A space for people; the layer's name is untrusted text."""
-    if name.startswith("layer:"):
-        return f"Layer {name.removeprefix('layer:')[:40]}"
-    return {"inputs": "Inputs", "prediction": "Predictions"}[name]
-
-
 def _map_kind(judged: Judged, space: str) -> MapKind:
     """With one number to a row, principal axes would be a line."""
     roles = judged.review.roles
-    few = space == "inputs" and roles is not None and len(roles.features) <= 2
+    few = space.startswith("inputs") and roles is not None and len(roles.features) <= 2
     default: MapKind = "columns" if few and numeric_columns(judged) else "principal"
     if space == "prediction":
         default = "prediction"

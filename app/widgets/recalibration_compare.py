@@ -31,7 +31,7 @@ from kdcal_core.figures import (
     truth_figure,
     truth_table,
 )
-from kdcal_core.runs import PARENT, MethodResult
+from kdcal_core.runs import PARENT, MethodResult, space_title
 
 
 def pit_and_quantiles(view: View) -> None:
@@ -142,7 +142,7 @@ def choice(view: View) -> None:
     selection = view.run.record.selection
     if selection is None:
         return
-    titles = {name: text.space_title(name) for name in selection.spaces}
+    titles = {name: space_title(name) for name in selection.spaces}
     curves = found.selection_curves(selection, titles)
     chosen, parent = (titles[selection.space], selection.k), found.selection_parent(selection)
     words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())

@@ -26,7 +26,13 @@ from kdcal_core.figures import (
 )
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.runs import PARENT, RecalibrationRun, Request, recalibration_request
+from kdcal_core.runs import (
+    PARENT,
+    RecalibrationRun,
+    Request,
+    recalibration_request,
+    space_title,
+)
 from kdcal_core.runs.recalibration_results import STATED
 
 TILES = ("crps", "coverage95", "smis95", "rmse")
@@ -138,7 +144,7 @@ def numbers_of(view: View) -> list[str]:
 def title_of(view: View, name: str) -> str:
     """A place on the map, or a column, for people. Untrusted text."""
     if name in AXES:
-        where = text.space_title(view.run.record.space).lower()
+        where = space_title(view.run.record.space).lower()
         return f"Principal axis {AXES.index(name) + 1} ({where})"
     if name == MEAN:
         return "Predicted mean"

@@ -9,7 +9,7 @@ import streamlit as st
 from app.widgets import recalibration_text as text
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
-from kdcal_core.runs import RecalibrationSettings, space_names
+from kdcal_core.runs import RecalibrationSettings, space_names, space_title
 
 DEFAULT_METHODS = ("local", "global", "isotonic")
 How = Literal["choose", "k", "radius"]
@@ -67,7 +67,7 @@ def _space(review: Review) -> str:
     space: str = st.selectbox(
         "Space",
         options=space_names(review),
-        format_func=text.space_title,
+        format_func=space_title,
         key=f"recalibration_space_{review.id}",
         help="Where rows are near each other.",
         **_KEPT,

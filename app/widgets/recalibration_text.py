@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.widgets.numbers import interval, number
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.runs import PARENT, MethodResult, RecalibrationRecord
+from kdcal_core.runs import PARENT, MethodResult, RecalibrationRecord, space_title
 
 WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
@@ -17,9 +17,10 @@ SETTINGS = r"""
   (paper 003 Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map of
   probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
   *Nearest neighbour regression* does not use the model at all and stands there to compare with.
-* **Space**: where rows are near each other. The inputs, a hidden layer of the model, or its
-  prediction. Intermediate layers have fewer dimensions than many inputs and leave out what the
-  model has learnt to ignore (section 3). Every coordinate is standardised.
+* **Space**: where rows are near each other. The inputs, the model's prediction, both (our
+  addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
+  layers have fewer dimensions than many inputs and leave out what the model has learnt to ignore
+  (section 3). Every coordinate is standardised.
 * **Neighbours.** Few follow local faults closely but are noisy, many are steady but blur (section
   3). Chosen by CRPS: several numbers and all spaces are tried on calibration rows, each judged by
   rows it has not seen (cross-fitted); this is our addition to the paper, which takes 1,000. A
@@ -74,19 +75,6 @@ PIT values of the judged rows nearest to each picked row, before and after (pape
 are too low; high at both ends: intervals too narrow. After a local repair they should be as flat as
 the grey band allows.
 """
-
-
-def space_title(name: str) -> str:
-    """A space for people; a layer's name is untrusted.
-
-    Examples
-    --------
-    >>> space_title("inputs"), space_title("layer:hidden 1 (5)")
-    ('Inputs', 'Layer hidden 1 (5)')
-    """
-    if name.startswith("layer:"):
-        return f"Layer {name.removeprefix('layer:')[:60]}"
-    return {"inputs": "Inputs", "prediction": "Prediction"}.get(name, name)
 
 
 def finding(parent: MethodResult, method: MethodResult) -> str:

@@ -33,7 +33,7 @@ from kdcal_core.runs.recalibration_results import (
 )
 from kdcal_core.runs.recalibration_run import recalibration_request
 from kdcal_core.runs.space_run import load_space, space_request
-from kdcal_core.runs.spaces import Space, principal_axes, regression_space, space_names
+from kdcal_core.runs.spaces import Space, principal_axes, regression_space, space_names, space_title
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
@@ -74,4 +74,5 @@ __all__ = [
     "regression_space",
     "space_names",
     "space_request",
+    "space_title",
 ]

@@ -87,7 +87,7 @@ def test_local_with_all_rows_and_uniform_weights_is_global():
 
 def test_local_of_one_calibration_row():
     with pytest.warns(InputWarning, match="There are 1 calibration rows"):
-        local = LocalRecalibration(smoothing="none").fit(Normal([0.0], 1.0), [1.0], [0.0])
+        local = LocalRecalibration(2, smoothing="none").fit(Normal([0.0], 1.0), [1.0], [0.0])
     mended = local.predict(Normal([5.0, 6.0], 2.0), [0.0, 9.0])
     np.testing.assert_allclose(mended.mean(), [7.0, 8.0])
     assert local.k_ == 1
@@ -187,7 +187,7 @@ def misspecified_line(n, seed):
 @pytest.mark.parametrize("smoothing", ["none", "kernel"])
 def test_local_recalibration_mends_the_misspecified_line(smoothing):
     (base, y, x), (new, outcome, points), true = misspecified_line(10_000, seed=0)
-    mended = LocalRecalibration(smoothing=smoothing).fit(base, y, x).predict(new, points)
+    mended = LocalRecalibration(1000, smoothing=smoothing).fit(base, y, x).predict(new, points)
 
     def smis(distribution):
         low, high = distribution.interval(0.95)
@@ -222,3 +222,9 @@ def test_no_warning_where_nothing_is_the_matter():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LocalRecalibration(k=100).fit(base, y, space).predict(base, space).interval(0.9)
+
+
+@pytest.mark.parametrize(("n", "k"), [(30, 30), (400, 50), (2_500, 100)])
+def test_nobodys_choice_of_k_grows_with_the_root_of_the_rows(n, k):
+    local = LocalRecalibration().fit(Normal(np.zeros(n), 1.0), np.zeros(n), np.arange(n))
+    assert local.k_ == k

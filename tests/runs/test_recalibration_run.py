@@ -132,7 +132,7 @@ def test_k_and_space_are_chosen_where_asked(opened, tmp_path):
     chosen = run.record.selection
     assert chosen is not None
     assert (run.record.space, run.record.k) == (chosen.space, chosen.k)
-    assert set(chosen.spaces) == {"inputs", "prediction"}
+    assert set(chosen.spaces) == {"inputs", "inputs and prediction", "prediction"}
     assert chosen.k < 1000
 
 
@@ -204,7 +204,13 @@ def test_downloaded_intervals_hold_both(run):
 
 def test_a_space_is_kept_and_read_again(opened, tmp_path):
     workspace, review, _ = opened
-    assert space_names(review) == ("inputs", "prediction")
+    assert space_names(review) == ("inputs", "inputs and prediction", "prediction")
+    both = regression_space(workspace, review.id, "inputs and prediction").calibration
+    apart = [
+        regression_space(workspace, review.id, name).calibration
+        for name in ("inputs", "prediction")
+    ]
+    np.testing.assert_array_equal(both, np.column_stack(apart))
     kwargs = space_request(workspace, review.id, "prediction").kwargs
     keep_space(**kwargs, folder=str(tmp_path), progress=quiet)
     kept = load_space(tmp_path)
