@@ -24,11 +24,12 @@ def number_text(value: float, width: float, percent: bool = False) -> str:
     if not np.isfinite(value):
         return "not defined"
     factor = 100.0 if percent else 1.0
-    spread = width * factor
-    known = np.isfinite(spread) and spread > 0
+    spread, shown = width * factor, value * factor
     most = 3 if percent else 5
-    decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), 0, most)) if known else most - 2
-    shown = value * factor
+    if np.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
+        decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), 0, most))
+    else:  # four figures
+        decimals = int(np.clip(3 - np.floor(np.log10(max(abs(shown), 1.0))), 0, most - 2))
     text = f"{shown:,.{decimals}f}"
     text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
     return text + "%" * percent

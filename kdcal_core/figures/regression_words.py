@@ -61,11 +61,18 @@ def pit_alt(histogram: PitHistogram) -> str:
 
 def pit_panels_words(panels: Sequence[PitPanel]) -> str:
     """The faults of several groups of rows, and that opposite ones cancel where they do."""
-    told = "; ".join(f"{shown.name}: {FAULT_TITLES[shown.kind]}" for shown in panels)
+    told = "; ".join(f"{shown.name}: {_panel_words(shown)}" for shown in panels)
     kinds = {shown.kind for shown in panels[1:]}
     opposite = {"too low", "too high"} <= kinds or {"too narrow", "too wide"} <= kinds
     ending = " Opposite faults cancel where all rows are taken together." if opposite else ""
     return f"{told}.{ending}"
+
+
+def _panel_words(shown: PitPanel) -> str:
+    """The fault of one group of rows; where none is named, bars may leave the band all the same."""
+    out, all_bars = int(shown.histogram.outside.sum()), shown.histogram.counts.size
+    but = f", but {out} of {all_bars} bars leave the band" if shown.kind == "none" and out else ""
+    return f"{FAULT_TITLES[shown.kind]}{but}"
 
 
 def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
@@ -86,9 +93,9 @@ def _ecdf_line(curve: EcdfDifference, who: str) -> str:
     value = float(curve.difference[worst])
     stays = "leaves" if curve.outside.any() else "stays within"
     return (
-        f"{who} {stays} the {curve.level:.0%} band; at most "
-        f"{100 * abs(value):.1f} points {'more' if value > 0 else 'fewer'} outcomes than stated "
-        f"fall below the {curve.levels[worst]:.2f} quantile"
+        f"{who} {stays} the {curve.level:.0%} band; it is furthest off at the "
+        f"{curve.levels[worst]:.2f} quantile, below which {100 * abs(value):.1f} points "
+        f"{'more' if value > 0 else 'fewer'} of the outcomes fall than stated"
     )
 
 
@@ -141,7 +148,8 @@ def coverage_words(
     >>> def held(value): return Estimate("", "", value, value - 0.02, value + 0.02, 400)
     >>> coverage_words(["low", "high"], [held(0.99), held(0.81)], 0.95, [held(0.95), held(0.94)])
     'Stated are 95%: the model holds from 81% (high) to 99% (low) of the outcomes, recalibrated
-     from 94% to 95%. The interval leaves out the stated level in 2 of 2 bins, recalibrated in 0.'
+     from 94% to 95%. The stated level lies outside the error bar in 2 of 2 bins, recalibrated in
+     0.'
     """
     known = [at for at, each in enumerate(before) if np.isfinite(each.value)]
     if not known:
@@ -152,7 +160,9 @@ def coverage_words(
         f"Stated are {level:.0%}: the model holds from {before[least].value:.0%} ({names[least]}) "
         f"to {before[most].value:.0%} ({names[most]}) of the outcomes"
     )
-    off = f"The interval leaves out the stated level in {_off(before, level)} of {len(known)} bins"
+    off = (
+        f"The stated level lies outside the error bar in {_off(before, level)} of {len(known)} bins"
+    )
     if after is None:
         return f"{told}. {off}."
     values = [each.value for each in after if np.isfinite(each.value)]
