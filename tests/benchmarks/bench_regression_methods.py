@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.distributions import Normal
+from kdcal_core.distributions import Gamma, Normal, Weighted
 from kdcal_core.regression import (
     DensityRecalibration,
+    GlobalRecalibration,
     IsotonicRecalibration,
     LocalRecalibration,
+    Recalibrated,
     cross_fitted,
     local_uniformity,
     select_neighbours,
 )
 from kdcal_core.simulation import nonlinear20
 
-ROWS, SCORED, FEW = 100_000, 5000, 20_000
+ROWS, SCORED, FEW, NEW = 100_000, 5000, 20_000, 10_000
 KS = (50, 100, 200, 500, 1000)
 
 
@@ -29,6 +31,11 @@ def run() -> list[dict[str, Any]]:
     parent = Normal(drawn.distribution.mean(), 1.5)
     few, y, space = parent[:FEW], drawn.y[:FEW], drawn.X[:FEW]
     pit = parent.cdf(drawn.y)
+    positive = np.abs(drawn.y) + 1
+    gamma = Gamma(50 + 50 * np.random.default_rng(0).random(ROWS), positive)
+    mended = GlobalRecalibration().fit(gamma, positive).predict(gamma[:NEW])
+    assert isinstance(mended, Recalibrated)
+    every = np.ones(ROWS)
     # what choosing k takes without the shared search: a cross-fitted run for every k
     one_by_one = _seconds(lambda: [_cross_fitted_crps(few, y, space, k) for k in KS])
     jobs: list[tuple[str, Callable[[], Any], int, str | None, float | None, float]] = [
@@ -46,7 +53,7 @@ def run() -> list[dict[str, Any]]:
             ROWS,
             None,
             None,
-            30.0,
+            12.0,
         ),
         (
             "local_uniformity, 200 neighbourhoods of 500, 999 draws",
@@ -55,6 +62,15 @@ def run() -> list[dict[str, Any]]:
             None,
             None,
             10.0,
+        ),
+        (
+            "global: means and CRPS of 10,000 rows, gamma of a shape a row",
+            lambda: [mended.mean(), mended.crps(positive[:NEW])],
+            ROWS,
+            "all quantiles of 20 rows, times 500",
+            500
+            * _seconds(lambda: Weighted(gamma[:20].ppf(mended.pits), every).crps(positive[:20])),
+            30.0,
         ),
         (
             "isotonic: fit and 95% intervals",
