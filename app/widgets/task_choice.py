@@ -29,10 +29,10 @@ def task_choice(review: Review | None) -> None:
         _before_files(review)
         return
     key = f"task_{review.id}_{review.task}"
+    st.session_state.setdefault(key, review.task)  # a default besides would be warned of
     st.segmented_control(
         "What the model does",
         get_args(Task),
-        default=review.task,
         required=True,
         format_func=_NAMES.__getitem__,
         key=key,

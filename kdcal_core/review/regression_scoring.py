@@ -144,7 +144,7 @@ def outputs_as_parameters(
     if len(wanted) != len(outputs):
         has = "1 output" if len(outputs) == 1 else f"{len(outputs):,} outputs"
         raise InputError(
-            f"The model has {has} ({', '.join(outputs[:5])[:200]}), but the family {family} "
+            f"The model has {has} ({_listed(outputs)}), but the family {family} "
             f"takes {' and '.join(wanted)}",
             fix="Choose the family that the model's outputs stand for.",
         )
@@ -181,6 +181,11 @@ def _distribution(
     if family in ("point", "log_point"):
         spread = spread_of(family, columns, y) if spread is None else spread
     return distribution_of(family, columns, spread=spread), spread
+
+
+def _listed(outputs: tuple[str, ...]) -> str:
+    some = ", ".join(outputs[:5])[:200]
+    return f"{some} and {len(outputs) - 5:,} more" if len(outputs) > 5 else some
 
 
 def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:
