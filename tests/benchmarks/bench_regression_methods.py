@@ -32,7 +32,8 @@ def run() -> list[dict[str, Any]]:
     few, y, space = parent[:FEW], drawn.y[:FEW], drawn.X[:FEW]
     pit = parent.cdf(drawn.y)
     positive = np.abs(drawn.y) + 1
-    gamma = Gamma(50 + 50 * np.random.default_rng(0).random(ROWS), positive)
+    shape = 50 + 50 * np.random.default_rng(0).random(ROWS)
+    gamma = Gamma(shape, np.abs(drawn.distribution.mean()) + 1)
     mended = GlobalRecalibration().fit(gamma, positive).predict(gamma[:NEW])
     assert isinstance(mended, Recalibrated)
     every = np.ones(ROWS)
