@@ -6,10 +6,11 @@ import streamlit as st
 
 from app.widgets import pit_columns, pit_map, pit_parts, pit_rows, session
 from app.widgets.pit_results import Judged
+from app.widgets.set_choice import choose_set
 
 review = session.scored_review("pit")
 if review is not None:
-    judged = Judged(review, pit_parts.choose_set(review))
+    judged = Judged(review, choose_set(review, "pit"))
     finding = st.container()
     pit_parts.all_rows(judged)
     view = pit_map.local_view(judged)

@@ -20,7 +20,6 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.review import Review, Which
 
 TESTS = """
 Four tests ask whether the PIT values of all rows could have come from the uniform distribution,
@@ -34,24 +33,6 @@ Kolmogorov-Smirnov takes the largest gap between observed and uniform shares, Cr
 mean square of all gaps, Anderson-Darling the same with more weight at the ends, where extreme
 outcomes fall, and Frosini the mean of the absolute gaps; its p value comes from random draws.
 """
-
-
-def choose_set(review: Review) -> Which:
-    """Which rows are looked at: only the calibration set where there is no other."""
-    if not review.has_evaluation:
-        return "calibration"
-    chosen: Which = st.segmented_control(
-        "Rows",
-        options=["calibration", "evaluation"],
-        default="evaluation",
-        required=True,
-        format_func={"calibration": "Calibration set", "evaluation": "Evaluation set"}.__getitem__,
-        key="pit_set",
-        persist_state="session",
-        label_visibility="collapsed",
-        help="Both are held-out rows. Recalibration is fitted on the calibration set.",
-    )
-    return chosen
 
 
 def finding(judged: Judged, local: LocalPit | None) -> None:

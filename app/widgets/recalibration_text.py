@@ -16,6 +16,8 @@ SETTINGS = r"""
 * **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
   (paper 003 Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map of
   probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
+  *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition).
+  *Density estimation* trains a small network for the quantiles of the PIT values, given the space.
   *Nearest neighbour regression* does not use the model at all and stands there to compare with.
 * **Space**: where rows are near each other. The inputs, the model's prediction, both (our
   addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
@@ -103,8 +105,8 @@ def local_finding(parent: MethodResult, method: MethodResult, space: str) -> str
         return "Too few rows to test neighbourhoods."
     return (
         f"Place by place ({space_title(space).lower()}): {parent.needed:,} of "
-        f"{parent.looked_at:,} neighbourhoods were miscalibrated beyond chance, "
-        f"{method.needed:,} are after the repair."
+        f"{parent.looked_at:,} neighbourhoods were found wrong beyond chance, "
+        f"{f'{method.needed:,}' if method.needed else 'none'} after the repair."
     )
 
 

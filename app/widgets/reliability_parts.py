@@ -26,7 +26,7 @@ from kdcal_core.figures import (
     small_multiples,
     words,
 )
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review
 
 MAX_PANELS = 20
 
@@ -85,24 +85,6 @@ Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
   $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
   user of the prediction needs, and it is often the lower of the two.
 """
-
-
-def choose_set(review: Review) -> Which:
-    """Which rows are looked at: only the calibration set where there is no other."""
-    if not review.has_evaluation:
-        return "calibration"
-    chosen: Which = st.segmented_control(
-        "Rows",
-        options=["calibration", "evaluation"],
-        default="evaluation",
-        required=True,
-        format_func={"calibration": "Calibration set", "evaluation": "Evaluation set"}.__getitem__,
-        key="reliability_set",
-        persist_state="session",
-        label_visibility="collapsed",
-        help="Both are held-out rows. The calibrators are fitted on the calibration set.",
-    )
-    return chosen
 
 
 def finding(scored: ScoredSet) -> None:

@@ -76,9 +76,11 @@ def run(task: measured.Row) -> list[measured.Row]:
         rows += measured.entries(
             {**task, "method": f"{name}, local, resampled"}, drawn_again, y, scale
         )
-        chosen = LocalRecalibration(k=100).fit(before, drawn.y[held], drawn.X[held])
+        chosen = LocalRecalibration(k=100, smoothing="none").fit(
+            before, drawn.y[held], drawn.X[held]
+        )
         rows += measured.entries(
-            {**task, "method": f"{name}, local, k = 100, smoothed"},
+            {**task, "method": f"{name}, local, k = 100"},
             chosen.predict(after, drawn.X[test]),
             y,
             scale,
