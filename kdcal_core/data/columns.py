@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.checks import check_proba, check_weight, softmax_logits
 from kdcal_core.data.labels import encode_labels
+from kdcal_core.data.numbers import mostly_numbers
 from kdcal_core.data.regression_parameters import check_parameter_names
 from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
@@ -63,7 +64,9 @@ def check_roles(
     for column in used:
         _column(frame, column, file)
     _check_used_once(used, file)
-    _check_varies(frame[roles.target], roles.target, file, regression=regression)
+    # an outcome of words is told by `outcome_column`
+    if not regression or mostly_numbers(frame[roles.target]):
+        _check_varies(frame[roles.target], roles.target, file, regression=regression)
     if needs_outputs and regression:
         check_parameter_names(
             roles.family,

@@ -12,20 +12,29 @@ from kdcal_core.data import IntArray
 from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
 
+_LONG = 1e15  # numbers of more digits are not read as digits
+
 
 def number_text(value: float, width: float, percent: bool = False) -> str:
     """A number with as many decimals as its interval's ``width`` warrants.
+
+    Outcomes come in any unit: what decimals cannot show, or only in a very long row of digits, is
+    written as a power of ten.
 
     Examples
     --------
     >>> number_text(0.04312, 0.02), number_text(0.9312, 0.02, percent=True)
     ('0.043', '93.1%')
+    >>> number_text(2.41e-7, 1e-8), number_text(1.5e28, 1e27)
+    ('2.4e-07', '1.5e+28')
     """
     if not np.isfinite(value):
         return "not defined"
     factor = 100.0 if percent else 1.0
     spread, shown = width * factor, value * factor
     most = 3 if percent else 5
+    if not percent and (abs(value) >= _LONG or (0 < abs(value) < 1e-3 and width < 1e-4)):
+        return f"{value:.2g}"
     if np.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
         decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), 0, most))
     else:  # four figures

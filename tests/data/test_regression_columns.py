@@ -50,6 +50,7 @@ def test_a_good_table_passes() -> None:
     ("column", "values", "words", "row"),
     [
         ("y", ["a", "b", "c"], "holds no numbers", None),
+        ("y", ["a", "a", "a"], "holds no numbers", None),
         ("y", ["1", "2", "c"], "'c' is text", 3),
         ("y", [1.0, None, 2.0], "An outcome is missing", 2),
         ("y", [1.0, 2.0, np.inf], "An outcome is infinite", 3),
