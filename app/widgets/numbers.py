@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from kdcal_core.diagnostics import Estimate, number_text
 
 
@@ -14,3 +17,15 @@ def number(estimate: Estimate, value: float | None = None) -> str:
 def interval(estimate: Estimate) -> str:
     """The interval as "low to high"."""
     return f"{number(estimate, estimate.low)} to {number(estimate, estimate.high)}"
+
+
+def column_format(values: ArrayLike) -> str:
+    """How a table shows a column of measured numbers: separators, or four figures if all are small.
+
+    Examples
+    --------
+    >>> column_format([138.4705, 1451.4895]), column_format([0.0001234, -0.02])
+    ('localized', '%.4g')
+    """
+    known = np.abs(np.asarray(values, dtype=np.float64))
+    return "localized" if np.nanmax(known, initial=0.0) >= 1.0 else "%.4g"

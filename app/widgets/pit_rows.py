@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.widgets.charts import chart, csv_button, is_dark
 from app.widgets.map_region import beside
+from app.widgets.numbers import column_format
 from app.widgets.pit_map import LocalView, group_rows
 from app.widgets.pit_results import Judged
 from kdcal_core.data import IntArray
@@ -109,14 +110,20 @@ def _picture(judged: Judged, rows: IntArray, level: float) -> None:
 
 def _table(judged: Judged, rows: IntArray, level: float) -> None:
     page = rows[:PAGE_ROWS]
+    shown = answers(judged, page, level)
+    ours = ("Outcome", "Mean", "Median", f"{level:.0%} low", f"{level:.0%} high")
+    formats = {name: column_format(shown[name]) for name in ours}
     more = f" of {len(rows):,}" if len(rows) > len(page) else ""
     st.caption(f"{len(page):,}{more} rows with their own values, the furthest out first.")
     st.dataframe(
-        answers(judged, page, level),
+        shown,
         hide_index=True,
         height=390 if len(page) > 10 else "content",
         key="pit_rows",
-        column_config={"PIT": st.column_config.NumberColumn(format="%.4f")},
+        column_config={
+            name: st.column_config.NumberColumn(format=kind)
+            for name, kind in {"Row": "localized", "PIT": "%.4f", **formats}.items()
+        },
         alt="Rows with their outcome, predicted interval, PIT value and own values",
     )
     csv_button(

@@ -128,9 +128,13 @@ def _line(one: MethodResult) -> dict[str, str]:
         "sMIS": _told(rows.get("smis95")),
         "RMSE": _told(rows.get("rmse")),
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
-        "Fitted in": f"{one.fit_seconds:.2f} s",
-        "Predicted in": f"{one.predict_seconds:.2f} s",
+        "Fitted in": "" if one.key == PARENT else _seconds(one.fit_seconds),
+        "Predicted in": _seconds(one.predict_seconds),
     }
+
+
+def _seconds(taken: float) -> str:
+    return f"{taken:.2f} s" if taken >= 0.01 else "below 0.01 s"
 
 
 def _told(estimate: Estimate | None) -> str:

@@ -11,6 +11,7 @@ from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, file_stem, is_dark, to_csv
 from app.widgets.map_region import dragged_box
+from app.widgets.numbers import column_format
 from app.widgets.recalibration_parts import MAP, Places, level_of
 from app.widgets.recalibration_results import View
 from kdcal_core.data import IntArray, escape_markdown
@@ -131,10 +132,15 @@ def intervals(view: View, places: Places) -> None:
         st.markdown("**Intervals of single rows**")
         st.markdown(escape_markdown(words, 400))
         _drawn(view, found.kept(view, rows)[:DRAWN])
+        readable = _readable(view, rows[:PAGE_ROWS])
         st.dataframe(
-            _readable(view, rows[:PAGE_ROWS]),
+            readable,
             hide_index=True,
             key="recalibration_interval_table",
+            column_config={
+                name: st.column_config.NumberColumn(format=column_format(readable[name]))
+                for name in readable
+            },
             alt="Outcome, mean and intervals of the chosen rows before and after",
         )
         with st.container(horizontal=True, gap="small"):

@@ -17,7 +17,8 @@ SETTINGS = r"""
   (paper 003 Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map of
   probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
   *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition).
-  *Density estimation* trains a small network for the quantiles of the PIT values, given the space.
+  *Density estimation* trains a small network that learns the outcome's quantiles from the model's
+  own forecast, so large and small predictions are mended differently (section 4.3).
   *Nearest neighbour regression* does not use the model at all and stands there to compare with.
 * **Space**: where rows are near each other. The inputs, the model's prediction, both (our
   addition, and most often the best on real tables), or a hidden layer of the model. Intermediate

@@ -101,7 +101,7 @@ def coverage_figure(
             "range": [-0.6, len(places) - 0.4],
             "showgrid": False,
         },
-        yaxis={"title_text": "Observed minus stated", "tickformat": "+.1%", "nticks": 6},
+        yaxis={"title_text": "Observed minus stated, in points", "tickformat": "+.1%", "nticks": 6},
         margin={"t": 56},
     )
     return figure

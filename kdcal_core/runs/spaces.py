@@ -161,9 +161,13 @@ def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
     --------
     >>> principal_axes(np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])).tolist()
     [[0.0, 0.0], [2.0, 0.0]]
+    >>> constant = np.array([[0.0, 334.96], [2.0, 334.96], [4.0, 334.96]])
+    >>> bool(np.abs(principal_axes(constant, constant)[:, 1]).max() < 1e-9)
+    True
     """
     centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    varies = spread > 1e-9 * np.abs(fitted).max(axis=0)  # less is rounding
+    centre, spread = np.where(varies, centre, fitted[0]), np.where(varies, spread, np.inf)
     standard = (fitted - centre) / spread
     _, vectors = np.linalg.eigh(standard.T @ standard / len(fitted))
     top = vectors[:, ::-1][:, :2]

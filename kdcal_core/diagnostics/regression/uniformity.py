@@ -145,7 +145,7 @@ def _anderson_darling(ordered: _Ordered) -> UniformityTest:
         statistic=statistic,
         p_value=anderson_darling_tail(statistic),
         n=len(ordered.u),
-        note=f"{clipped:,} PIT values of 0 or 1 clipped" if clipped else "",
+        note=f"{clipped:,} PIT values within {CLIP:g} of 0 or 1 clipped" if clipped else "",
     )
 
 
