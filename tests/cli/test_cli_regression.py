@@ -131,7 +131,7 @@ def test_what_makes_careful_is_told(run: Run, tmp_path: Path) -> None:
     ("change", "words", "told"),
     [
         ({"sd": 0.0}, (), "column 'sd', row 1"),
-        ({"y": "high"}, ("--task", "regression"), "The target holds only"),
+        ({"y": "high"}, ("--task", "regression"), "The outcome holds no numbers"),
         ({}, ("--family", "gamma", "--parameters", "mean=mu,shape=sd"), "above zero only"),
         ({}, ("--parameters", "mean=mu,std=none"), "column 'none'"),
         ({}, ("--by", "nowhere"), "column 'nowhere'"),
