@@ -470,6 +470,11 @@ def _check_tree(
     """Check the stored state of one ``sklearn.tree._tree.Tree``."""
     from sklearn.tree._tree import NODE_DTYPE
 
+    if n_outputs > 1:
+        raise InputError(
+            f"The model predicts {n_outputs:,} targets at once, and kdcal reviews one",
+            fix="Train and save a model of one target.",
+        )
     if n_outputs != 1 or n_classes.shape != (1,) or n_classes.dtype != np.intp:
         raise unsafe(f"The outputs of {where} are not one class column")
     if n_features < 1 or node_count < 1 or not 0 <= max_depth < node_count:

@@ -16,6 +16,8 @@ from kdcal_core.regression.base import Progress, check_space, part_of
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
 
+_FEWEST = 5  # rows of which a neighbourhood can say anything
+
 
 @dataclass(frozen=True, eq=False)
 class LocalUniformity:
@@ -196,10 +198,12 @@ def local_uniformity(
 
 def _checked_pit(pit: Any) -> FloatArray:
     values = np.asarray(pit, dtype=np.float64)
-    if values.ndim != 1 or len(values) < 5:
+    if values.ndim != 1:
+        raise InputError(f"PIT values have the shape {values.shape}", fix="Give one a row.")
+    if len(values) < _FEWEST:
+        rows = "1 row" if len(values) == 1 else f"{len(values)} rows"
         raise InputError(
-            f"A local test needs at least 5 PIT values in one column, not shape {values.shape}",
-            fix="Give one PIT value a row.",
+            f"A local test cannot be made of {rows}", fix=f"Give at least {_FEWEST} rows."
         )
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():

@@ -27,7 +27,7 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from kdcal_core import InputError
 from kdcal_core.parents import load_parent
@@ -427,3 +427,11 @@ def test_the_file_decides_nothing_about_threads(tmp_path: Path) -> None:
     skops.io.dump(model.fit(X, Y), path)
     loaded = load_parent(path)._model  # type: ignore[attr-defined]
     assert (loaded.n_jobs, loaded.verbose) == (None, 0)
+
+
+def test_a_model_of_two_targets_is_refused_in_plain_words(tmp_path: Path) -> None:
+    rows = np.arange(20.0).reshape(10, 2)
+    path = tmp_path / "two.skops"
+    skops.io.dump(DecisionTreeRegressor(max_depth=2).fit(rows, rows), path)
+    with pytest.raises(InputError, match="predicts 2 targets at once"):
+        load_parent(path, name="two.skops")
