@@ -248,8 +248,9 @@ def fit_for_use(review: Review) -> None:
         if which in review.tables:
             fitness_card(review, which)
     if not review.has_evaluation:
+        what = "repairs" if review.task == "regression" else "calibrators"
         st.caption(
-            "One set only: calibrators are fitted on four fifths of the rows and judged on the "
+            f"One set only: {what} are fitted on four fifths of the rows and judged on the "
             "last fifth, five times over (cross-fitting)."
         )
     with st.container(horizontal=True):

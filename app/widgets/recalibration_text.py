@@ -129,7 +129,7 @@ def outside_notes(outside: int) -> tuple[str, ...]:
         return ()
     verb = "outcome has" if outside == 1 else "outcomes have"
     return (
-        f"{outside:,} of the judged {verb} a PIT value of exactly 0 or 1 for the model: beyond all "
+        f"{outside:,} judged {verb} a PIT value of exactly 0 or 1 for the model: beyond all "
         "that it holds possible.",
     )
 

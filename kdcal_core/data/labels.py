@@ -194,9 +194,10 @@ def _fix_of_unknown(uniques: Sequence[Any], classes: Sequence[str], *, counted: 
     where = "(on the Load page, or with --classes)"
     if counted and len(uniques) == k:
         return f"The model only counts its classes: {listed}{more}. {rename.capitalize()} {where}."
+    quantity = " Where the model predicts a quantity, choose the task regression." * counted
     return (
         f"The model's classes are {listed}{more}. Choose another target column, rename the label, "
-        f"or {rename} {where}."
+        f"or {rename} {where}.{quantity}"
     )
 
 

@@ -133,10 +133,14 @@ def _error_flags(mse: float, y: FloatArray) -> list[str]:
 def _outside_flags(outside: int, n: int) -> list[str]:
     if not outside:
         return []
-    rows = "1 outcome lies" if outside == 1 else f"{outside:,} outcomes lie"
+    rows = (
+        "1 outcome lies beyond all that its distribution holds"
+        if outside == 1
+        else f"{outside:,} outcomes lie beyond all that their distributions hold"
+    )
     return [
-        f"{rows} beyond all that its distribution holds possible, as far as numbers can tell "
-        f"({outside / n:.1%} of the rows): PIT values of exactly 0 or 1."
+        f"{rows} possible, as far as numbers can tell ({outside:,} of {n:,} rows): PIT values of "
+        "exactly 0 or 1."
     ]
 
 
