@@ -4,8 +4,9 @@ from __future__ import annotations
 
 PIT_HISTOGRAM = r"""
 Each outcome has a **PIT value** (probability integral transform): the probability that its own
-predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (paper 003 section 2). If the
-distributions are right, these values are spread evenly from 0 to 1 and every bar has height 1, the dashed line.
+predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (paper 003 section 2).
+If the distributions are right, these values are spread evenly from 0 to 1 and every bar has height
+1, the dashed line.
 
 **Bars high on the right**: outcomes fall above what was predicted, so predictions are too low;
 **on the left**: too high. **High at both ends** (a U): the stated spread is too narrow. **High in
