@@ -19,6 +19,17 @@ def interval(estimate: Estimate) -> str:
     return f"{number(estimate, estimate.low)} to {number(estimate, estimate.high)}"
 
 
+def p_text(p_value: float) -> str:
+    """A p value as tables show it.
+
+    Examples
+    --------
+    >>> p_text(0.04321), p_text(3e-20)
+    ('0.0432', 'below 0.0001')
+    """
+    return "below 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
+
+
 def column_format(values: ArrayLike) -> str:
     """How a table shows a column of measured numbers: separators, or four figures if all are small.
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, is_dark
-from app.widgets.numbers import interval, number
+from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_map import column_title
 from app.widgets.pit_results import MEAN, SPREAD, Judged
 from kdcal_core.data import escape_markdown
@@ -121,7 +121,6 @@ def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
                 help="Standard deviation of the PIT over uniform's, minus 1: above 0 the stated "
                 "spread is too narrow.",
             ),
-            "Corrected p": st.column_config.NumberColumn(format="%.2g"),
         },
         alt="Regions of the column with rows, fault, coverage and corrected p value",
     )
@@ -150,7 +149,7 @@ def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
             ],
             "Bias": [one.fault.bias.value for one in regions],
             "Spread": [one.fault.spread.value for one in regions],
-            "Corrected p": [one.adjusted_p for one in regions],
+            "Corrected p": [p_text(one.adjusted_p) for one in regions],
         }
     )
 

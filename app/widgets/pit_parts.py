@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
-from app.widgets.numbers import interval, number
+from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import Judged, Whole
 from kdcal_core.data import escape_markdown
@@ -139,7 +139,7 @@ def _histogram(judged: Judged, bins: int, whole: Whole) -> None:
 def _tests(judged: Judged, whole: Whole) -> None:
     table = _test_table(whole.tests)
     st.dataframe(
-        table.assign(**{"p value": [_p_text(test.p_value) for test in whole.tests]}),
+        table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
         hide_index=True,
         key="pit_tests",
         column_config={
@@ -171,10 +171,6 @@ def _test_table(tests: tuple[UniformityTest, ...]) -> pd.DataFrame:
 def _test_note(test: UniformityTest) -> str:
     drawn = f"{test.draws:,} random draws, seed {test.seed}" if test.draws is not None else ""
     return "; ".join(part for part in (drawn, test.note) if part)
-
-
-def _p_text(p_value: float) -> str:
-    return "below 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
 def quantiles_and_levels(judged: Judged) -> None:

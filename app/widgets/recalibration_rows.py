@@ -138,7 +138,7 @@ def intervals(view: View, places: Places) -> None:
             hide_index=True,
             key="recalibration_interval_table",
             column_config={
-                name: st.column_config.NumberColumn(format=column_format(readable[name]))
+                str(name): st.column_config.NumberColumn(format=column_format(readable[name]))
                 for name in readable
             },
             alt="Outcome, mean and intervals of the chosen rows before and after",

@@ -19,7 +19,7 @@ from kdcal_core.diagnostics.regression.results import (
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.runs.space_run import read_saved_space
 from kdcal_core.runs.spaces import Space
-from kdcal_core.runs.storage import load_array, load_whole
+from kdcal_core.runs.storage import damaged, load_array, load_whole
 
 PARENT = "parent"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -270,11 +270,23 @@ class RecalibrationRun:
         return next((one for one in self.record.methods if one.key == key), None) or _missing(key)
 
     def answers(self, key: str) -> RowAnswers:
-        """One method's answers for the judged rows, memory-mapped where large."""
+        """One method's answers for the judged rows, memory-mapped where large.
+
+        Raises
+        ------
+        InputError
+            Where a file is gone, or was changed since the result was read.
+        """
         if key not in self.keys:
             raise KeyError(key)
         names = ("pit", "mean", "std", "crps", "low", "high", "quantiles")
-        return RowAnswers(*(load_array(self._folder, f"{key}_{name}") for name in names))
+        found = RowAnswers(*(load_array(self._folder, f"{key}_{name}") for name in names))
+        n, levels = len(self.y), len(STATED)
+        shapes = [(n,), (n,), (n,), (n,), (n, levels), (n, levels), (len(self.shown), len(GRID))]
+        kept = [getattr(found, name).shape for name in names]
+        if kept != shapes or not ((found.pit >= 0) & (found.pit <= 1)).all():
+            raise damaged()
+        return found
 
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
         """Outcome, parent's and repaired means and intervals of rows, for reading and download.

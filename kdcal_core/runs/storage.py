@@ -83,7 +83,7 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
         with path.open("rb") as file:  # np.load would try a zip file or a pickle as well
             array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
     except (OSError, ValueError, EOFError, OverflowError, MemoryError) as error:
-        raise _damaged() from error
+        raise damaged() from error
     array.flags.writeable = False
     return array
 
@@ -161,9 +161,9 @@ def load_whole(folder: Path, kind: type[T]) -> T:
     try:
         unchanged = _digests(folder) == files
     except OSError as error:
-        raise _damaged() from error
+        raise damaged() from error
     if not unchanged:
-        raise _damaged()
+        raise damaged()
     return record
 
 
@@ -174,7 +174,7 @@ def _load(folder: Path, kind: type[T]) -> tuple[T, Any]:
             raise ValueError(content["version"])
         return decode(kind, content["record"]), content["files"]
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise _damaged() from error
+        raise damaged() from error
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -187,5 +187,6 @@ def _digests(folder: Path) -> dict[str, str]:
     return found
 
 
-def _damaged() -> InputError:
+def damaged() -> InputError:
+    """The error of a result whose files are gone or not as they were left."""
     return InputError("This result is no longer kept in full", fix="Compute it again.")

@@ -142,7 +142,7 @@ def _telling_row(coverage: Coverage) -> CoverageRow:
 
 def _cancel(kinds: set[FaultKind]) -> str:
     if any(a in kinds and b in kinds for a, b in _OPPOSITES):
-        return ", opposite faults that cancel in the whole"
+        return ", opposite faults that partly cancel in the whole"
     return ""
 
 
