@@ -7,18 +7,20 @@ Nothing here knows the screen; the app and the command line call the same steps.
 """
 
 from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
+from kdcal_core.review.loading import (
+    fitness_of,
+    load_frame,
+    load_regression_set,
+    load_set,
+    rows_of,
+)
 from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
     add_model,
     add_table,
     create_review,
-    fitness_of,
-    load_frame,
-    load_regression_set,
-    load_set,
     read_review,
-    rows_of,
     score,
     set_roles,
     set_task,

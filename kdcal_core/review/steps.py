@@ -10,24 +10,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
-from kdcal_core.data.types import Roles, ScoredSet, Task
+from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import Progress, run_limited
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
+from kdcal_core.review.complete import (
+    check_classes,
+    check_complete,
+    check_kept,
+    check_unchanged,
+    check_which,
+    default_classes,
+)
 from kdcal_core.review.fitting import check_columns, keep_fitting, lacking
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
-from kdcal_core.review.stored import gone, kept, regression_arrays, scored_arrays
 from kdcal_core.review.workspace import Workspace
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from kdcal_core.data import Fitness, RegressionFitness
-    from kdcal_core.distributions import RegressionSet
 
 Cancelled = Callable[[], bool]
 
@@ -180,7 +181,7 @@ def set_task(
         understood = _under_task(workspace, before, task, progress, cancelled)
 
         def change(review: Review) -> Review:
-            _check_unchanged(before, review)
+            check_unchanged(before, review)
             changed = replace(understood(review), chosen_task=task)
             if before.task == task:
                 return replace(review, chosen_task=task)
@@ -213,7 +214,7 @@ def _under_task(
     with _named(table.name):
         reply = _run("guess_again", kwargs, seconds=_READ_SECONDS, what="Looking at the columns")
         roles = decode(Roles, reply["roles"])
-    classes = _default_classes(None, roles, table)
+    classes = default_classes(None, roles, table)
     return lambda review: replace(review, roles=roles, classes=classes)
 
 
@@ -245,7 +246,7 @@ def add_table(
     InputError
         For what is no table, and for an evaluation table without the columns it needs.
     """
-    _check_which(which)
+    check_which(which)
     with one_file_at_a_time(workspace, review_id, cancelled):
         return _add_table(workspace, review_id, which, source, name, progress, cancelled)
 
@@ -325,8 +326,8 @@ def set_roles(
             )
         for table in review.tables.values():
             check_columns(table, roles)
-        _check_classes(review.parent, roles, classes)
-        chosen = classes or _default_classes(review.parent, roles, review.tables.get("calibration"))
+        check_classes(review.parent, roles, classes)
+        chosen = classes or default_classes(review.parent, roles, review.tables.get("calibration"))
         if (roles, chosen) == (review.roles, review.classes):
             return review
         return _unscored(keep_fitting(replace(review, roles=roles, classes=chosen)))
@@ -379,7 +380,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
         note += f" Its {training.n_rows:,} training rows are kept aside: they never calibrate."
 
     def change(now: Review) -> Review:
-        _check_unchanged(review, now)
+        check_unchanged(review, now)
         divided = replace(
             now,
             tables=tables,
@@ -407,9 +408,9 @@ def score(
         For the first fault, with its file, column and row. The review stays as it was.
     """
     review = workspace.read(review_id)
-    roles = _check_complete(review)
+    roles = check_complete(review)
     folder = workspace.folder(review_id)
-    _check_kept(review, folder)
+    check_kept(review, folder)
     folders = {which: _new_folder(folder) for which in review.tables}
     kwargs = {
         "model": _model_of(review, folder),
@@ -437,105 +438,10 @@ def score(
         sets = {which: decode_set(reply[which], path) for which, path in folders.items()}
 
         def change(now: Review) -> Review:
-            _check_unchanged(review, now)
+            check_unchanged(review, now)
             return replace(now, sets=sets)
 
         return change_review(workspace, review_id, change)
-
-
-def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
-    """A scored set, its arrays memory-mapped and read-only.
-
-    Raises
-    ------
-    InputError
-        Where the set has not been scored, or the review is of a regression.
-    """
-    review = workspace.read(review_id)
-    info = _scored_info(review, which, "classification")
-    folder = workspace.folder(review_id) / info.folder
-    return scored_arrays(folder, review.classes, info.digest, which)
-
-
-def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> RegressionSet:
-    """A scored set of a regression, its arrays memory-mapped and read-only.
-
-    Raises
-    ------
-    InputError
-        Where the set has not been scored, or the review is of a classification.
-    """
-    review = workspace.read(review_id)
-    info = _scored_info(review, which, "regression")
-    return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
-
-
-def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:
-    _check_which(which)
-    if review.task != task:
-        raise InputError(
-            f"The review is of a {review.task}, and this needs a {task}",
-            fix="Choose a page for its task, or change the task on the Load page.",
-        )
-    info = review.sets.get(which)
-    if info is None:
-        raise InputError(
-            f"The {which} set has not been scored yet", fix="Score it on the Load page."
-        )
-    return info
-
-
-def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
-    """The rows of a set's table.
-
-    Raises
-    ------
-    InputError
-        Where there is no such table.
-    """
-    _check_which(which)
-    table = workspace.read(review_id).tables.get(which)
-    if table is None:
-        raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
-    return rows_of(workspace, review_id, table)
-
-
-def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFrame:
-    """The rows of any table of the review: a set's, the training rows, foreign ones.
-
-    Raises
-    ------
-    InputError
-        Where its file is gone.
-    """
-    from kdcal_core.review.reading import read_frame
-
-    path = workspace.folder(review_id) / table.file
-    with kept(table.name):
-        return read_frame(str(path)).reset_index(drop=True)
-
-
-def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | RegressionFitness:
-    """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
-    from kdcal_core.data import fitness, regression_fitness
-
-    review = workspace.read(review_id)
-    used = set(review.roles.features if review.roles else ())
-    if review.task == "regression":
-        found = load_regression_set(workspace, review_id, which)
-        missing = _missing_in(review.tables[which], used)
-        info = review.sets[which]
-        mean = found.distribution.mean()
-        return regression_fitness(
-            mean, found.y, outside=info.outside, missing=missing, notes=info.notes
-        )
-    scored = load_set(workspace, review_id, which)
-    missing = _missing_in(review.tables[which], used)
-    return fitness(scored.proba, scored.y, scored.classes, missing)
-
-
-def _missing_in(table: TableInfo, columns: set[str]) -> dict[str, int]:
-    return {column.name: column.n_missing for column in table.columns if column.name in columns}
 
 
 def decode_table(reply: Any, name: str, path: Path) -> TableInfo:
@@ -565,7 +471,7 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     classes = review.classes
     if roles is not review.roles or not classes:
-        classes = _default_classes(review.parent, roles, table)
+        classes = default_classes(review.parent, roles, table)
     changed = replace(
         review,
         tables=ordered,
@@ -595,85 +501,6 @@ def one_file_at_a_time(
 
 def _unscored(review: Review) -> Review:
     return replace(review, sets={})
-
-
-def _default_classes(
-    parent: ParentInfo | None, roles: Roles | None, table: TableInfo | None
-) -> tuple[str, ...]:
-    """The class names as the model, or else the outputs, name them."""
-    if roles is not None and roles.task == "regression":
-        return ()
-    if parent is not None:
-        return parent.classes
-    names = tuple(name for name, _ in roles.outputs) if roles else ()
-    if len(names) != 1 or roles is None or table is None:
-        return names
-    # one output speaks of one class of two; the target knows the other
-    pair = next((c.pair for c in table.columns if c.name == roles.target), ())
-    if names[0] not in pair:
-        return pair or names  # the scoring says which class is not among them
-    return (*(label for label in pair if label != names[0]), *names)
-
-
-def _check_which(which: str) -> None:
-    if which not in WHICH:
-        raise ValueError(f"which must be one of {WHICH}, not {which!r}")
-
-
-def _check_classes(
-    parent: ParentInfo | None, roles: Roles, classes: tuple[str, ...] | None
-) -> None:
-    if classes is None or (roles.task == "regression" and not classes):
-        return
-    if roles.task == "regression":
-        raise InputError(
-            "A regression has no classes", fix="Leave the class names out, or change the task."
-        )
-    expected = len(parent.classes) if parent else max(2, len(roles.outputs))
-    if len(classes) != expected:
-        raise InputError(
-            f"There are {len(classes)} class names, but {expected} outputs",
-            fix="Give one name for each output, in the order of the outputs.",
-        )
-    if len(set(classes)) != len(classes):
-        raise InputError("A class name occurs twice", fix="Give every class its own name.")
-
-
-def _check_complete(review: Review) -> Roles:
-    """The roles of a review that has all that scoring needs."""
-    if "calibration" not in review.tables or review.roles is None:
-        raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
-    name = review.tables["calibration"].name
-    regression = review.task == "regression"
-    if review.roles.target is None:
-        raise InputError(
-            f"No column is known to hold the {'outcome' if regression else 'true class'}",
-            fix="Give one column the role of the target.",
-            file=name,
-        )
-    if regression and review.parent is None and not review.roles.parameters:
-        raise InputError(
-            "There is neither a model nor a column that holds its predictions",
-            fix="Add the model, or give the columns of its predictions the role 'Model output'.",
-            file=name,
-        )
-    if not regression and review.parent is None and not review.roles.outputs:
-        raise InputError(
-            "There is neither a model nor a probability column for each class",
-            fix="Add the model, or give its probability columns the role 'Model output'. Where "
-            "the target is a quantity, choose the task regression.",
-            file=name,
-        )
-    return review.roles
-
-
-def _check_unchanged(before: Review, now: Review) -> None:
-    parts = ("model_file", "tables", "roles", "classes")
-    if any(getattr(before, part) != getattr(now, part) for part in parts):
-        raise InputError(
-            "The review was changed meanwhile, so the result was thrown away",
-            fix="Start the step again.",
-        )
 
 
 def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
@@ -731,12 +558,6 @@ def _new_files(*paths: Path) -> Iterator[None]:
         for path in paths:
             _remove(path)
         raise
-
-
-def _check_kept(review: Review, folder: Path) -> None:
-    for table in review.tables.values():
-        if not (folder / table.file).is_file():
-            raise gone(table.name)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-import skl2onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
@@ -368,6 +367,7 @@ CONVERTED: list[Any] = [
 def test_models_converted_from_scikit_learn(model: Any, tmp_path: Path) -> None:
     model.fit(X, Y)
     path = tmp_path / "m.onnx"
+    skl2onnx = pytest.importorskip("skl2onnx")
     path.write_bytes(skl2onnx.to_onnx(model, X[:1].astype(np.float32)).SerializeToString())
     parent = load_parent(path)
     assert isinstance(parent, Regressor)
@@ -393,6 +393,7 @@ def test_an_onnx_classifier_is_no_regression_model(tmp_path: Path) -> None:
 
     model = LogisticRegression().fit(X, Y > 1)
     path = tmp_path / "m.onnx"
+    skl2onnx = pytest.importorskip("skl2onnx")
     path.write_bytes(skl2onnx.to_onnx(model, X[:1].astype(np.float32)).SerializeToString())
     assert isinstance(load_parent(path), Parent)
     with pytest.raises(InputError, match="classification model, not a regression"):

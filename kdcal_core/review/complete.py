@@ -1,0 +1,98 @@
+"""Whether a review has all that a step needs, and what it is taken for where it says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kdcal_core.data.types import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.parents.base import ParentInfo
+from kdcal_core.review.model import WHICH, Review, TableInfo
+from kdcal_core.review.stored import gone
+
+
+def check_which(which: str) -> None:
+    """Refuse what is no set."""
+    if which not in WHICH:
+        raise ValueError(f"which must be one of {WHICH}, not {which!r}")
+
+
+def check_classes(parent: ParentInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
+    """Refuse another number of class names than there are outputs, and a name given twice."""
+    if classes is None or (roles.task == "regression" and not classes):
+        return
+    if roles.task == "regression":
+        raise InputError(
+            "A regression has no classes", fix="Leave the class names out, or change the task."
+        )
+    expected = len(parent.classes) if parent else max(2, len(roles.outputs))
+    if len(classes) != expected:
+        raise InputError(
+            f"There are {len(classes)} class names, but {expected} outputs",
+            fix="Give one name for each output, in the order of the outputs.",
+        )
+    if len(set(classes)) != len(classes):
+        raise InputError("A class name occurs twice", fix="Give every class its own name.")
+
+
+def check_complete(review: Review) -> Roles:
+    """The roles of a review that has all that scoring needs."""
+    if "calibration" not in review.tables or review.roles is None:
+        raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
+    name = review.tables["calibration"].name
+    regression = review.task == "regression"
+    if review.roles.target is None:
+        raise InputError(
+            f"No column is known to hold the {'outcome' if regression else 'true class'}",
+            fix="Give one column the role of the target.",
+            file=name,
+        )
+    if regression and review.parent is None and not review.roles.parameters:
+        raise InputError(
+            "There is neither a model nor a column that holds its predictions",
+            fix="Add the model, or give the columns of its predictions the role 'Model output'.",
+            file=name,
+        )
+    if not regression and review.parent is None and not review.roles.outputs:
+        raise InputError(
+            "There is neither a model nor a probability column for each class",
+            fix="Add the model, or give its probability columns the role 'Model output'. Where "
+            "the target is a quantity, choose the task regression.",
+            file=name,
+        )
+    return review.roles
+
+
+def check_unchanged(before: Review, now: Review) -> None:
+    """Refuse the result of a step under which the review was changed."""
+    parts = ("model_file", "tables", "roles", "classes")
+    if any(getattr(before, part) != getattr(now, part) for part in parts):
+        raise InputError(
+            "The review was changed meanwhile, so the result was thrown away",
+            fix="Start the step again.",
+        )
+
+
+def check_kept(review: Review, folder: Path) -> None:
+    """Refuse a review whose tables are gone from the disk."""
+    for table in review.tables.values():
+        if not (folder / table.file).is_file():
+            raise gone(table.name)
+
+
+def default_classes(
+    parent: ParentInfo | None, roles: Roles | None, table: TableInfo | None
+) -> tuple[str, ...]:
+    """The class names as the model, or else the outputs, name them."""
+    if roles is not None and roles.task == "regression":
+        return ()
+    if parent is not None:
+        return parent.classes
+    names = tuple(name for name, _ in roles.outputs) if roles else ()
+    if len(names) != 1 or roles is None or table is None:
+        return names
+    # one output speaks of one class of two; the target knows the other
+    pair = next((c.pair for c in table.columns if c.name == roles.target), ())
+    if names[0] not in pair:
+        return pair or names  # the scoring says which class is not among them
+    return (*(label for label in pair if label != names[0]), *names)

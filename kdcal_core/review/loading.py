@@ -1,0 +1,113 @@
+"""What a review keeps, read back: scored sets, tables, and what they are fit for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kdcal_core.data.types import ScoredSet, Task
+from kdcal_core.errors import InputError
+from kdcal_core.review.complete import check_which
+from kdcal_core.review.model import Review, SetInfo, TableInfo, Which
+from kdcal_core.review.stored import kept, regression_arrays, scored_arrays
+from kdcal_core.review.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdcal_core.data import Fitness, RegressionFitness
+    from kdcal_core.distributions import RegressionSet
+
+
+def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
+    """A scored set, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of a regression.
+    """
+    review = workspace.read(review_id)
+    info = _scored_info(review, which, "classification")
+    folder = workspace.folder(review_id) / info.folder
+    return scored_arrays(folder, review.classes, info.digest, which)
+
+
+def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> RegressionSet:
+    """A scored set of a regression, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of a classification.
+    """
+    review = workspace.read(review_id)
+    info = _scored_info(review, which, "regression")
+    return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
+
+
+def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:
+    check_which(which)
+    if review.task != task:
+        raise InputError(
+            f"The review is of a {review.task}, and this needs a {task}",
+            fix="Choose a page for its task, or change the task on the Load page.",
+        )
+    info = review.sets.get(which)
+    if info is None:
+        raise InputError(
+            f"The {which} set has not been scored yet", fix="Score it on the Load page."
+        )
+    return info
+
+
+def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
+    """The rows of a set's table.
+
+    Raises
+    ------
+    InputError
+        Where there is no such table.
+    """
+    check_which(which)
+    table = workspace.read(review_id).tables.get(which)
+    if table is None:
+        raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
+    return rows_of(workspace, review_id, table)
+
+
+def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFrame:
+    """The rows of any table of the review: a set's, the training rows, foreign ones.
+
+    Raises
+    ------
+    InputError
+        Where its file is gone.
+    """
+    from kdcal_core.review.reading import read_frame
+
+    path = workspace.folder(review_id) / table.file
+    with kept(table.name):
+        return read_frame(str(path)).reset_index(drop=True)
+
+
+def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | RegressionFitness:
+    """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
+    from kdcal_core.data import fitness, regression_fitness
+
+    review = workspace.read(review_id)
+    used = set(review.roles.features if review.roles else ())
+    if review.task == "regression":
+        found = load_regression_set(workspace, review_id, which)
+        missing = _missing_in(review.tables[which], used)
+        info = review.sets[which]
+        mean = found.distribution.mean()
+        return regression_fitness(
+            mean, found.y, outside=info.outside, missing=missing, notes=info.notes
+        )
+    scored = load_set(workspace, review_id, which)
+    missing = _missing_in(review.tables[which], used)
+    return fitness(scored.proba, scored.y, scored.classes, missing)
+
+
+def _missing_in(table: TableInfo, columns: set[str]) -> dict[str, int]:
+    return {column.name: column.n_missing for column in table.columns if column.name in columns}
