@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.regression.base import pit_values
+from kdcal_core.regression.base import check_outcomes, pit_values
 from kdcal_core.regression.recalibrated import Recalibrated, count_outside
+from kdcal_core.regression.widening import widened, widening_of
 
 
 class GlobalRecalibration(BaseEstimator):
@@ -24,7 +25,9 @@ class GlobalRecalibration(BaseEstimator):
     Attributes
     ----------
     pit_ : (n,) array
-        PIT values of the calibration rows.
+        PIT values of the calibration rows, under the widened distributions.
+    widening_ : float
+        As of :class:`LocalRecalibration`.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
 
@@ -50,7 +53,9 @@ class GlobalRecalibration(BaseEstimator):
         InputError
             Where the outcomes do not fit the rows or are not finite.
         """
-        self.pit_ = np.sort(pit_values(distribution, y, self.seed))
+        y = check_outcomes(y, len(distribution))
+        self.widening_ = widening_of(distribution, y)
+        self.pit_ = np.sort(pit_values(widened(distribution, self.widening_), y, self.seed))
         self.n_outside_ = count_outside(self.pit_)
         return self
 
@@ -59,4 +64,5 @@ class GlobalRecalibration(BaseEstimator):
     ) -> PredictiveDistribution:
         """The recalibrated distributions of m new rows."""
         check_is_fitted(self, "pit_")
-        return Recalibrated(distribution, self.pit_[None, :], np.ones((1, len(self.pit_))))
+        base = widened(distribution, self.widening_)
+        return Recalibrated(base, self.pit_[None, :], np.ones((1, len(self.pit_))))

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
-from kdcal_core.regression.base import pit_values
+from kdcal_core.regression.base import check_outcomes, pit_values
+from kdcal_core.regression.widening import widened, widening_of
 
 
 class IsotonicRecalibration(BaseEstimator):
@@ -72,7 +73,9 @@ class IsotonicRecalibration(BaseEstimator):
             Where the outcomes are not n finite numbers.
         """
         self._validate_params()
-        pit = pit_values(distribution, y, self.seed)
+        y = check_outcomes(y, len(distribution))
+        self.widening_ = widening_of(distribution, y)
+        pit = pit_values(widened(distribution, self.widening_), y, self.seed)
         self.n_outside_ = int(((pit == 0.0) | (pit == 1.0)).sum())
         self.knots_, self.values_ = _corners(pit, len(pit) + (self.ends == "open"))
         return self
@@ -82,7 +85,7 @@ class IsotonicRecalibration(BaseEstimator):
     ) -> PredictiveDistribution:
         """``R o F^`` for m new rows; ``space`` is not used."""
         check_is_fitted(self, "knots_")
-        return Mapped(distribution, self.knots_, self.values_)
+        return Mapped(widened(distribution, self.widening_), self.knots_, self.values_)
 
 
 def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]:

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.regression.base import Progress, check_space, pit_values
+from kdcal_core.regression.base import Progress, check_outcomes, check_space, pit_values
 from kdcal_core.regression.kernels import Kernel, kernel_weights
 from kdcal_core.regression.recalibrated import Recalibrated, count_outside
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import Neighbours, NeighbourSearch, SearchKind, recall
 from kdcal_core.regression.smoothed import SmoothedRecalibrated
+from kdcal_core.regression.widening import widened, widening_of
 
 FEWEST = 50
 """Neighbours that a row gets at least where a radius holds fewer (decision D90)."""
@@ -77,7 +78,10 @@ class LocalRecalibration(BaseEstimator):
     Attributes
     ----------
     pit_ : (n,) array
-        PIT values of the calibration rows.
+        PIT values of the calibration rows, under the widened distributions.
+    widening_ : float
+        Factor of the spread of normal distributions, 1 unless some outcome lies so far out that
+        its PIT value would be 0 or 1; see `kdcal_core.regression.widening`.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
     k_ : int
@@ -151,7 +155,9 @@ class LocalRecalibration(BaseEstimator):
         """
         self._validate_params()
         space = check_space(space, len(distribution))
-        self.pit_ = pit_values(distribution, y, self.seed)
+        y = check_outcomes(y, len(distribution))
+        self.widening_ = widening_of(distribution, y)
+        self.pit_ = pit_values(widened(distribution, self.widening_), y, self.seed)
         self.n_outside_ = count_outside(self.pit_)
         self._scaling = Scaling.of(space) if self.standardise else None
         self._search = NeighbourSearch(self._scaled(space), self.search, self.epsilon)
@@ -195,7 +201,8 @@ class LocalRecalibration(BaseEstimator):
             if self.search == "approximate"
             else None
         )
-        sampled = Recalibrated(distribution, self.pit_[found.index], weights)
+        base = widened(distribution, self.widening_)
+        sampled = Recalibrated(base, self.pit_[found.index], weights)
         return sampled if self.smoothing == "none" else SmoothedRecalibrated.of(sampled)
 
     def _scaled(self, space: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from kdcal_core.regression.kernels import Kernel, kernel_weights
 from kdcal_core.regression.recalibrated import PIT_EDGE
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
+from kdcal_core.regression.widening import widened, widening_of
 
 _BLOCK_FLOATS = 2**20
 
@@ -145,7 +146,8 @@ def select_neighbours(
     checked = {name: check_space(space, n) for name, space in spaces.items()}
     fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
     grid = _servable(ks, int(np.bincount(fold).max()), n)
-    pit = np.clip(pit_values(distribution, y, seed), PIT_EDGE, 1 - PIT_EDGE)
+    base = widened(distribution, widening_of(distribution, y))
+    pit = np.clip(pit_values(base, y, seed), PIT_EDGE, 1 - PIT_EDGE)
     scored = np.arange(n)
     if n > max_rows:
         scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
@@ -157,9 +159,7 @@ def select_neighbours(
             report(done, f"Space {s + 1} of {len(checked)}, fold {i + 1} of {folds}")
             held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
             if len(held):
-                rows[s][:, held] = _fold_crps(
-                    distribution, y, pit, space, kept, scored[held], grid, kernel
-                )
+                rows[s][:, held] = _fold_crps(base, y, pit, space, kept, scored[held], grid, kernel)
     report(1.0, "Neighbours compared")
     return _chosen(tuple(checked), grid, rows, distribution[scored].crps(y[scored]), folds, seed)
 
