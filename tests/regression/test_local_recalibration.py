@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kdcal_core.distributions import Empirical, Normal
+from kdcal_core.distributions import Empirical, LogNormal, Normal
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import GlobalRecalibration, LocalRecalibration
 from kdcal_core.simulation import heteroscedastic
@@ -129,9 +129,10 @@ def test_local_counts_outcomes_outside_the_support():
 
 
 def test_outcomes_beyond_the_digits_of_a_probability_are_counted_on_both_sides():
-    y = np.append(np.zeros(998), [-9.0, 9.0])  # Phi(-9) is no 0, but no interval reaches it either
+    logs = np.append(np.zeros(998), [-9.0, 9.0])  # Phi(-9) is no 0, but no interval reaches it
+    base = LogNormal(np.zeros(1000), 1.0)
     for method in (LocalRecalibration(k=4), GlobalRecalibration()):
-        assert method.fit(Normal(np.zeros(1000), 1.0), y, np.arange(1000.0)).n_outside_ == 2
+        assert method.fit(base, np.exp(logs), np.arange(1000.0)).n_outside_ == 2
 
 
 def test_local_tells_bad_input():
