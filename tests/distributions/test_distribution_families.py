@@ -214,3 +214,13 @@ def test_the_crps_of_a_wide_lognormal_keeps_its_digits(std):
     small = stats.norm.logsf(std / np.sqrt(2)) + std**2 / 2
     expected = 2 * (np.exp(small) - np.exp(stats.norm.logcdf(-std) + std**2 / 2))
     assert_allclose(LogNormal(0.0, std).crps(1.0), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [3.7, [3.7, 5.0, 0.2]])
+def test_gamma_quantiles_of_levels_that_recur(shape):
+    levels = np.random.default_rng(0).uniform(size=50)
+    many = levels[np.random.default_rng(1).integers(0, 50, (3, 5_000))]
+    gamma = Gamma(shape, [1.0, 20.0, 0.3])
+    expected = stats.gamma.ppf(many, np.reshape(shape, (-1, 1)))
+    expected = expected * (gamma.mean() / np.broadcast_to(shape, 3))[:, None]
+    np.testing.assert_allclose(gamma.ppf(many), expected, rtol=1e-12)
