@@ -130,7 +130,7 @@ def _open_task() -> Task | None:
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     try:
         return _task_of(read_review(workspace(), chosen)) if chosen else None
-    except InputError:
+    except (InputError, OSError):  # the page itself tells what is wrong
         return None
 
 

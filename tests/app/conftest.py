@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import settling
 from streamlit.testing.v1 import AppTest
-
-from kdcal_core.jobs import jobs
 
 ROOT = Path(__file__).parents[2]
 # `streamlit run app` adds the root itself; here the tests stand in for it
@@ -25,11 +24,5 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 @pytest.fixture
 def settle() -> Callable[[AppTest], AppTest]:
-    """Run the app until its jobs have ended (nothing polls in this test runner)."""
-
-    def run_until_idle(app: AppTest) -> AppTest:
-        for job in jobs().active():
-            jobs().wait(job.id, 90)
-        return app.run()
-
-    return run_until_idle
+    """Run the app until its jobs have ended."""
+    return settling.settle

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import settling
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.data import escape_markdown
-from kdcal_core.jobs import jobs
 from kdcal_core.review import Workspace, read_review, start_sample
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
@@ -84,9 +84,7 @@ def test_a_map_altered_behind_the_app_can_be_computed_again(
     review_id = start_sample(Workspace(), "xor_forest").id
 
     def settled(at: AppTest) -> AppTest:
-        while active := jobs().active():
-            jobs().wait(active[0].id, 90)
-            at.run()
+        settling.settle(at)
         assert not at.exception, at.exception[0].message
         return at
 

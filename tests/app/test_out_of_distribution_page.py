@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import settling
 import skops.io
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
@@ -81,12 +82,7 @@ def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
 
 
 def settle(at: AppTest) -> AppTest:
-    """Run the page until it begins no more jobs: one may follow another."""
-    while active := jobs().active():
-        for job in active:
-            jobs().wait(job.id, 90)
-        at.run()
-    return healthy(at)
+    return healthy(settling.settle(at))
 
 
 def healthy(at: AppTest) -> AppTest:
@@ -98,7 +94,7 @@ def healthy(at: AppTest) -> AppTest:
 @pytest.fixture
 def page(network: str) -> AppTest:
     """The page of the network, with its kernel density version fitted."""
-    at = launch(network)
+    at = settle(launch(network))
     if not at.get("plotly_chart"):
         (fit,) = (button for button in at.button if button.label.startswith("Fit"))
         settle(fit.click().run())
@@ -240,10 +236,7 @@ def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTe
 
 def test_a_table_that_lacks_a_feature_is_refused_in_words(page: AppTest) -> None:
     page.file_uploader[0].upload("bad.csv", b"x1,z\n1,2\n")
-    page.run()
-    for job in jobs().active():
-        jobs().wait(job.id, 60)
-    page.run()
+    settling.settle(page.run())
     assert not page.exception
     assert "x2" in page.error[0].value
     assert len(page.get("plotly_chart")) == 3
@@ -264,9 +257,7 @@ def test_a_table_that_the_model_cannot_take_can_be_taken_out(
         at = launch(linear)
         for button in [one for one in at.button if one.label.startswith("Ask")]:
             button.click().run()
-        while active := jobs().active():
-            jobs().wait(active[0].id, 90)
-            at.run()
+        settling.settle(at)
         assert "oops" in at.error[0].value
         at = launch(linear)  # a reload knows no answers from before
         (remove,) = (button for button in at.button if button.label == "Remove")

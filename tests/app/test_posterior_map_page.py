@@ -6,7 +6,6 @@ import base64
 import inspect
 import io
 import json
-import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import settling
 import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,12 +124,7 @@ def launch(review: str) -> AppTest:
 
 def settled(at: AppTest) -> AppTest:
     """The page once its jobs have ended, which it learns of when it runs anew."""
-    end = time.monotonic() + 240
-    while jobs().active():
-        assert time.monotonic() < end
-        for job in jobs().active():
-            jobs().wait(job.id, 240)
-        at.run()
+    settling.settle(at)
     assert not at.exception, at.exception[0].message
     assert not at.error, at.error[0].value
     return at

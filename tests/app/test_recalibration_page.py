@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import settling
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
@@ -66,11 +67,7 @@ def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
 
 
 def settle(at: AppTest) -> AppTest:
-    while active := jobs().active():
-        for job in active:
-            jobs().wait(job.id, 90)
-        at.run()
-    return healthy(at)
+    return healthy(settling.settle(at))
 
 
 def healthy(at: AppTest) -> AppTest:

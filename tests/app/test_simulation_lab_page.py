@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import settling
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -54,10 +55,7 @@ def finish(at: AppTest, key: str = "lab_run") -> AppTest:
     """Press Run where the result is not stored yet, and wait."""
     pressed = [button for button in at.button if button.key == key]
     if pressed:
-        at = pressed[0].click().run()
-        for job in jobs().active():
-            jobs().wait(job.id, 120)
-        at = at.run()
+        at = settling.settle(pressed[0].click().run())
     return healthy(at)
 
 

@@ -257,6 +257,8 @@ def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # a shell hides the signal from what it runs in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 30
     while not any(tmp_path.glob("kdcal-*")) and time.monotonic() < deadline:
