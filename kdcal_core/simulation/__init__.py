@@ -13,6 +13,12 @@ from kdcal_core.simulation.images import (
     shapes,
     shifted_intensity,
 )
+from kdcal_core.simulation.overconfident import (
+    BEST_WEIGHTS,
+    OverconfidentScores,
+    auc_of_weight,
+    overconfident_scores,
+)
 from kdcal_core.simulation.planar import circle, gaussian_xor, polynomial, sinewave, spiral
 from kdcal_core.simulation.registry import SIMULATIONS, Simulation, true_posterior
 from kdcal_core.simulation.regression import (
@@ -29,14 +35,17 @@ from kdcal_core.simulation.regression_registry import (
 from kdcal_core.simulation.trunk import trunk
 
 __all__ = [
+    "BEST_WEIGHTS",
     "REGRESSION_SIMULATIONS",
     "SHAPES",
     "SIMULATIONS",
     "Images",
+    "OverconfidentScores",
     "RegressionSimulated",
     "RegressionSimulation",
     "Simulated",
     "Simulation",
+    "auc_of_weight",
     "circle",
     "circles",
     "ellipse",
@@ -44,6 +53,7 @@ __all__ = [
     "heteroscedastic",
     "mixture",
     "nonlinear20",
+    "overconfident_scores",
     "polynomial",
     "rectangles",
     "rosenbrock_gamma",
