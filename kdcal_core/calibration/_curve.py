@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import expit
@@ -13,9 +15,23 @@ TOLERANCE = 1e-7
 _SMALLEST_INTERVAL = 1e-14
 
 
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A piecewise cubic: its nodes, its values and its slopes there, (g,) each, g >= 2."""
+
+    at: FloatArray
+    value: FloatArray
+    slope: FloatArray
+
+    def __call__(self, score: FloatArray) -> FloatArray:
+        """The curve at scores between the first node and the last."""
+        found: FloatArray = CubicHermiteSpline(self.at, self.value, self.slope)(score)
+        return found
+
+
 def fit_curve(
     right: KernelSum, wrong: KernelSum, bandwidth: float, lower: float, upper: float
-) -> CubicHermiteSpline:
+) -> Curve:
     """Piecewise cubic through Conf_KDE(S) (paper 002 Eq. 9) on [lower, upper].
 
     It starts from nodes a quarter of the bandwidth apart and from the middle of every wide gap
@@ -41,7 +57,7 @@ def fit_curve(
         end = _both(halves, [part[split] for part in end])
     x, y, slope = (np.concatenate(part) for part in zip(*nodes, strict=True))
     x, first = np.unique(x, return_index=True)
-    return CubicHermiteSpline(x, y[first], slope[first])
+    return Curve(x, y[first], slope[first])
 
 
 def _confidence(

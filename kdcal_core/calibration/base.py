@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputWarning
 
@@ -18,14 +19,27 @@ from kdcal_core.errors import InputWarning
 CLIP = 1e-12
 
 
-class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):
-    """Learns how often the predicted class is right, given the parent's probabilities.
+class Calibrator(BaseEstimator, metaclass=ABCMeta):
+    """What every classification calibrator is, whatever it reads.
 
-    Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
-    arrays.
+    Most are fitted by ``fit(proba, y, sample_weight=None)`` and answer ``predict_proba(proba)``
+    with (n, K) rows that sum to one. Those with ``needs_inputs`` read the rows' features too:
+    ``fit(proba, y, X, sample_weight=None)`` and ``predict_proba(proba, X)``.
+    :func:`kdcal_core.calibration.fit_calibrator` and :func:`kdcal_core.calibration.calibrated`
+    treat all alike.
+
+    All fitted state is in attributes whose names end with an underscore, and each holds None, a
+    bool, an int, a float, a str, an array, a frozen dataclass of such, a nested calibrator, or a
+    tuple or str-keyed dict of such; parameters are JSON values. So a calibrator can be written
+    to a file without pickle and read back (:meth:`check_state`).
 
     Attributes
     ----------
+    needs_inputs : bool
+        Of the class: whether ``fit`` and ``predict_proba`` take the features X.
+    keeps_prediction : bool
+        Of the class: whether the predicted class stays the parent's, even where another entry of
+        the calibrated vector is larger (paper 002 section XI).
     n_classes_ : int
         Number of probability columns K.
     notes_ : tuple of str
@@ -33,7 +47,43 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):
         their column index, counted from 0.
     """
 
+    needs_inputs: ClassVar[bool] = False
+    keeps_prediction: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    n_classes_: int
+    notes_: tuple[str, ...]
+
+    def check_state(self) -> None:
+        """Refuse fitted state that contradicts itself, as a damaged file may hold it.
+
+        After it every ``predict`` stays within its arrays. Subclasses check what they add.
+
+        Raises
+        ------
+        InputError
+            An attribute is missing, or of another kind, shape or range than a fit leaves.
+        """
+        n_classes, notes = getattr(self, "n_classes_", None), getattr(self, "notes_", None)
+        demand(type(n_classes) is int and n_classes >= 2, "the number of classes")
+        demand(
+            isinstance(notes, tuple) and all(isinstance(note, str) for note in notes), "the notes"
+        )
+
+    def _note(self, sentence: str, *, warn: bool = False) -> None:
+        """Keep a sentence for the user; ``warn`` where a number is not what was asked for."""
+        self.notes_ = (*self.notes_, sentence)
+        if warn:
+            warnings.warn(sentence, InputWarning, stacklevel=2)
+
+
+class TopLabelCalibrator(Calibrator):
+    """Learns how often the predicted class is right, given the parent's probabilities.
+
+    Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
+    arrays.
+    """
+
+    keeps_prediction: ClassVar[bool] = True
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the calibration set.
@@ -57,7 +107,7 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):
         y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
         weight = check_weight(sample_weight, proba.shape[0])
         self.n_classes_ = proba.shape[1]
-        self.notes_: tuple[str, ...] = ()
+        self.notes_ = ()
         self._fit(proba, y, weight)
         return self
 
@@ -87,12 +137,6 @@ class TopLabelCalibrator(BaseEstimator, metaclass=ABCMeta):
     def _vectors(self, proba: FloatArray) -> FloatArray:
         return spread(proba, np.clip(self._confidence(proba), 0.0, 1.0))
 
-    def _note(self, sentence: str, *, warn: bool = False) -> None:
-        """Keep a sentence for the user; ``warn`` where a number is not what was asked for."""
-        self.notes_ = (*self.notes_, sentence)
-        if warn:
-            warnings.warn(sentence, InputWarning, stacklevel=2)
-
     def _class_confidence(
         self, predicted: IntArray, correct: FloatArray, weight: FloatArray
     ) -> FloatArray:
@@ -115,8 +159,10 @@ class VectorCalibrator(TopLabelCalibrator):
     """A calibrator whose own answer is a full vector; the confidence is one entry of it.
 
     ``predict_proba`` returns that vector as it is, and ``predict_confidence`` its entry at the
-    class the parent predicted.
+    class the parent predicted. On its own it predicts the class of its largest entry.
     """
+
+    keeps_prediction: ClassVar[bool] = False
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         predicted, _ = top_label(proba)

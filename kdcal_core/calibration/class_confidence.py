@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
 
@@ -34,6 +35,10 @@ class TopLabelConfidence(TopLabelCalibrator):
         predicted, _ = top_label(proba)
         correct = (predicted == y).astype(np.float64)
         self.confidence_ = self._class_confidence(predicted, correct, weight)
+
+    def check_state(self) -> None:
+        super().check_state()
+        check_array(self, "confidence_", (self.n_classes_,), low=0.0, high=1.0)
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         return self.confidence_[top_label(proba)[0]]

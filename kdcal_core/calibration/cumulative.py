@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.base import CLIP, TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 
@@ -56,19 +57,29 @@ class CumulativeConfidence(TopLabelCalibrator):
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)
         correct = (predicted == y).astype(np.float64)
-        self._conf1 = self._class_confidence(predicted, correct, weight)
+        self._conf1_ = self._class_confidence(predicted, correct, weight)
         self.cutoffs_ = np.zeros(self.n_classes_)
-        self._steps: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._below = self._conf1.copy()
+        self._below_ = self._conf1_.copy()
+        scores, shares = [[np.zeros(0)] * self.n_classes_ for _ in range(2)]
         for label, rows in rows_by_class(predicted, self.n_classes_):
             value, right, wrong = _tally(score[rows], correct[rows], weight[rows])
             above = _suffix_share(right, wrong)
             cutoff = self._cutoff(value, right, wrong, above)
             low = value < cutoff
             if low.any():
-                self._below[label] = right[low].sum() / (right[low].sum() + wrong[low].sum())
+                self._below_[label] = right[low].sum() / (right[low].sum() + wrong[low].sum())
             self.cutoffs_[label] = cutoff
-            self._steps[label] = (value, above)
+            scores[label], shares[label] = value, above
+        self._scores_, self._shares_ = tuple(scores), tuple(shares)
+
+    def check_state(self) -> None:
+        super().check_state()
+        for name in ("_conf1_", "_below_", "cutoffs_"):
+            check_array(self, name, (self.n_classes_,), low=0.0, high=1.0)
+        scores = check_arrays(self, "_scores_", self.n_classes_, low=0.0, high=1.0)
+        shares = check_arrays(self, "_shares_", self.n_classes_, low=0.0, high=1.0)
+        for value, above in zip(scores, shares, strict=True):
+            demand(len(value) == len(above) and bool((np.diff(value) > 0).all()), "_scores_")
 
     def _cutoff(
         self, value: FloatArray, right: FloatArray, wrong: FloatArray, above: FloatArray
@@ -83,15 +94,15 @@ class CumulativeConfidence(TopLabelCalibrator):
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         predicted, score = top_label(proba)
-        confidence = self._conf1[predicted]
+        confidence = self._conf1_[predicted]
         for label, rows in rows_by_class(predicted, self.n_classes_):
-            if label not in self._steps:
+            value, above = self._scores_[label], self._shares_[label]
+            if not len(value):
                 continue
-            value, above = self._steps[label]
             step = np.searchsorted(value, score[rows], side="left")
             confidence[rows] = np.where(
                 score[rows] < self.cutoffs_[label],
-                self._below[label],
+                self._below_[label],
                 above[np.minimum(step, len(value) - 1)],
             )
         return confidence

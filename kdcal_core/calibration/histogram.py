@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.base import TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 
@@ -25,9 +26,9 @@ class TopLabelHistogram(TopLabelCalibrator):
 
     Attributes
     ----------
-    edges_ : list of (B + 1,) arrays
+    edges_ : tuple of K (B + 1,) arrays
         Bin edges of each class. Bins are (a, b], the first closed at 0 (decision D46).
-    values_ : list of (B,) arrays
+    values_ : tuple of K (B,) arrays
         Confidence in each bin. A bin without rows has Conf1 of its class (Eq. 1).
 
     Examples
@@ -52,22 +53,25 @@ class TopLabelHistogram(TopLabelCalibrator):
         correct = (predicted == y).astype(np.float64)
         conf1 = self._class_confidence(predicted, correct, weight)
         uniform = uniform_edges(int(self.n_bins))
-        self.edges_: list[FloatArray] = [uniform] * self.n_classes_
-        self.values_: list[FloatArray] = [np.full(len(uniform) - 1, c) for c in conf1]
+        edges: list[FloatArray] = [uniform] * self.n_classes_
+        values: list[FloatArray] = [np.full(len(uniform) - 1, c) for c in conf1]
         for label, rows in rows_by_class(predicted, self.n_classes_):
+            mine = score[rows], correct[rows], weight[rows]
             if self.strategy == "quantile":
-                self.edges_[label] = quantile_edges(score[rows], int(self.n_bins), weight[rows])
-            self.values_[label] = self._bins(label, score[rows], correct[rows], weight[rows], conf1)
+                edges[label] = quantile_edges(mine[0], int(self.n_bins), mine[2])
+            values[label] = self._bins(label, edges[label], *mine, float(conf1[label]))
+        self.edges_ = tuple(edges)
+        self.values_ = tuple(values)
 
     def _bins(
         self,
         label: int,
+        edges: FloatArray,
         score: FloatArray,
         correct: FloatArray,
         weight: FloatArray,
-        conf1: FloatArray,
+        conf1: float,
     ) -> FloatArray:
-        edges = self.edges_[label]
         n_bins = len(edges) - 1
         index = bin_index(score, edges)
         mass = bin_sums(index, n_bins, weight)
@@ -77,9 +81,16 @@ class TopLabelHistogram(TopLabelCalibrator):
         if empty.any():
             self._note(
                 f"Class {label}: {int(empty.sum())} of {n_bins} bins hold no row; the class's "
-                f"overall confidence {conf1[label]:.3f} stands in there."
+                f"overall confidence {conf1:.3f} stands in there."
             )
-        return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1[label])
+        return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1)
+
+    def check_state(self) -> None:
+        super().check_state()
+        edges = check_arrays(self, "edges_", self.n_classes_, low=0.0, high=1.0)
+        values = check_arrays(self, "values_", self.n_classes_, low=0.0, high=1.0)
+        for at, value in zip(edges, values, strict=True):
+            demand(len(at) == len(value) + 1 > 1 and bool((np.diff(at) > 0).all()), "edges_")
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         predicted, score = top_label(proba)

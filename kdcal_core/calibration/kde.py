@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -18,10 +17,11 @@ from kdcal_core.calibration._bandwidth import (
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration._curve import fit_curve
+from kdcal_core.calibration._curve import Curve, fit_curve
 from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.calibration.base import TopLabelCalibrator, rows_by_class, top_label
 from kdcal_core.calibration.results import ConfidenceCurve
+from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 
@@ -114,18 +114,18 @@ class TopLabelKDE(TopLabelCalibrator):
         predicted, score = top_label(proba)
         correct = predicted == y
         n = self.n_classes_
-        self._conf1 = self._class_confidence(predicted, correct.astype(np.float64), weight)
+        self._conf1_ = self._class_confidence(predicted, correct.astype(np.float64), weight)
         self.bandwidths_ = np.full(n, np.nan)
         self.lower_limits_ = np.zeros(n)
-        self._counts = np.zeros((n, 2), dtype=np.int64)
+        self._counts_ = np.zeros((n, 2), dtype=np.int64)
         fallback = ["the class is never predicted"] * n
         self._kernels: dict[int, tuple[KernelSum, KernelSum]] = {}
-        self._curves: dict[int, CubicHermiteSpline] = {}
+        curves: list[Curve | None] = [None] * n
         by_rule = isinstance(self.bandwidth, str) and self.bandwidth != "loo"
         self.rule_bandwidths_ = {r: np.full(n, np.nan) for r in SIGN_CHANGES} if by_rule else {}
         for label, rows in rows_by_class(predicted, n):
             right, wrong = rows[correct[rows]], rows[~correct[rows]]
-            self._counts[label] = len(right), len(wrong)
+            self._counts_[label] = len(right), len(wrong)
             self.lower_limits_[label] = max(float(score[rows].min()), self.lower_limit or 0.0)
             fallback[label] = self._reason(label, score[rows])
             if not fallback[label]:
@@ -133,12 +133,31 @@ class TopLabelKDE(TopLabelCalibrator):
                     KernelSum(score[right], weight[right]),
                     KernelSum(score[wrong], weight[wrong]),
                 )
-                self._fit_class(label)
+                curves[label] = self._fit_class(label)
         self.fallback_ = tuple(fallback)
+        self._curves_ = tuple(curves)
+
+    def check_state(self) -> None:
+        super().check_state()
+        n = self.n_classes_
+        check_array(self, "_conf1_", (n,), low=0.0, high=1.0)
+        check_array(self, "lower_limits_", (n,), low=0.0, high=1.0)
+        check_array(self, "bandwidths_", (n,), low=0.0, nan=True)
+        check_array(self, "_counts_", (n, 2), low=0, dtype=np.int64)
+        curves = getattr(self, "_curves_", None)
+        demand(isinstance(curves, tuple) and len(curves) == n, "_curves_")
+        fallback = getattr(self, "fallback_", None)
+        demand(isinstance(fallback, tuple) and len(fallback) == n, "fallback_")
+        for curve in (one for one in self._curves_ if one is not None):
+            demand(isinstance(curve, Curve), "_curves_")
+            at = check_array(curve, "at", (None,), low=0.0, high=1.0)
+            demand(len(at) > 1 and bool((np.diff(at) > 0).all()), "_curves_")
+            check_array(curve, "value", at.shape)
+            check_array(curve, "slope", at.shape)
 
     def _reason(self, label: int, score: FloatArray) -> str:
         """Why the class must fall back to Conf1, or an empty string; keeps the notes."""
-        n_right, n_wrong = (int(count) for count in self._counts[label])
+        n_right, n_wrong = (int(count) for count in self._counts_[label])
         few, kind = min((n_right, "true"), (n_wrong, "false"))
         if few < self.min_count:
             reason = f"it has {n_right:,} true and {n_wrong:,} false positives"
@@ -152,13 +171,13 @@ class TopLabelKDE(TopLabelCalibrator):
                 )
             return ""
         self._note(
-            f"Class {label} falls back to its overall confidence {self._conf1[label]:.3f}: "
+            f"Class {label} falls back to its overall confidence {self._conf1_[label]:.3f}: "
             f"{reason}.",
             warn=True,
         )
         return reason
 
-    def _fit_class(self, label: int) -> None:
+    def _fit_class(self, label: int) -> Curve:
         right, wrong = self._kernels[label]
         lower = self.lower_limits_[label]
         grid = np.linspace(lower, 1.0, self.n_grid)
@@ -172,7 +191,7 @@ class TopLabelKDE(TopLabelCalibrator):
                     f"{confidence[0]:.3f} to {confidence[-1]:.3f}.",
                     warn=True,
                 )
-        self._curves[label] = fit_curve(right, wrong, bandwidth, lower, 1.0)
+        return fit_curve(right, wrong, bandwidth, lower, 1.0)
 
     def _bandwidth(self, label: int, grid: FloatArray) -> float:
         right, wrong = self._kernels[label]
@@ -198,7 +217,7 @@ class TopLabelKDE(TopLabelCalibrator):
         Raises
         ------
         InputError
-            Where this one was fitted with "loo" or a number.
+            Where this one was fitted with "loo" or a number, or comes from a file.
         """
         check_is_fitted(self, "n_classes_")
         if rule not in self.rule_bandwidths_:
@@ -210,23 +229,34 @@ class TopLabelKDE(TopLabelCalibrator):
         parameters = other.get_params()
         other.__dict__.update({k: v for k, v in vars(self).items() if k not in parameters})
         other.bandwidths_ = self.rule_bandwidths_[rule].copy()
-        other._curves = {
-            label: fit_curve(
-                *kernels, float(other.bandwidths_[label]), float(self.lower_limits_[label]), 1.0
-            )
-            for label, kernels in self._kernels.items()
-        }
+        kernels = self._known_kernels()
+        other._curves_ = tuple(
+            fit_curve(*kernels[at], float(other.bandwidths_[at]), float(lower), 1.0)
+            if at in kernels
+            else None
+            for at, lower in enumerate(self.lower_limits_)
+        )
         return other
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         predicted, score = top_label(proba)
-        confidence = self._conf1[predicted]
+        confidence = self._conf1_[predicted]
         for label, rows in rows_by_class(predicted, self.n_classes_):
-            if label in self._curves:
-                confidence[rows] = self._curves[label](
-                    np.clip(score[rows], self.lower_limits_[label], 1.0)
-                )
+            curve = self._curves_[label]
+            if curve is not None:
+                # the limit is the first node, and the last is 1
+                confidence[rows] = curve(np.clip(score[rows], curve.at[0], curve.at[-1]))
         return confidence
+
+    def _known_kernels(self) -> dict[int, tuple[KernelSum, KernelSum]]:
+        """The scores behind the curves: kept in memory after a fit, never in a file."""
+        kernels: dict[int, tuple[KernelSum, KernelSum]] | None = getattr(self, "_kernels", None)
+        if kernels is None:
+            raise InputError(
+                "A calibrator from a file knows its curves, not the scores behind them",
+                fix="Fit it again on the calibration set.",
+            )
+        return kernels
 
     def curve(self, label: int, n_points: int = 400) -> ConfidenceCurve:
         """Conf_KDE of one predicted class with the two densities behind it, for a figure.
@@ -241,7 +271,7 @@ class TopLabelKDE(TopLabelCalibrator):
         Raises
         ------
         InputError
-            If there is no such class.
+            If there is no such class, or the calibrator comes from a file.
         """
         check_is_fitted(self, "n_classes_")
         if not 0 <= label < self.n_classes_:
@@ -250,11 +280,12 @@ class TopLabelKDE(TopLabelCalibrator):
             )
         lower, bandwidth = float(self.lower_limits_[label]), float(self.bandwidths_[label])
         score = np.linspace(lower, 1.0, n_points)
-        if label in self._curves:
-            confidence = np.clip(self._curves[label](score), 0.0, 1.0)
-            density = [_density(k, score, bandwidth) for k in self._kernels[label]]
+        curve = self._curves_[label]
+        if curve is not None:
+            confidence = np.clip(curve(score), 0.0, 1.0)
+            density = [_density(k, score, bandwidth) for k in self._known_kernels()[label]]
         else:
-            confidence = np.full(n_points, self._conf1[label])
+            confidence = np.full(n_points, self._conf1_[label])
             density = [np.full(n_points, np.nan)] * 2
         return ConfidenceCurve(
             label=label,
@@ -263,8 +294,8 @@ class TopLabelKDE(TopLabelCalibrator):
             density_tp=density[0],
             density_fp=density[1],
             bandwidth=bandwidth,
-            n_tp=int(self._counts[label, 0]),
-            n_fp=int(self._counts[label, 1]),
+            n_tp=int(self._counts_[label, 0]),
+            n_fp=int(self._counts_[label, 1]),
             lower_limit=lower,
             fallback=self.fallback_[label],
         )

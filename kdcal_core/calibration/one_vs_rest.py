@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from kdcal_core.calibration.base import VectorCalibrator
+from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 
-Map = Callable[[FloatArray], FloatArray]
 _SUBSAMPLE = 20_000
 
 
@@ -24,21 +23,34 @@ class _OneVersusRest(VectorCalibrator):
     is calibrated and the first is its complement; a row of zeros becomes uniform.
     """
 
+    @property
+    def _n_maps(self) -> int:
+        return 1 if self.n_classes_ == 2 else self.n_classes_
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         columns = [1] if self.n_classes_ == 2 else range(self.n_classes_)
-        self._maps = [
-            self._fit_column(proba[:, j], (y == j).astype(np.float64), weight) for j in columns
-        ]
+        self._keep(
+            [self._fit_column(proba[:, j], (y == j).astype(np.float64), weight) for j in columns]
+        )
 
     @staticmethod
     @abstractmethod
-    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map: ...
+    def _fit_column(
+        score: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> tuple[Any, Any]: ...
+
+    @abstractmethod
+    def _keep(self, maps: list[tuple[Any, Any]]) -> None: ...
+
+    @abstractmethod
+    def _map(self, j: int, score: FloatArray) -> FloatArray:
+        """Calibrated probabilities by the map at position ``j``."""
 
     def _vectors(self, proba: FloatArray) -> FloatArray:
         if self.n_classes_ == 2:
-            second = self._maps[0](proba[:, 1])
+            second = self._map(0, proba[:, 1])
             return np.column_stack([1.0 - second, second])
-        mapped = np.column_stack([m(proba[:, j]) for j, m in enumerate(self._maps)])
+        mapped = np.column_stack([self._map(j, proba[:, j]) for j in range(self.n_classes_)])
         total = mapped.sum(axis=1, keepdims=True)
         uniform = np.full_like(mapped, 1.0 / self.n_classes_)
         np.divide(mapped, total, out=uniform, where=total > 0)
@@ -51,6 +63,12 @@ class IsotonicConfidence(_OneVersusRest):
     A baseline that does not look at which class was predicted. ``predict_proba`` returns the
     rescaled vector itself, the confidence is its entry at the parent's predicted class.
 
+    Attributes
+    ----------
+    corners_, values_ : tuple of (g,) arrays
+        Corners of each class's map and what it says there, straight in between; with two classes
+        one map, of the second.
+
     Examples
     --------
     >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
@@ -60,10 +78,25 @@ class IsotonicConfidence(_OneVersusRest):
     """
 
     @staticmethod
-    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
+    def _fit_column(
+        score: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         regression = IsotonicRegression(out_of_bounds="clip").fit(score, target, weight)
-        corners, values = regression.X_thresholds_, regression.y_thresholds_
-        return partial(_steps, corners=corners, values=values)
+        return regression.X_thresholds_, regression.y_thresholds_
+
+    def _keep(self, maps: list[tuple[FloatArray, FloatArray]]) -> None:
+        self.corners_ = tuple(corners for corners, _ in maps)
+        self.values_ = tuple(values for _, values in maps)
+
+    def check_state(self) -> None:
+        super().check_state()
+        corners = check_arrays(self, "corners_", self._n_maps, low=0.0, high=1.0)
+        values = check_arrays(self, "values_", self._n_maps, low=0.0, high=1.0)
+        for at, value in zip(corners, values, strict=True):
+            demand(len(at) == len(value) > 0 and bool((np.diff(at) > 0).all()), "corners_")
+
+    def _map(self, j: int, score: FloatArray) -> FloatArray:
+        return np.interp(score, self.corners_[j], self.values_[j])
 
 
 class SigmoidConfidence(_OneVersusRest):
@@ -72,6 +105,14 @@ class SigmoidConfidence(_OneVersusRest):
     Targets are Platt's (n1 + 1) / (n1 + 2) and 1 / (n0 + 2). A baseline that does not look at
     which class was predicted. ``predict_proba`` returns the rescaled vector itself, the
     confidence is its entry at the parent's predicted class.
+
+    The sigmoid is taken of the probability itself, ``expit(a p + b)``, so no parameters leave the
+    parent as it is; :class:`PlattScaling` takes it of the log odds.
+
+    Attributes
+    ----------
+    slopes_, offsets_ : (K,) arrays, or (1,) for two classes
+        a and b of each class's sigmoid; with two classes of the second.
 
     Examples
     --------
@@ -82,18 +123,23 @@ class SigmoidConfidence(_OneVersusRest):
     """
 
     @staticmethod
-    def _fit_column(score: FloatArray, target: FloatArray, weight: FloatArray) -> Map:
-        slope, offset = _platt(score, target, weight)
-        return partial(_sigmoid, slope=slope, offset=offset)
+    def _fit_column(
+        score: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> tuple[float, float]:
+        return _platt(score, target, weight)
 
+    def _keep(self, maps: list[tuple[float, float]]) -> None:
+        self.slopes_ = np.array([slope for slope, _ in maps])
+        self.offsets_ = np.array([offset for _, offset in maps])
 
-def _steps(at: FloatArray, corners: FloatArray, values: FloatArray) -> FloatArray:
-    return np.interp(at, corners, values)
+    def check_state(self) -> None:
+        super().check_state()
+        check_array(self, "slopes_", (self._n_maps,))
+        check_array(self, "offsets_", (self._n_maps,))
 
-
-def _sigmoid(at: FloatArray, slope: float, offset: float) -> FloatArray:
-    probability: FloatArray = expit(slope * at + offset)
-    return probability
+    def _map(self, j: int, score: FloatArray) -> FloatArray:
+        probability: FloatArray = expit(self.slopes_[j] * score + self.offsets_[j])
+        return probability
 
 
 def _platt(score: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
 from kdcal_core.calibration.base import CLIP, VectorCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
 LOWEST, HIGHEST = 0.05, 20.0
@@ -74,6 +75,7 @@ class TemperatureScaling(VectorCalibrator):
     [0.75]
     """
 
+    keeps_prediction: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "scope": [StrOptions({"shared", "class"})],
         "awards": ["boolean"],
@@ -104,6 +106,14 @@ class TemperatureScaling(VectorCalibrator):
                 self.temperatures_[label] = temperature
                 self.awards_[label] = awards[0] * temperature
         self._note_bounds(np.unique(predicted))
+
+    def check_state(self) -> None:
+        super().check_state()
+        check_array(
+            self, "temperatures_", (self.n_classes_,), low=LOWEST * 0.999, high=HIGHEST * 1.001
+        )
+        largest = _LARGEST_AWARD * HIGHEST * 1.001
+        check_array(self, "awards_", (self.n_classes_,), low=-largest, high=largest)
 
     def _note_bounds(self, seen: IntArray) -> None:
         for label in seen:
