@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.widgets import results, session, waiting
 from app.widgets.charts import PAPER_002, chart, estimate_row, is_dark
-from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
+from kdcal_core.calibration import BY_CLASS, CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.figures import (
@@ -274,7 +274,7 @@ def methods(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, labe
         st.markdown("**Methods compared**")
         chosen = st.multiselect(
             "Methods",
-            options=list(CALIBRATORS),
+            options=BY_CLASS,
             default=list(DEFAULT_METHODS),
             format_func=lambda key: CALIBRATORS[key].label,
             key="methods",

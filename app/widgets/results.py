@@ -16,7 +16,6 @@ import numpy as np
 import streamlit as st
 
 from kdcal_core.calibration import (
-    CALIBRATORS,
     ConfidenceCurve,
     HistogramAnchor,
     MethodLosses,
@@ -24,6 +23,7 @@ from kdcal_core.calibration import (
     TopLabelKDE,
     compare_methods,
     histogram_anchor,
+    score_calibrator,
     two_halves,
 )
 from kdcal_core.calibration.base import VectorCalibrator
@@ -243,7 +243,7 @@ def fitted_method(scored: ScoredSet, key: str) -> TopLabelCalibrator:
 def _method(digest: str, key: str, _scored: ScoredSet) -> TopLabelCalibrator:
     if key.startswith("kde_mon"):
         return kde_of(_scored, key.removeprefix("kde_"))
-    return _fit(CALIBRATORS[key].factory(), _scored)
+    return _fit(score_calibrator(key), _scored)
 
 
 def _fit(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:

@@ -1,12 +1,13 @@
-"""Calibrators of the confidence in the predicted class (paper 002), and kernel density graphs."""
+"""Calibrators: top-label (paper 002), kernel density (000, 001), partition (004), standard."""
 
 from __future__ import annotations
 
-from kdcal_core.calibration.base import TopLabelCalibrator, spread, top_label
+from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.compare import MethodComparison, compare_methods
 from kdcal_core.calibration.crossfit import cross_fit_confidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
+from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.kernel_density import (
@@ -19,13 +20,22 @@ from kdcal_core.calibration.kernel_density import (
 from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
 from kdcal_core.calibration.noise import clopper_pearson, histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
-from kdcal_core.calibration.registry import CALIBRATORS, CalibratorEntry
+from kdcal_core.calibration.registry import (
+    BY_CLASS,
+    CALIBRATORS,
+    CalibratorEntry,
+    calibrator_entry,
+    score_calibrator,
+)
 from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 
 __all__ = [
+    "BY_CLASS",
     "CALIBRATORS",
+    "Calibrated",
+    "Calibrator",
     "CalibratorEntry",
     "ConfidenceCurve",
     "CumulativeConfidence",
@@ -45,11 +55,15 @@ __all__ = [
     "TopLabelHistogram",
     "TopLabelKDE",
     "UncalibratedConfidence",
+    "calibrated",
+    "calibrator_entry",
     "clopper_pearson",
     "compare_methods",
     "cross_fit_confidence",
+    "fit_calibrator",
     "histogram_anchor",
     "row_losses",
+    "score_calibrator",
     "spread",
     "top_label",
     "top_label_losses",

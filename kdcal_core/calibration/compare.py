@@ -13,7 +13,7 @@ from kdcal_core.calibration._bandwidth import SIGN_CHANGES
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.losses import MethodLosses, top_label_losses
-from kdcal_core.calibration.registry import CALIBRATORS
+from kdcal_core.calibration.registry import BY_CLASS, CALIBRATORS, score_calibrator
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_weight
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError, InputWarning
@@ -133,12 +133,10 @@ class _Steps:
 def _keys(methods: Sequence[str] | None) -> list[str]:
     if methods is None:
         return [key for key, entry in CALIBRATORS.items() if entry.compared]
-    unknown = [key for key in methods if key not in CALIBRATORS]
-    if unknown or not methods:
-        raise InputError(
-            f"There is no method {unknown[0]!r}" if unknown else "No method is given",
-            fix=f"Methods are {', '.join(CALIBRATORS)}.",
-        )
+    if not methods:
+        raise InputError("No method is given", fix=f"Methods are {', '.join(BY_CLASS)}.")
+    for key in methods:
+        score_calibrator(key)
     return list(methods)
 
 
@@ -150,7 +148,7 @@ def _fit_all(
     for key in keys:
         entry = CALIBRATORS[key]
         tell(f"Fitting {entry.name} on {where}")
-        calibrator: Any = entry.factory()
+        calibrator: Any = score_calibrator(key)
         if isinstance(calibrator, TopLabelKDE) and calibrator.bandwidth in SIGN_CHANGES:
             # one search finds the bandwidths of all three rules
             searched = searched or calibrator.fit(proba, y, weight)

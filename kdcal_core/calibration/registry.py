@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
-from kdcal_core.calibration.base import TopLabelCalibrator
+from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
@@ -14,6 +15,10 @@ from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
+from kdcal_core.errors import InputError
+
+Family = Literal["parent", "top-label", "temperature", "standard", "partition", "kernel density"]
+Need = Literal["inputs", "parent"]
 
 
 @dataclass(frozen=True)
@@ -29,23 +34,36 @@ class CalibratorEntry:
     label : str
         Short label, as in the paper.
     factory : callable
-        Makes a fresh, unfitted calibrator.
+        Makes a fresh, unfitted calibrator with its default settings.
     reference : str
         Where it is described.
     description : str
         What it does, in one plain sentence.
+    family : str
+        "parent" (no calibrator), "top-label" (paper 002), "temperature", "standard" (known
+        outside the papers), "partition" (paper 004) or "kernel density" (papers 000 and 001).
     compared : bool
-        Whether it is among the methods compared by default: those of paper 002 Figs. 17 to
-        19 that fit quickly, and scikit-learn's baselines.
+        Whether the page Confidence by class compares it by default: the methods of paper 002
+        Figs. 17 to 19 that fit quickly, and scikit-learn's baselines.
+    offered : bool
+        Whether a comparison of all families takes it in where nothing else is asked for.
+    needs : tuple of str
+        What it reads besides probabilities and classes: "inputs", "parent".
+    binary_only : bool
+        Whether it calibrates two classes only.
     """
 
     key: str
     name: str
     label: str
-    factory: Callable[[], TopLabelCalibrator]
+    factory: Callable[[], Calibrator]
     reference: str
     description: str
+    family: Family
     compared: bool = True
+    offered: bool = False
+    needs: tuple[Need, ...] = ()
+    binary_only: bool = False
 
 
 _ENTRIES = (
@@ -56,6 +74,8 @@ _ENTRIES = (
         UncalibratedConfidence,
         "paper 002 section XIV",
         "The parent's own probability of the predicted class, as it is.",
+        "parent",
+        offered=True,
     ),
     CalibratorEntry(
         "confidence",
@@ -64,6 +84,7 @@ _ENTRIES = (
         TopLabelConfidence,
         "paper 002 Eq. 1",
         "How often predictions of this class are right, whatever the score.",
+        "top-label",
     ),
     CalibratorEntry(
         "histogram",
@@ -72,6 +93,8 @@ _ENTRIES = (
         TopLabelHistogram,
         "paper 002 Eqs. 5 and 6",
         "How often predictions of this class are right in the score's bin.",
+        "top-label",
+        offered=True,
     ),
     CalibratorEntry(
         "kde_mon",
@@ -80,6 +103,7 @@ _ENTRIES = (
         partial(TopLabelKDE, "mon"),
         "paper 002 Eqs. 9 and 19",
         "The share of right predictions among similar scores, smoothed until it has no dip.",
+        "top-label",
     ),
     CalibratorEntry(
         "kde_mon2",
@@ -89,6 +113,8 @@ _ENTRIES = (
         "paper 002 Eqs. 9 and 20",
         "The share of right predictions among similar scores, smoothed until it has at most one "
         "dip: the paper's recommendation.",
+        "top-label",
+        offered=True,
     ),
     CalibratorEntry(
         "kde_mon4",
@@ -97,6 +123,7 @@ _ENTRIES = (
         partial(TopLabelKDE, "mon4"),
         "paper 002 Eq. 9 and appendix",
         "As the recommended one, but with room for two dips, which are often noise.",
+        "top-label",
     ),
     CalibratorEntry(
         "kde_loo",
@@ -106,6 +133,7 @@ _ENTRIES = (
         "paper 002 Eq. 9 and section XII",
         "As the recommended one, with the bandwidth that best predicts each row from the others; "
         "often wiggly.",
+        "top-label",
         compared=False,
     ),
     CalibratorEntry(
@@ -115,6 +143,8 @@ _ENTRIES = (
         TemperatureScaling,
         "paper 002 Eqs. 16 and 17",
         "One temperature softens or sharpens the probabilities of all classes alike.",
+        "temperature",
+        offered=True,
     ),
     CalibratorEntry(
         "csts",
@@ -123,6 +153,7 @@ _ENTRIES = (
         partial(TemperatureScaling, "class"),
         "paper 002 section X",
         "Each predicted class has a temperature of its own.",
+        "temperature",
     ),
     CalibratorEntry(
         "tswa",
@@ -131,6 +162,8 @@ _ENTRIES = (
         partial(TemperatureScaling, "shared", awards=True),
         "paper 002 Eq. 18",
         "One temperature for all, and an award for each class that counts when it is predicted.",
+        "temperature",
+        offered=True,
     ),
     CalibratorEntry(
         "cstswa",
@@ -139,6 +172,7 @@ _ENTRIES = (
         partial(TemperatureScaling, "class", awards=True),
         "paper 002 section XI and appendix",
         "Each predicted class has a temperature and an award of its own.",
+        "temperature",
     ),
     CalibratorEntry(
         "cum",
@@ -148,6 +182,7 @@ _ENTRIES = (
         "paper 002 Eq. 11",
         "How often predictions of this class are right at this score or better; too high at "
         "low scores.",
+        "top-label",
     ),
     CalibratorEntry(
         "cum_median",
@@ -156,6 +191,7 @@ _ENTRIES = (
         partial(CumulativeConfidence, "median"),
         "paper 002 Eq. 12",
         "Cumulative confidence above the class's median score, one bin below it.",
+        "top-label",
     ),
     CalibratorEntry(
         "cwoc",
@@ -164,6 +200,7 @@ _ENTRIES = (
         partial(CumulativeConfidence, "optimal"),
         "paper 002 Eq. 13",
         "Cumulative confidence above the cutoff that fits best, one bin below it.",
+        "top-label",
     ),
     CalibratorEntry(
         "isotonic",
@@ -172,6 +209,8 @@ _ENTRIES = (
         IsotonicConfidence,
         "scikit-learn, CalibratedClassifierCV",
         "A rising step function for each class's probability, whichever class was predicted.",
+        "standard",
+        offered=True,
     ),
     CalibratorEntry(
         "sigmoid",
@@ -179,9 +218,56 @@ _ENTRIES = (
         "Sigmoid",
         SigmoidConfidence,
         "scikit-learn, CalibratedClassifierCV",
-        "Platt's sigmoid of each class's probability, whichever class was predicted.",
+        "Platt's sigmoid of each class's probability, whichever class was predicted; unlike Platt "
+        "scaling on the log odds it bends even a model that is right already.",
+        "standard",
     ),
 )
 
 CALIBRATORS: dict[str, CalibratorEntry] = {entry.key: entry for entry in _ENTRIES}
 """Every calibrator by key, in the order in which it is shown."""
+
+BY_CLASS: tuple[str, ...] = tuple(
+    entry.key
+    for entry in _ENTRIES
+    if entry.family in ("parent", "top-label", "temperature")
+    or entry.key in ("isotonic", "sigmoid")
+)
+"""The methods that are held against each other by predicted class (paper 002 Fig. 17)."""
+
+
+def calibrator_entry(key: str) -> CalibratorEntry:
+    """The entry of a key.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator.
+
+    Examples
+    --------
+    >>> calibrator_entry("sts").name
+    'Shared temperature scaling'
+    """
+    if key not in CALIBRATORS:
+        raise InputError(
+            f"There is no method {key!r}", fix=f"Methods are {', '.join(CALIBRATORS)}."
+        )
+    return CALIBRATORS[key]
+
+
+def score_calibrator(key: str) -> TopLabelCalibrator:
+    """A fresh calibrator that reads nothing but probabilities.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator, or it reads more than probabilities.
+    """
+    calibrator = calibrator_entry(key).factory()
+    if not isinstance(calibrator, TopLabelCalibrator):
+        raise InputError(
+            f"The method {key!r} reads more than probabilities",
+            fix=f"Methods that do not are {', '.join(BY_CLASS)}.",
+        )
+    return calibrator

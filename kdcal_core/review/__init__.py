@@ -15,6 +15,7 @@ from kdcal_core.review.loading import (
     rows_of,
 )
 from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.reviewed import ReviewData, review_data
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
     add_model,
@@ -31,6 +32,7 @@ from kdcal_core.review.workspace import Workspace
 __all__ = [
     "ColumnInfo",
     "Review",
+    "ReviewData",
     "Sample",
     "SetInfo",
     "TableInfo",
@@ -48,6 +50,7 @@ __all__ = [
     "read_review",
     "remove_foreign",
     "remove_training",
+    "review_data",
     "rows_of",
     "samples",
     "score",

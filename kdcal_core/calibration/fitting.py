@@ -1,0 +1,123 @@
+"""Any calibrator fitted and asked in one way, whatever it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import has_fit_parameter
+
+from kdcal_core.calibration.base import Calibrator, top_label
+from kdcal_core.calibration.registry import calibrator_entry
+from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
+from kdcal_core.errors import InputError
+from kdcal_core.parents import Parent
+
+Training = tuple[pd.DataFrame, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """A calibrator's answer for rows.
+
+    Attributes
+    ----------
+    proba : (n, K) array
+        Calibrated probabilities, rows summing to one.
+    predicted : (n,) int array
+        The parent's predicted class where the calibrator keeps it (top-label calibrators,
+        temperatures), else the class of the largest calibrated probability.
+    confidence : (n,) array
+        The probability of that class.
+    """
+
+    proba: FloatArray
+    predicted: IntArray
+    confidence: FloatArray
+
+
+def fit_calibrator(
+    calibrator: Calibrator | str,
+    rows: ScoredSet,
+    X: pd.DataFrame | None = None,
+    *,
+    training: Training | None = None,
+    parent: Parent | None = None,
+) -> Calibrator:
+    """Fit a calibrator, or a fresh one of this key, with what it needs of what is there.
+
+    Parameters
+    ----------
+    calibrator : Calibrator or str
+        Fitted in place; or a key of :data:`kdcal_core.calibration.CALIBRATORS`.
+    rows : ScoredSet
+        The calibration set.
+    X : pandas.DataFrame of n rows, optional
+        Its features; for calibrators that read them.
+    training : (DataFrame, (m,) int array), optional
+        Features and classes of the parent's training rows, on which partitions are grown.
+    parent : Parent, optional
+        The open model; for calibrators that ask it.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator, or what it needs is missing or does not fit the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba, y = np.tile([0.2, 0.8], (4, 1)), np.array([0, 1, 1, 1])
+    >>> rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
+    >>> calibrated(fit_calibrator("isotonic", rows), proba[:1]).proba.tolist()
+    [[0.25, 0.75]]
+    """
+    if isinstance(calibrator, str):
+        calibrator = calibrator_entry(calibrator).factory()
+    given: dict[str, Any] = {}
+    if calibrator.needs_inputs:
+        given["X"] = _inputs(X, rows.n_rows)
+    if training is not None and has_fit_parameter(calibrator, "X_partition"):
+        given["X_partition"], given["y_partition"] = training
+    if has_fit_parameter(calibrator, "parent"):
+        given["parent"] = parent
+    fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+    return fitted
+
+
+def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None) -> Calibrated:
+    """What a fitted calibrator says of rows.
+
+    Parameters
+    ----------
+    proba : (n, K) array
+        The parent's probabilities; rows sum to one.
+    X : pandas.DataFrame of n rows, optional
+        Their features; for calibrators that read them.
+
+    Raises
+    ------
+    InputError
+        The probabilities are none, or features are missing or do not fit.
+    """
+    proba = check_proba(proba)
+    inputs = (_inputs(X, len(proba)),) if calibrator.needs_inputs else ()
+    found: FloatArray = calibrator.predict_proba(proba, *inputs)
+    predicted, _ = top_label(proba if calibrator.keeps_prediction else found)
+    return Calibrated(found, predicted, found[np.arange(len(found)), predicted])
+
+
+def _inputs(X: pd.DataFrame | None, n_rows: int) -> pd.DataFrame:
+    if X is None:
+        raise InputError(
+            "This calibrator reads the features of the rows, and none were given",
+            fix="Give the rows' features, or choose a calibrator that reads probabilities alone.",
+        )
+    if len(X) != n_rows:
+        raise InputError(
+            f"There are features of {len(X):,} rows for the probabilities of {n_rows:,}",
+            fix="Give one row of features for each row of probabilities.",
+        )
+    return X

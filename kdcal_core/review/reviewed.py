@@ -1,0 +1,144 @@
+"""All that fitting and comparing calibrators reads of a review, gathered in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kdcal_core.data.columns import used_columns
+from kdcal_core.data.types import IntArray, Roles, ScoredSet
+from kdcal_core.review.loading import load_set, rows_of
+from kdcal_core.review.model import Review, TableInfo
+from kdcal_core.review.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdcal_core.parents import Parent
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewData:
+    """The rows of a scored classification review, with what calibrators may read of them.
+
+    Attributes
+    ----------
+    calibration : ScoredSet
+    evaluation : ScoredSet or None
+    classes : tuple of K str
+        Untrusted text.
+    inputs : dict of str to DataFrame
+        The features in the order of the roles, as they are (categories, missing values), under
+        "calibration", "evaluation" and "training", as far as there are such rows. Where no column
+        is a feature: the columns without another role that all these tables have, if any.
+    groups : dict of str to DataFrame
+        Under the same names, the columns that are neither features nor have another role, such
+        as a partition of the user's own.
+    training_y : (m,) int64 or None
+        True classes of the training rows, 0 to K - 1.
+    parent : Parent or None
+        The open model, where it was asked for and there is one.
+    foreign : dict of str to DataFrame
+        Features of foreign rows, where they were asked for. Untrusted names.
+    """
+
+    calibration: ScoredSet
+    evaluation: ScoredSet | None
+    classes: tuple[str, ...]
+    inputs: dict[str, pd.DataFrame]
+    groups: dict[str, pd.DataFrame] = field(default_factory=dict)
+    training_y: IntArray | None = None
+    parent: Parent | None = None
+    foreign: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def training(self) -> tuple[pd.DataFrame, IntArray] | None:
+        """Features and true classes of the training rows, where there are any."""
+        if self.training_y is None:
+            return None
+        return self.inputs["training"], self.training_y
+
+
+def review_data(
+    workspace: Workspace, review_id: str, *, with_parent: bool = False, with_foreign: bool = False
+) -> ReviewData:
+    """Read a scored classification review; call it in a worker process.
+
+    Parameters
+    ----------
+    with_parent : bool
+        Whether to open the model.
+    with_foreign : bool
+        Whether to read the foreign rows.
+
+    Raises
+    ------
+    InputError
+        Where the review is of a regression, its calibration set is not scored, a file is gone or
+        damaged, or the training rows name a class that the model does not know.
+    """
+    review = workspace.read(review_id)
+    calibration = load_set(workspace, review_id, "calibration")
+    evaluation = None
+    if "evaluation" in review.sets:
+        evaluation = load_set(workspace, review_id, "evaluation")
+    roles = review.roles or Roles()
+    columns = _input_columns(review, roles)
+    inputs, groups = {}, {}
+    for which in review.sets:
+        frame = rows_of(workspace, review_id, review.tables[which])
+        inputs[which], groups[which] = frame[columns], _free(frame, roles, columns)
+    training_y = None
+    if review.training is not None:
+        frame = rows_of(workspace, review_id, review.training)
+        inputs["training"], groups["training"] = frame[columns], _free(frame, roles, columns)
+        training_y = _labels(frame, review.training, roles, review.classes)
+    foreign = review.foreign if with_foreign and roles.features else {}
+    return ReviewData(
+        calibration,
+        evaluation,
+        review.classes,
+        inputs,
+        groups,
+        training_y,
+        _open(workspace, review) if with_parent else None,
+        {name: rows_of(workspace, review_id, table)[columns] for name, table in foreign.items()},
+    )
+
+
+def _input_columns(review: Review, roles: Roles) -> list[str]:
+    """The features; where there are none, the columns without a role that every table has."""
+    if roles.features:
+        return list(roles.features)
+    tables = [review.tables[which] for which in review.sets]
+    tables += [review.training] if review.training else []
+    taken = set(used_columns(roles))
+    return [
+        name
+        for name in review.tables["calibration"].column_names
+        if name not in taken and all(name in table.column_names for table in tables)
+    ]
+
+
+def _free(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.DataFrame:
+    taken = {*used_columns(roles), *columns}
+    return frame[[name for name in frame.columns if name not in taken]]
+
+
+def _labels(
+    frame: pd.DataFrame, table: TableInfo, roles: Roles, classes: tuple[str, ...]
+) -> IntArray:
+    from kdcal_core.data import target_labels
+
+    return target_labels(frame, roles, classes, file=table.name)
+
+
+def _open(workspace: Workspace, review: Review) -> Parent | None:
+    if review.parent is None or review.model_file is None:
+        return None
+    from kdcal_core.parents import load_parent
+    from kdcal_core.review.reading import in_file
+
+    path = workspace.folder(review.id) / review.model_file
+    with in_file(review.parent.name):
+        return load_parent(path, name=review.parent.name, task="classification")
