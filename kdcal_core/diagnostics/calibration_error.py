@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.bins import BinTable, bin_table, edges_for, null_rates
 from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
@@ -138,7 +139,7 @@ def _estimate(
 ) -> Estimate:
     _check_settings(norm, strategy, debiased, level, n_boot)
     tables = tuple(bin_table(t, edges_for(t, n_bins, strategy)) for t in found)
-    share, gap, variance = _pooled(found, tables)
+    share, gap, variance = pooled_bins(found, tables)
     plain = error_norm(share, gap, norm)
     value = debiased_norm(share, gap, variance, norm) if debiased else plain
     rng = np.random.default_rng(seed)
@@ -212,7 +213,7 @@ def _n_rows(found: tuple[Target, ...]) -> int:
     return 1 + max(int(t.rows[-1]) for t in found if len(t.rows))
 
 
-def _pooled(
+def pooled_bins(
     found: tuple[Target, ...], tables: tuple[BinTable, ...]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Share, gap and its variance for all bins of all targets in one row, each (M,)."""
@@ -236,7 +237,7 @@ def _expected(
     rng: np.random.Generator,
 ) -> float:
     """Mean of the statistic where the stated probabilities are true."""
-    share, _, _ = _pooled(found, tables)
+    share, _, _ = pooled_bins(found, tables)
     draws = [null_rates(table, NULL_DRAWS, rng) for table in tables]
     score = np.concatenate([table.score for table in tables])
     gap = np.nan_to_num(np.concatenate([rates for rates, _ in draws], axis=1) - score)
@@ -255,9 +256,11 @@ def _interval(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Interval of the plain statistic; see the notes of :func:`calibration_error`."""
-    share, gap, _ = _pooled(found, tables)
+    share, gap, _ = pooled_bins(found, tables)
     value = float(error_norm(share, gap, norm))
-    drawn_share, deviation = _resampled(found, tables, gap, n_boot, rng)
+    drawn_share, deviation = resampled(
+        found, tables, gap, row_draws(_n_rows(found), n_boot, rng), rng
+    )
     top = max(1.0 / max(value, 1e-6), 2.5)
     scale = np.concatenate([np.linspace(0.0, 2.0, 25), np.geomspace(2.0, top, 9)[1:]])
     tail = (1.0 - level) / 2.0
@@ -281,27 +284,39 @@ def _crossing(scale: FloatArray, limit: FloatArray, value: float) -> float:
     return float(np.interp(value, rising, scale)) if rising[0] < value else 0.0
 
 
-def _resampled(
+@dataclass(frozen=True, eq=False)
+class RowDraws:
+    """Resamples of rows: the group of each row (n,), and how often each is drawn (B, groups)."""
+
+    group: IntArray
+    times: FloatArray
+
+
+def row_draws(n_rows: int, n_boot: int, rng: np.random.Generator) -> RowDraws:
+    """``n_boot`` resamples of the rows, or above 2,000 rows of 2,000 random groups of them."""
+    n_groups = min(n_rows, MAX_GROUPS)
+    group = rng.permutation(n_rows) % n_groups
+    return RowDraws(group, _draw_counts(n_groups, n_boot, rng))
+
+
+def resampled(
     found: tuple[Target, ...],
     tables: tuple[BinTable, ...],
     gap: FloatArray,
-    n_boot: int,
+    draws: RowDraws,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Bin shares and deviations of the gaps from the observed ones, both (n_boot, M)."""
-    n_rows = _n_rows(found)
-    n_groups = min(n_rows, MAX_GROUPS)
-    group = rng.permutation(n_rows) % n_groups
-    times = _draw_counts(n_groups, n_boot, rng)
+    n_boot, n_groups = draws.times.shape
     mass, excess = [], []
     for t, table in zip(found, tables, strict=True):
         n_bins = len(table.count)
-        key = group[t.rows] * n_bins + bin_index(t.score, table.edges)
+        key = draws.group[t.rows] * n_bins + bin_index(t.score, table.edges)
         size = n_groups * n_bins
         grouped = bin_sums(key, size, t.weight).reshape(n_groups, n_bins)
         gaps = bin_sums(key, size, t.weight * (t.hit - t.score)).reshape(n_groups, n_bins)
-        mass.append(times @ grouped)
-        excess.append(times @ gaps + _pseudo_rows(table, n_boot, rng))
+        mass.append(draws.times @ grouped)
+        excess.append(draws.times @ gaps + _pseudo_rows(table, n_boot, rng))
     drawn_mass = np.concatenate(mass, axis=1)
     drawn_gap = np.divide(
         np.concatenate(excess, axis=1),

@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kdcal_core.calibration import Located
+from kdcal_core.diagnostics.foreign_rows import (
+    extent,
+    in_box,
+    numeric_columns,
+    on_spheres,
+    shifted,
+    shuffled,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Workspace
@@ -21,14 +29,6 @@ from kdcal_core.runs.foreign_results import (
     ForeignRecord,
     ForeignSet,
     ForeignSettings,
-)
-from kdcal_core.runs.foreign_rows import (
-    extent,
-    in_box,
-    numeric_columns,
-    on_spheres,
-    shifted,
-    shuffled,
 )
 from kdcal_core.runs.graph_results import request_on_graph
 from kdcal_core.runs.graph_run import load_estimator, placed

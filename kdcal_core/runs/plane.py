@@ -9,8 +9,14 @@ import pandas as pd
 from sklearn.decomposition import PCA
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.foreign_rows import (
+    Extent,
+    extent,
+    numbers_of,
+    numeric_columns,
+    with_numbers,
+)
 from kdcal_core.errors import InputError
-from kdcal_core.runs.foreign_rows import Extent, extent, numbers_of, numeric_columns, with_numbers
 
 _LEAST = 1e-12  # half of a range, as a share of its middle: so many places a coordinate has
 STRONGEST = 5  # features named for a principal axis

@@ -14,7 +14,7 @@ from kdcal_core.diagnostics import (
     smooth_calibration_error,
 )
 from kdcal_core.diagnostics.bins import bin_table
-from kdcal_core.diagnostics.calibration_error import _resampled
+from kdcal_core.diagnostics.calibration_error import resampled, row_draws
 from kdcal_core.diagnostics.targets import confidence_target, targets
 from kdcal_core.errors import InputError
 
@@ -114,7 +114,7 @@ def test_grouped_draws_have_the_row_bootstraps_spread(weighted):
     found = targets(proba, y, weight, "confidence")
     table = bin_table(found[0], np.linspace(0, 1, 8))
     gap = np.nan_to_num(table.rate - table.score)
-    share, deviation = _resampled(found, (table,), gap, 2000, rng)
+    share, deviation = resampled(found, (table,), gap, row_draws(6000, 2000, rng), rng)
     t, naive_gap, naive_share = found[0], [], []
     place = np.searchsorted(table.edges[1:-1], t.score)
     for _ in range(1000):

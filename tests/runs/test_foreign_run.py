@@ -12,6 +12,7 @@ from conftest import Made, csv, quiet, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kdcal_core.diagnostics.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
 from kdcal_core.runs import (
@@ -22,7 +23,6 @@ from kdcal_core.runs import (
     foreign_request,
     graph_request,
 )
-from kdcal_core.runs.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
 from kdcal_core.runs.foreign_run import score_foreign
 from kdcal_core.runs.graph_run import fit_graph
 

@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api import types
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics import sphere_points
+from kdcal_core.diagnostics.foreign_distance import sphere_points
 from kdcal_core.errors import InputError
 
 
