@@ -19,6 +19,7 @@ SAMPLES = {
     "digits": ("numpy", "pyarrow", "scikit-learn", "onnx"),
     "breast_cancer": ("numpy", "pyarrow", "scikit-learn", "skops"),
     "adult": ("numpy", "pandas", "pyarrow", "xgboost-cpu"),
+    "adult_network": ("numpy", "pandas", "pyarrow", "torch", "onnx"),
     "digits_predictions": ("numpy", "pyarrow", "scikit-learn"),
     "xor_forest": ("numpy", "pyarrow", "scikit-learn", "skops"),
     "xor_network": ("numpy", "pyarrow", "scikit-learn", "onnx"),

@@ -20,7 +20,15 @@ from kdcal_core.review.workspace import Workspace
 _SECONDS = 120
 _TRAINING = "training.parquet"
 # the order in which they teach best
-_FIRST = ("digits", "breast_cancer", "adult", "heteroscedastic", "diamonds", "diamonds_quantiles")
+_FIRST = (
+    "digits",
+    "breast_cancer",
+    "adult",
+    "adult_network",
+    "heteroscedastic",
+    "diamonds",
+    "diamonds_quantiles",
+)
 
 
 def samples_root() -> Path:

@@ -27,6 +27,13 @@ NUMBERS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-we
 DROPPED = "fnlwgt"
 CLASSES = ["<=50K", ">50K"]
 N_TREES, DEPTH, RATE = 150, 8, 0.5
+SIZES = {"training": 20_000, "calibration": 6_000, "evaluation": 6_000}
+SOURCE = (
+    "Census Income (Adult), B. Becker and R. Kohavi, UCI Machine Learning Repository (1996), as "
+    "shipped with the Python package dataprep 0.4.1 (MIT): 48,842 people. '?' is kept as an "
+    "ordinary category; the sampling weight is left out."
+)
+LICENCE = "Data: CC BY 4.0. Model: made for kdcal, same terms."
 
 
 def build(folder: Path) -> dict[str, Any]:
@@ -34,7 +41,8 @@ def build(folder: Path) -> dict[str, Any]:
 
     frame = parse(fetch())
     income = frame.pop("income").to_numpy()
-    train, calibration, evaluation = split_rows(len(frame), (20_000, 6_000, 6_000), seed=4)
+    parts = write_tables(folder, frame, income)
+    train, evaluation = parts["training"], parts["evaluation"]
     typed = frame.astype({name: "category" for name in frame if name not in NUMBERS})
     label = (income == CLASSES[1]).astype(np.int64)
     settings = {
@@ -49,10 +57,6 @@ def build(folder: Path) -> dict[str, Any]:
     booster = xgb.train(settings, rows, N_TREES)
     booster.set_attr(kdcal_classes=json.dumps(CLASSES))
     booster.save_model(folder / "model.json")
-    parts = {"training": train, "calibration": calibration, "evaluation": evaluation}
-    for name, chosen in parts.items():
-        columns = {column: frame[column].to_numpy()[chosen].tolist() for column in frame}
-        write_parquet(folder / f"{name}.parquet", {**columns, "income": income[chosen].tolist()})
     held_out = xgb.DMatrix(typed.iloc[evaluation], enable_categorical=True, nthread=1)
     return {
         "title": "Census income, boosted trees that try too hard",
@@ -64,12 +68,8 @@ def build(folder: Path) -> dict[str, Any]:
         "task": "classification",
         "model": "model.json",
         "target": "income",
-        "source": (
-            "Census Income (Adult), B. Becker and R. Kohavi, UCI Machine Learning Repository "
-            "(1996), as shipped with the Python package dataprep 0.4.1 (MIT): 48,842 people. "
-            "'?' is kept as an ordinary category; the sampling weight is left out."
-        ),
-        "licence": "Data: CC BY 4.0. Model: made for kdcal, same terms.",
+        "source": SOURCE,
+        "licence": LICENCE,
         "trained": (
             "On the 20,000 people of the training table, who are in no other: XGBoost, "
             f"{N_TREES} trees of depth {DEPTH}, learning rate {RATE}, no early stopping, "
@@ -78,6 +78,15 @@ def build(folder: Path) -> dict[str, Any]:
         "accuracy": float(np.mean((booster.predict(held_out) > 0.5) == label[evaluation])),
         "class_names": CLASSES,
     }
+
+
+def write_tables(folder: Path, frame: pd.DataFrame, income: np.ndarray) -> dict[str, np.ndarray]:
+    """The three tables, and the numbers of the rows that stand in each."""
+    parts = dict(zip(SIZES, split_rows(len(frame), tuple(SIZES.values()), seed=4), strict=True))
+    for name, chosen in parts.items():
+        columns = {column: frame[column].to_numpy()[chosen].tolist() for column in frame}
+        write_parquet(folder / f"{name}.parquet", {**columns, "income": income[chosen].tolist()})
+    return parts
 
 
 def fetch() -> bytes:

@@ -5,7 +5,15 @@ import pytest
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_set, read_review, samples, start_sample
 
-NAMES = ["digits", "breast_cancer", "adult", "digits_predictions", "xor_forest", "xor_network"]
+NAMES = [
+    "digits",
+    "breast_cancer",
+    "adult",
+    "adult_network",
+    "digits_predictions",
+    "xor_forest",
+    "xor_network",
+]
 
 
 def test_the_cards():
