@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.kernel_density.archive import (
+from kdcal_core.calibration.archive import (
     read_archive,
     telling_contradictions,
     write_archive,

@@ -17,7 +17,7 @@ from kdcal_core.calibration.kernel_density.graph import (
     PAPERS_VARIANCE_FLOOR,
     KernelDensityGraph,
 )
-from kdcal_core.calibration.kernel_density.memory import refuse_beyond_memory
+from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.placement import (
     Placement,
     Progress,

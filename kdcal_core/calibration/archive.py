@@ -1,0 +1,208 @@
+"""Versioned files of arrays and JSON, without pickle, sealed, and hardened against hostile ones.
+
+A file is a zip archive of ``about.json`` and one ``.npy`` file an array. Its comment is the seal:
+the SHA-256 of all bytes before it, so that a file that was cut off or altered anywhere is known
+before anything in it is read. Files from before there were seals have no comment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from kdcal_core.calibration.memory import refuse_beyond_memory
+from kdcal_core.errors import InputError
+
+_ABOUT = "about.json"
+_SEAL = b"sha256:"
+_SEAL_BYTES = len(_SEAL) + 64
+_CHUNK = 1 << 20
+_MOST_ABOUT_BYTES = 1 << 26
+_BROKEN_FIX = "It may have been cut off on its way; copy or save it again."
+# A fixed time, so that the same content gives the same bytes.
+_WHEN = (1980, 1, 1, 0, 0, 0)
+
+
+def write_archive(
+    path: str | Path,
+    kind: str,
+    about: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    version: int = 1,
+) -> None:
+    """Write JSON and arrays into one sealed zip file; the same content gives the same bytes.
+
+    The file appears whole or not at all: it is written under another name first.
+    """
+    record = {"kind": kind, "version": version, **about}
+    text = json.dumps(record, sort_keys=True, allow_nan=True)
+    with new_file(path) as made:
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.comment = bytes(_SEAL_BYTES)
+            info = zipfile.ZipInfo(_ABOUT, _WHEN)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, text)
+            for name, array in sorted(arrays.items()):
+                info = zipfile.ZipInfo(f"{name}.npy", _WHEN)
+                info.compress_type = zipfile.ZIP_DEFLATED
+                with archive.open(info, "w", force_zip64=True) as file:
+                    npy.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+        with made.open("r+b") as file:
+            seal = _seal_of(file)
+            file.seek(-_SEAL_BYTES, os.SEEK_END)
+            file.write(seal)
+
+
+def read_archive(
+    path: str | Path, kind: str, *, newest: int = 1, sealed: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what :func:`write_archive` wrote.
+
+    Parameters
+    ----------
+    kind : str
+        What the file must hold.
+    newest : int
+        The newest version of it that is understood.
+    sealed : bool
+        Whether a file without a seal is refused.
+
+    Raises
+    ------
+    InputError
+        The file is missing, cut off, altered, broken, of another kind, of a newer version, or
+        larger than memory.
+    """
+    name = Path(path).name
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sealed or archive.comment:
+                _check_seal(Path(path))
+            refuse_beyond_memory(
+                sum(info.file_size for info in archive.infolist()),
+                "The file's content",
+                "Open it on a machine with more memory, if you trust it.",
+            )
+            about = _read_about(archive, kind, newest)
+            arrays = {
+                info.filename.removesuffix(".npy"): _read_array(archive, info)
+                for info in archive.infolist()
+                if info.filename.endswith(".npy")
+            }
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (OSError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+        what = "cannot be opened" if isinstance(error, FileNotFoundError) else "is broken"
+        raise InputError(f"The saved file {what}", fix=_BROKEN_FIX, file=name) from error
+    except Exception as error:  # parsers of hostile bytes raise all sorts
+        raise InputError("The saved file is broken", fix=_BROKEN_FIX, file=name) from error
+    return about, arrays
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that takes its place once the body has ended well.
+
+    Raises
+    ------
+    InputError
+        The folder to write into does not exist.
+    """
+    path = Path(path)
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            "The folder to write into does not exist", fix="Create it first.", file=str(path)
+        )
+    made = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
+    try:
+        yield made
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+@contextmanager
+def telling_contradictions(path: str | Path) -> Iterator[None]:
+    """Tell whatever goes wrong with a file's parts as an error of that file."""
+    name = Path(path).name
+    try:
+        yield
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(
+            "The saved file contradicts itself",
+            fix="It may be damaged; save what was fitted again.",
+            file=name,
+        ) from error
+
+
+def _check_seal(path: Path) -> None:
+    with path.open("rb") as file:
+        expected = _seal_of(file)
+        found = file.read(_SEAL_BYTES)
+    if found != expected:
+        raise InputError(
+            "The saved file was altered or cut off: its seal does not fit its content",
+            fix="Copy it again from where it was saved, or save it again.",
+        )
+
+
+def _seal_of(file: IO[bytes]) -> bytes:
+    """The seal that belongs to a file; leaves it at the place of the seal."""
+    left = file.seek(0, os.SEEK_END) - _SEAL_BYTES
+    file.seek(0)
+    digest = hashlib.sha256()
+    while left > 0:
+        chunk = file.read(min(_CHUNK, left))
+        digest.update(chunk)
+        left -= len(chunk)
+    return _SEAL + digest.hexdigest().encode()
+
+
+def _read_about(archive: zipfile.ZipFile, kind: str, newest: int) -> dict[str, Any]:
+    if archive.getinfo(_ABOUT).file_size > _MOST_ABOUT_BYTES:
+        raise InputError("The saved file's description is too long", fix=_BROKEN_FIX)
+    about = json.loads(archive.read(_ABOUT))
+    if about["kind"] != kind:
+        raise InputError(
+            f"The file holds a {str(about['kind'])[:60]}, not a {kind}",
+            fix="Load it with the class that saved it.",
+        )
+    version = about["version"]
+    if type(version) is not int or not 1 <= version <= newest:
+        raise InputError(
+            f"The file is of version {str(version)[:20]}, and this kdcal reads versions up to "
+            f"{newest}",
+            fix="It was saved by a newer kdcal: install that one, or save it again with this one.",
+        )
+    return dict(about)
+
+
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
+    with archive.open(info) as file:
+        shape, dtype = _header(file)
+        cells = int(np.prod(shape, dtype=object)) if shape else 1
+        if dtype.kind not in "biuf" or cells * dtype.itemsize > info.file_size:
+            raise InputError("An array of the saved file is not as long as it says")
+    with archive.open(info) as file:
+        return np.asarray(npy.read_array(file, allow_pickle=False))
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = npy.read_magic(file)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
