@@ -1,0 +1,30 @@
+"""Partitions of the inputs by trees: read the table once, then grow on codes of one byte.
+
+One histogram tree serves every purpose; what it splits by is a criterion. The compiled kernels
+are imported when first called.
+"""
+
+from kdcal_core.partition.tree._reading import unusable_columns
+from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
+from kdcal_core.partition.tree.columns import InputColumn
+from kdcal_core.partition.tree.conditions import Condition
+from kdcal_core.partition.tree.criteria import Criterion, Gini, Residual, RowStats
+from kdcal_core.partition.tree.growing import grow_tree
+from kdcal_core.partition.tree.pruning import prune_tree
+from kdcal_core.partition.tree.tree import PartitionTree, TreeNode
+
+__all__ = [
+    "BinnedInputs",
+    "Condition",
+    "Criterion",
+    "Gini",
+    "InputColumn",
+    "PartitionTree",
+    "Residual",
+    "RowStats",
+    "TreeNode",
+    "bin_inputs",
+    "grow_tree",
+    "prune_tree",
+    "unusable_columns",
+]

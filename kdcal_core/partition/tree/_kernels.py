@@ -1,0 +1,82 @@
+"""Compiled loops over the rows of binned inputs. Imported only when needed: numba is heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True)
+
+
+@compiled
+def code_numbers(values: Array, edges: Array, missing: int, out: Array) -> int:
+    """Write each value's code; return the first row that is infinite, -1 where none is.
+
+    ``edges`` is filled up to 255 with infinity, so that the search takes eight steps for all.
+    """
+    infinite = -1
+    for row in range(len(values)):
+        value = values[row]
+        if np.isnan(value):
+            out[row] = missing
+            continue
+        if np.isinf(value) and infinite < 0:
+            infinite = row
+        at, step = 0, 128
+        while step:
+            if edges[at + step - 1] < value:
+                at += step
+            step >>= 1
+        out[row] = at
+    return infinite
+
+
+@compiled
+def histograms(
+    codes: Array, tried: Array, rows: Array, cells: Array, values: Array, out: Array
+) -> None:
+    """Count the rows and sum their values at every code of every column tried.
+
+    ``codes`` is (columns, rows of the table); ``cells`` and ``values`` (m, v) are those of the m
+    ``rows``. ``out`` is (columns tried, codes, 1 + cells * v), the counts first.
+    """
+    width = values.shape[1]
+    for column in range(len(tried)):
+        code_of, sums = codes[tried[column]], out[column]
+        if width == 1:
+            for at in range(len(rows)):
+                code = code_of[rows[at]]
+                sums[code, 0] += 1
+                sums[code, 1 + cells[at]] += values[at, 0]
+            continue
+        for at in range(len(rows)):
+            code = code_of[rows[at]]
+            sums[code, 0] += 1
+            first = 1 + cells[at] * width
+            for k in range(width):
+                sums[code, first + k] += values[at, k]
+
+
+@compiled
+def find_leaves(
+    codes: Array,
+    feature: Array,
+    goes_left: Array,
+    left: Array,
+    right: Array,
+    leaf_of_node: Array,
+    start: int,
+    stop: int,
+    out: Array,
+) -> None:
+    """The leaf of the rows ``start`` to ``stop``; ``goes_left`` is (nodes, 256) of the codes."""
+    for row in range(start, stop):
+        node = 0
+        while feature[node] >= 0:
+            goes = goes_left[node, codes[feature[node], row]]
+            node = left[node] if goes else right[node]
+        out[row] = leaf_of_node[node]

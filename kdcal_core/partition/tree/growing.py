@@ -1,0 +1,261 @@
+"""Growing a tree on binned inputs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.errors import InputError
+from kdcal_core.partition._blocks import cores
+from kdcal_core.partition.tree._splits import Split, best_split
+from kdcal_core.partition.tree.binned import BinnedInputs
+from kdcal_core.partition.tree.columns import CODES
+from kdcal_core.partition.tree.criteria import Criterion, FloatArray
+from kdcal_core.partition.tree.tree import PartitionTree, arrange
+
+THREAD_WORK = 2_000_000  # codes of a node that are worth sharing among threads
+MAX_DEPTH = 60
+
+Map = Callable[..., Any]
+
+
+def grow_tree(
+    binned: BinnedInputs,
+    score: Criterion,
+    *,
+    max_depth: int = 3,
+    min_rows: int = 20,
+    max_leaves: int | None = None,
+    rows: NDArray[Any] | None = None,
+    features: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> PartitionTree:
+    """Grow a tree that splits the inputs where a criterion gains most.
+
+    Numbers split between two of their bins; categories split into two subsets, cut along the
+    criterion's order of the node's categories. Missing values go to the side of the larger gain;
+    where a node has seen none, they and categories it has not seen go to the child with more
+    rows. The same input gives the same tree, whatever the number of threads.
+
+    Parameters
+    ----------
+    binned : BinnedInputs of n rows
+    score : Criterion of the same n rows
+        :class:`Gini`, :class:`Residual`, or one's own.
+    max_depth : int, 0 to 60
+    min_rows : int, at least 1
+        Rows that every leaf keeps.
+    max_leaves : int, optional
+        The splits of largest gain are made first; without it, all.
+    rows : (m,) int, optional
+        Rows to grow on, with repetitions in a bootstrap sample; all where left out.
+    features : int, optional
+        Columns drawn anew for every node, as in a random forest; all where left out.
+    seed : int
+        For the draws of columns.
+    threads : int, optional
+        All cores where left out; 1 where the caller grows several trees at once.
+
+    Returns
+    -------
+    PartitionTree
+
+    Raises
+    ------
+    InputError
+        If the rows of both differ in number, or a setting is out of its range.
+
+    Examples
+    --------
+    >>> from kdcal_core.partition.tree import Gini, bin_inputs
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [20, 30, 40, 50], "job": ["a", "b", "a", "b"]})
+    >>> tree = grow_tree(bin_inputs(frame), Gini(np.array([0, 0, 1, 1])), min_rows=1)
+    >>> [tree.words(leaf) for leaf in range(tree.n_leaves)]
+    ['age up to 30', 'age above 30']
+    """
+    _check(binned, score, max_depth, min_rows, max_leaves, features, threads)
+    with ExitStack() as stack:
+        workers = min(threads or cores(), len(binned.columns))
+        mapper: Map = map
+        if workers > 1 and binned.codes.size >= THREAD_WORK:
+            mapper = stack.enter_context(ThreadPoolExecutor(workers)).map
+        growth = _Growth(
+            binned,
+            score,
+            max_depth,
+            min_rows,
+            features,
+            np.random.default_rng(seed),
+            workers,
+            mapper,
+        )
+        growth.grow(_rows_of(rows, len(binned)), max_leaves)
+    return growth.tree()
+
+
+def _check(
+    binned: BinnedInputs,
+    score: Criterion,
+    max_depth: int,
+    min_rows: int,
+    max_leaves: int | None,
+    features: int | None,
+    threads: int | None,
+) -> None:
+    if len(score.stats) != len(binned):
+        raise InputError(
+            f"There are {len(binned):,} rows of inputs and {len(score.stats):,} to split by",
+            fix="Take both from the same rows.",
+        )
+    d = len(binned.columns)
+    for value, low, high, what in (
+        (max_depth, 0, MAX_DEPTH, "depth of a tree"),
+        (min_rows, 1, None, "least number of rows in a leaf"),
+        (max_leaves, 1, None, "largest number of leaves"),
+        (features, 1, d, "number of columns drawn for a split"),
+        (threads, 1, None, "number of threads"),
+    ):
+        if value is not None and not (low <= value and (high is None or value <= high)):
+            span = f"{low} or more" if high is None else f"from {low} to {high}"
+            raise InputError(f"The {what} is {span}, not {value}", fix="Change the setting.")
+
+
+def _rows_of(rows: NDArray[Any] | None, n: int) -> NDArray[np.int64]:
+    """Ascending, so that memory is read in order."""
+    if rows is None:
+        return np.arange(n)
+    found = np.asarray(rows)
+    if found.dtype.kind not in "iu" or found.ndim != 1 or not len(found):
+        raise InputError(
+            "Rows to grow on are a list of whole numbers, at least one", fix="Give row indices."
+        )
+    found = np.sort(found.astype(np.int64))
+    if found[0] < 0 or found[-1] >= n:
+        raise InputError(
+            f"Rows to grow on are from 0 to {n - 1:,}", fix="Give indices of rows that are there."
+        )
+    return found
+
+
+@dataclass(eq=False)
+class _Node:
+    """A node while it may still be split."""
+
+    rows: NDArray[np.int64]
+    depth: int
+    histogram: FloatArray | None = None
+    split: Split | None = None
+
+
+@dataclass(eq=False)
+class _Growth:
+    binned: BinnedInputs
+    score: Criterion
+    max_depth: int
+    min_rows: int
+    features: int | None
+    rng: np.random.Generator
+    workers: int
+    mapper: Map
+    feature: list[int] = field(default_factory=list)
+    goes_left: list[NDArray[np.bool_]] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    n: list[int] = field(default_factory=list)
+
+    def grow(self, rows: NDArray[np.int64], max_leaves: int | None) -> None:
+        """Split the node of largest gain until there is none or the leaves are enough."""
+        waiting: list[tuple[float, int, _Node]] = []
+        self._open(_Node(rows, 0), None, waiting)
+        n_leaves = 1
+        while waiting and (max_leaves is None or n_leaves < max_leaves):
+            _, number, node = heapq.heappop(waiting)
+            self._divide(number, node, waiting)
+            n_leaves += 1
+
+    def tree(self) -> PartitionTree:
+        return arrange(
+            self.binned.columns,
+            np.array(self.feature),
+            np.array(self.goes_left),
+            np.array(self.left),
+            np.array(self.right),
+            np.array(self.n),
+        )
+
+    def _open(
+        self, node: _Node, histogram: FloatArray | None, waiting: list[tuple[float, int, _Node]]
+    ) -> int:
+        """Add a node as a leaf; where a split has worth, let it wait for it."""
+        number = len(self.n)
+        self.n.append(len(node.rows))
+        self.feature.append(-1)
+        self.left.append(-1)
+        self.right.append(-1)
+        self.goes_left.append(np.zeros(CODES, dtype=bool))
+        if self._may_split(node):
+            tried = self._tried()
+            node.histogram = self._histogram(node.rows, tried) if histogram is None else histogram
+            node.split = best_split(
+                node.histogram, tried, self.binned.columns, self.score, self.min_rows
+            )
+            if node.split is not None:
+                heapq.heappush(waiting, (-node.split.gain, number, node))
+        return number
+
+    def _may_split(self, node: _Node) -> bool:
+        return node.depth < self.max_depth and len(node.rows) >= 2 * self.min_rows
+
+    def _divide(self, number: int, node: _Node, waiting: list[tuple[float, int, _Node]]) -> None:
+        split = node.split
+        assert split is not None
+        goes = split.goes_left[self.binned.codes[:, split.feature][node.rows]]
+        children = [_Node(node.rows[side], node.depth + 1) for side in (goes, ~goes)]
+        histograms = self._of_children(node, children)
+        self.feature[number], self.goes_left[number] = split.feature, split.goes_left
+        self.left[number], self.right[number] = (
+            self._open(child, histogram, waiting)
+            for child, histogram in zip(children, histograms, strict=True)
+        )
+
+    def _of_children(self, node: _Node, children: list[_Node]) -> list[FloatArray | None]:
+        """Count the smaller child's rows; the larger one's are what is left of the parent's."""
+        if self.features is not None or not any(map(self._may_split, children)):
+            return [None, None]
+        smaller = int(len(children[1].rows) < len(children[0].rows))
+        counted = self._histogram(children[smaller].rows, self._tried())
+        assert node.histogram is not None
+        node.histogram -= counted
+        rest = node.histogram
+        return [counted, rest] if smaller == 0 else [rest, counted]
+
+    def _tried(self) -> NDArray[np.int64]:
+        d = len(self.binned.columns)
+        if self.features is None:
+            return np.arange(d)
+        return np.sort(self.rng.choice(d, self.features, replace=False))
+
+    def _histogram(self, rows: NDArray[np.int64], tried: NDArray[np.int64]) -> FloatArray:
+        from kdcal_core.partition.tree._kernels import histograms
+
+        stats = self.score.stats
+        cells, values = stats.cells[rows], stats.values[rows]
+        codes = max(self.binned.columns[column].bins for column in tried) + 1
+        out = np.zeros((len(tried), codes, 1 + stats.n_cells * values.shape[1]))
+        parts = np.array_split(np.arange(len(tried)), self.workers)
+
+        def fill(part: NDArray[np.int64]) -> None:
+            span = slice(part[0], part[-1] + 1)
+            histograms(self.binned.codes.T, tried[span], rows, cells, values, out[span])
+
+        list(self.mapper(fill, [part for part in parts if len(part)]))
+        return out
