@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
 from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
@@ -121,6 +122,7 @@ __all__ = [
     "Kind",
     "LocalPit",
     "Norm",
+    "PairedAuc",
     "PitHistogram",
     "QuantileReliability",
     "RegionPit",
@@ -132,6 +134,7 @@ __all__ = [
     "UniformityTest",
     "accuracy",
     "all_estimates",
+    "auc",
     "auroc",
     "brier",
     "brier_decomposition",
@@ -174,6 +177,7 @@ __all__ = [
     "one_sided_wilcoxon",
     "ood_auroc",
     "ood_calibration_error",
+    "paired_auc",
     "paired_difference",
     "pit_by_column",
     "pit_by_region",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betainc, expit, gammaln, logit, stdtrit, xlog1py, xlogy
+from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.intervals import (
     bounded_mean_interval,
     clopper_pearson,
 )
-from kdcal_core.diagnostics.ranking import roc_area
+from kdcal_core.diagnostics.ranking import area_interval, roc_area
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.scores import mean_max_confidence
 from kdcal_core.diagnostics.targets import check_choice, check_level
@@ -93,9 +93,7 @@ def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate
     score_in, score_out : (n,), (m,) array-like
         Scores of ordinary and of foreign rows; infinities rank like any number.
     level : float
-        Of the interval: DeLong's error on the logit scale, with the t quantile of Satterthwaite's
-        degrees of freedom. Where the rows are wholly parted, or one side is a single row, that is
-        Clopper-Pearson's for as many independent pairs as there are.
+        Of the interval, made as that of :func:`kdcal_core.diagnostics.auc`.
 
     Raises
     ------
@@ -110,19 +108,15 @@ def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate
     check_level(level)
     ordinary, foreign = _scores(score_in, "ordinary"), _scores(score_out, "foreign")
     n, m = len(ordinary), len(foreign)
-    # ranks: an infinity minus an infinity would hide that they tie
-    _, rank = np.unique(np.concatenate([ordinary, foreign]), return_inverse=True)
-    positive = np.arange(n + m) < n
-    area, part = roc_area(rank.astype(np.float64), positive, np.ones(n + m))
-    if min(area, 1.0 - area) < 1e-12:
-        area = round(area)  # wholly parted, up to a rounding error
-    low, high, how = _area_interval(area, part[:n], part[n:], level)
+    side, weight = (np.arange(n + m) < n).astype(np.int64), np.ones(n + m)
+    area, part = roc_area(np.concatenate([ordinary, foreign]), side == 1, weight)
+    low, high, how = area_interval(area, part, side, weight, level)
     return Estimate(
         name="AUROC of ordinary against foreign rows",
         label="AUROC, foreign rows",
-        value=float(area),
-        low=min(low, area),
-        high=max(high, area),
+        value=area,
+        low=low,
+        high=high,
         n=n + m,
         level=level,
         interval=how,
@@ -200,24 +194,6 @@ def unknown_share(unknown: Any, *, level: float = 0.95) -> Estimate:
         interval="Clopper-Pearson",
         percent=True,
     )
-
-
-def _area_interval(
-    area: float, part_in: FloatArray, part_out: FloatArray, level: float
-) -> tuple[float, float, str]:
-    smaller = min(len(part_in), len(part_out))
-    each = np.zeros(2)
-    if smaller > 1:
-        each = np.array([float(p @ p) * len(p) / (len(p) - 1) for p in (part_in, part_out)])
-    variance = float(each.sum())
-    if variance < 1e-18 or not 0.0 < area < 1.0:
-        low, high = (float(v) for v in clopper_pearson(area, smaller, level))
-        return low, high, "Clopper-Pearson of pairs"
-    # Welch and Satterthwaite: a variance told by five rows is itself in doubt
-    freedom = variance**2 / (each**2 / (np.array([len(part_in), len(part_out)]) - 1)).sum()
-    half = stdtrit(freedom, 0.5 + level / 2.0) * variance**0.5 / (area * (1.0 - area))
-    low, high = (float(expit(logit(area) + side * half)) for side in (-1.0, 1.0))
-    return low, high, "DeLong, t quantile, logit scale"
 
 
 def _fpr_interval(ordinary: FloatArray, foreign: FloatArray, level: float) -> tuple[float, float]:

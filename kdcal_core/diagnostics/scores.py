@@ -14,7 +14,7 @@ from kdcal_core.diagnostics.intervals import (
     mean_interval,
     normal_quantile,
 )
-from kdcal_core.diagnostics.ranking import roc_area
+from kdcal_core.diagnostics.ranking import area_interval, roc_area
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
 from kdcal_core.errors import InputError
@@ -201,10 +201,9 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     """Area under the ROC curve; above two classes the plain mean of one against the rest.
 
     Two classes: the probability of class 1. Classes without rows, or with all of them, have no
-    curve and are left out of the mean; NaN where none is left. The interval is DeLong's, with
-    the covariances between the classes' curves; O(K n log n). Where the classes are wholly
-    parted it would have no width; there it is Clopper-Pearson's for as many independent pairs of
-    one row of each side as there are.
+    curve and are left out of the mean; NaN where none is left. The interval is that of
+    :func:`kdcal_core.diagnostics.auc`, with the covariances between the classes' curves;
+    O(K n log n).
 
     Examples
     --------
@@ -219,26 +218,22 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     usable = [k for k in wanted if 0 < total[k] < n]
     which = "class 1" if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
     influence = np.zeros(n)
-    areas, pairs = [], np.inf
+    areas = []
     for k in usable:
-        positive = y == k
-        area, part = roc_area(proba[:, k], positive, weight)
-        pairs = min(pairs, kish(weight[positive]), kish(weight[~positive]))
+        area, part = roc_area(proba[:, k], y == k, weight)
         areas.append(area)
         influence += part / len(usable)
-    value = float(np.mean(areas)) if areas else np.nan
-    error = float(np.sqrt(influence @ influence)) if areas else np.nan
-    low, high = (value + side * normal_quantile(level) * error for side in (-1.0, 1.0))
-    how = "DeLong" if areas else "not defined: only one true class"
-    if areas and error < 1e-9 and min(value, 1.0 - value) < 1e-9:
-        how = "Clopper-Pearson of pairs"
-        low, high = (float(v) for v in clopper_pearson(value, pairs, level))
+    value, low, high = np.nan, np.nan, np.nan
+    how = "not defined: only one true class"
+    if areas:
+        value = float(np.mean(areas))
+        low, high, how = area_interval(value, influence, y, weight, level, 1.0 / len(usable))
     return Estimate(
         name=f"AUROC: {which}",
         label="AUROC",
         value=value,
-        low=max(low, 0.0) if areas else np.nan,
-        high=min(high, 1.0) if areas else np.nan,
+        low=low,
+        high=high,
         n=n,
         level=level,
         interval=how,
