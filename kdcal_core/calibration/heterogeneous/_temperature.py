@@ -1,0 +1,137 @@
+"""One temperature for each region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdcal_core.calibration.base import CLIP
+from kdcal_core.calibration.heterogeneous._binomial import BinomialLosses
+from kdcal_core.calibration.heterogeneous._newton import Loss, minimise
+from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
+from kdcal_core.calibration.heterogeneous.pooling import LossOf, pool
+from kdcal_core.calibration.heterogeneous.scores import MapFit, Scores
+from kdcal_core.calibration.state import check_array
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_sums
+
+LOWEST, HIGHEST = 0.05, 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class TemperatureMaps:
+    """``softmax(log p / T)`` with the temperature of the region.
+
+    Attributes
+    ----------
+    temperatures : (R,) array in [0.05, 20]
+
+    Examples
+    --------
+    >>> maps = TemperatureMaps(np.array([2.0]))
+    >>> maps.predict(np.array([[0.1, 0.9]]), np.array([0])).round(2).tolist()
+    [[0.25, 0.75]]
+    """
+
+    temperatures: FloatArray
+
+    def predict(self, proba: FloatArray, leaf: IntArray) -> FloatArray:
+        """Calibrated probabilities (n, K)."""
+        z = _logs(proba) / self.temperatures[leaf][:, None]
+        np.exp(z, out=z)
+        z /= z.sum(axis=1, keepdims=True)
+        return z
+
+    def check(self, n_classes: int, n_regions: int) -> None:
+        """Refuse temperatures that do not fit, as a damaged file may hold them."""
+        check_array(self, "temperatures", (n_regions,), low=LOWEST, high=HIGHEST)
+
+
+def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
+    """The temperature of every region with the smallest log loss of the whole vector.
+
+    Pooling is on 1 / T, in which the loss is convex.
+    """
+    losses, root = _losses(scores, leaf, hierarchy)
+    inverse, _, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
+    inverse = np.clip(inverse, 1.0 / HIGHEST, 1.0 / LOWEST)
+    if pooling:
+        pooled = pool(losses, inverse[0], hierarchy)
+        inverse, borrowed = pooled.theta[hierarchy.node], pooled.borrowed[hierarchy.node]
+    else:
+        start = np.tile(inverse, (len(hierarchy.parent), 1))
+        levels = range(1, int(hierarchy.depth.max()) + 1)
+        for nodes in (np.flatnonzero(hierarchy.depth == level) for level in levels):
+            above = start[hierarchy.parent[nodes]]
+            start[nodes], _, _ = minimise(losses(nodes), above, above, np.zeros((1, 1)))
+        inverse = start[hierarchy.node]
+        borrowed = (np.bincount(leaf, minlength=hierarchy.n_regions) == 0).astype(np.float64)
+    temperatures = 1.0 / np.clip(inverse[:, 0], 1.0 / HIGHEST, 1.0 / LOWEST)
+    return MapFit(
+        TemperatureMaps(temperatures),
+        borrowed[None, :],
+        {"temperature": temperatures[None, :]},
+        np.zeros(hierarchy.n_regions, dtype=bool),
+    )
+
+
+def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossOf, Loss]:
+    """The loss of any nodes of one depth, and that of the root."""
+    if scores.n_classes == 2:
+        cells = scores.cells(1, leaf, hierarchy.n_regions)
+        losses: LossOf = BinomialLosses(cells, cells.logit[:, None], hierarchy)
+    else:
+        z = _logs(scores.proba)
+        losses = _VectorLosses(z, scores.y, scores.weight, leaf, hierarchy)
+    return losses, losses(np.zeros(1, dtype=np.int64))
+
+
+def _logs(proba: FloatArray) -> FloatArray:
+    """log p, clipped at 1e-12 (decision D51), less the row's largest."""
+    z = np.log(np.maximum(proba, CLIP))
+    z -= z.max(axis=1, keepdims=True)
+    return z
+
+
+@dataclass(frozen=True, eq=False)
+class _VectorLosses:
+    z: FloatArray
+    y: IntArray
+    weight: FloatArray
+    leaf: IntArray
+    hierarchy: Hierarchy
+
+    def __call__(self, nodes: IntArray) -> Loss:
+        node = self.hierarchy.place_among(nodes)[self.leaf]
+        rows = np.flatnonzero(node >= 0)
+        if len(rows) == len(node):
+            return _VectorLoss(self.z, self.y, self.weight, node, len(nodes))
+        return _VectorLoss(self.z[rows], self.y[rows], self.weight[rows], node[rows], len(nodes))
+
+
+class _VectorLoss:
+    """Log loss of softmax(z / T) in each of m nodes, by 1 / T, with two derivatives."""
+
+    def __init__(
+        self, z: FloatArray, y: IntArray, weight: FloatArray, node: IntArray, m: int
+    ) -> None:
+        self.z, self.weight, self.node, self.m = z, weight, node, m
+        self.true = z[np.arange(len(z)), y]
+
+    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        inverse = theta[:, 0][self.node]
+        scaled = self.z * inverse[:, None]
+        # an overshooting step may make 1 / T negative, and the largest entry another one
+        top = scaled.max(axis=1)
+        odds = np.exp(scaled - top[:, None])
+        total = odds.sum(axis=1)
+        mean = np.einsum("nk,nk->n", odds, self.z) / total
+        square = np.einsum("nk,nk,nk->n", odds, self.z, self.z) / total
+        value = self._sum(np.log(total) + top - inverse * self.true)
+        gradient = self._sum(mean - self.true)
+        curvature = self._sum(square - mean**2)
+        return value, gradient[:, None], curvature[:, None, None]
+
+    def _sum(self, values: FloatArray) -> FloatArray:
+        return bin_sums(self.node, self.m, self.weight * values)

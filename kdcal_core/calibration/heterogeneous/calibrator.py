@@ -1,0 +1,237 @@
+"""Calibration region by region: paper 004's heterogeneous calibration."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.heterogeneous.flags import RegionFit
+from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, Progress, silent
+from kdcal_core.calibration.heterogeneous.partitions import PARTITIONS
+from kdcal_core.calibration.heterogeneous.region_maps import MAPS
+from kdcal_core.calibration.state import demand
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.errors import InputError
+
+
+class HeterogeneousCalibrator(Calibrator):
+    """Cuts the inputs into regions and calibrates each by itself (paper 004 Algorithm 1).
+
+    One monotone map for all rows cannot change their order, and so not the AUC; the best map of
+    each region of a partition can only raise it (Lemmas 4.3 and 4.4).
+
+    Parameters
+    ----------
+    partition : str, default="tree"
+        Key of :data:`PARTITIONS`.
+    calibrator : str, default="platt"
+        The map inside a region, a key of :data:`MAPS`.
+    max_depth : int, default=3
+        Questions asked before a region is reached, where the partition is a tree.
+    min_rows : int or None, default=None
+        Fewest calibration rows in a region; None for the rule of
+        :func:`~kdcal_core.calibration.heterogeneous.one_tree.min_rows_of`.
+    n_trees : int, default=100
+        Partitions of a forest, or most stages of boosted ones.
+    column : str, list of str or None, default=None
+        The column whose values are the regions ("column"), or the columns whose combinations
+        are ("groups"; None for all).
+    pooling : bool, default=True
+        Whether the maps of regions with few rows are drawn to the map of the region around them.
+    prune : False or "cv", default=False
+        Whether a tree is cut back to the size with the best cross-validated log loss.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    layers_ : tuple of Layer
+        Partitions with the maps of their regions.
+    regions_ : tuple of RegionFit
+    columns_ : tuple of str
+        Columns of X that the partition reads.
+    notes_ : tuple of str
+    """
+
+    needs_inputs: ClassVar[bool] = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "partition": [StrOptions(set(PARTITIONS))],
+        "calibrator": [StrOptions(set(MAPS))],
+        "max_depth": [Interval(Integral, 1, 12, closed="both")],
+        "min_rows": [None, Interval(Integral, 1, None, closed="left")],
+        "n_trees": [Interval(Integral, 1, 1000, closed="both")],
+        "column": [None, str, "array-like"],
+        "pooling": ["boolean"],
+        "prune": ["boolean", StrOptions({"cv"})],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        partition: str = "tree",
+        calibrator: str = "platt",
+        max_depth: int = 3,
+        min_rows: int | None = None,
+        n_trees: int = 100,
+        column: str | list[str] | None = None,
+        pooling: bool = True,
+        prune: bool | str = False,
+        random_state: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.calibrator = calibrator
+        self.max_depth = max_depth
+        self.min_rows = min_rows
+        self.n_trees = n_trees
+        self.column = column
+        self.pooling = pooling
+        self.prune = prune
+        self.random_state = random_state
+
+    def fit(
+        self,
+        proba: Any,
+        y: Any,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        X_partition: Any = None,
+        y_partition: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit on the calibration set.
+
+        Parameters
+        ----------
+        proba : (n, K) array
+            The parent's probabilities; rows sum to one.
+        y : (n,) array of int
+            True classes as column indices.
+        X : (n, d) DataFrame or array of numbers
+            The rows' inputs: numbers, categories and missing values as they are.
+        sample_weight : (n,) array, optional
+        X_partition, y_partition : (m, d) and (m,), optional
+            The parent's training rows, on which the partition is found (decision D102).
+        progress : callable, optional
+            Told the share done in [0, 1] and a sentence; may raise to cancel.
+
+        Raises
+        ------
+        InputError
+            Where an array is not of this form.
+        """
+        self._validate_params()
+        proba = check_proba(proba)
+        y = check_labels(y, proba.shape[1], n_rows=len(proba))
+        weight = check_weight(sample_weight, len(proba))
+        kind = PARTITIONS[self.partition]
+        frame = _inputs(X, len(proba))
+        self.columns_ = kind.reads(self, tuple(str(name) for name in frame.columns))
+        frame = _inputs(frame, len(proba), self.columns_)
+        rows = FitRows(
+            proba,
+            y,
+            weight / weight.mean(),
+            frame,
+            *_training(X_partition, y_partition, frame, proba.shape[1]),
+            report=progress or silent,
+        )
+        self.n_classes_ = proba.shape[1]
+        fitted = kind.fit(self, rows)
+        self.layers_ = fitted.layers
+        self.regions_ = fitted.regions
+        self.notes_ = fitted.notes
+        return self
+
+    def predict_proba(self, proba: Any, X: Any) -> FloatArray:
+        """Calibrated probabilities, (n, K), rows summing to one.
+
+        Raises
+        ------
+        InputError
+            For other columns than at fit, named.
+        """
+        check_is_fitted(self, "layers_")
+        proba = check_proba(proba, n_classes=self.n_classes_)
+        frame = _inputs(X, len(proba), self.columns_)
+        return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
+
+    @property
+    def trees_(self) -> tuple[Any, ...]:
+        """The partitions of the layers."""
+        return tuple(layer.partition for layer in self.layers_)
+
+    def check_state(self) -> None:
+        """Refuse fitted state that contradicts itself, as a damaged file may hold it."""
+        super().check_state()
+        layers, regions = getattr(self, "layers_", None), getattr(self, "regions_", None)
+        demand(
+            isinstance(layers, tuple)
+            and len(layers) > 0
+            and all(isinstance(layer, Layer) for layer in layers),
+            "the partitions",
+        )
+        demand(
+            isinstance(regions, tuple) and all(isinstance(one, RegionFit) for one in regions),
+            "the regions",
+        )
+        columns = getattr(self, "columns_", None)
+        demand(
+            isinstance(columns, tuple) and all(isinstance(name, str) for name in columns),
+            "the columns",
+        )
+        for layer in self.layers_:
+            layer.check(self.n_classes_)
+
+
+def _inputs(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """The inputs as a table of n rows, in the columns of the fit."""
+    if isinstance(X, pd.DataFrame):
+        frame = X
+    else:
+        values = np.asarray(X)
+        if values.ndim != 2:
+            raise InputError(
+                f"The inputs must be a table (rows by columns), but have shape {values.shape}",
+                fix="Give one row for each case and one column for each feature.",
+            )
+        frame = pd.DataFrame(values, columns=[f"column {i + 1}" for i in range(values.shape[1])])
+    if len(frame) != n:
+        raise InputError(
+            f"There are {len(frame):,} rows of inputs, but {n:,} rows of probabilities",
+            fix="Give the inputs of the same rows in the same order.",
+        )
+    if columns is None or tuple(str(name) for name in frame.columns) == columns:
+        return frame
+    names = {str(name): name for name in frame.columns}
+    for name in columns:
+        if name not in names:
+            raise InputError(
+                "The inputs lack a column that the calibrator was fitted with",
+                fix="Give the same columns as at fit.",
+                column=name,
+            )
+    return frame[[names[name] for name in columns]]
+
+
+def _training(
+    X: Any, y: Any, like: pd.DataFrame, n_classes: int
+) -> tuple[pd.DataFrame | None, IntArray | None]:
+    if X is None and y is None:
+        return None, None
+    if X is None or y is None:
+        raise InputError(
+            "Of the rows that the partition is found on, only "
+            + ("the labels are" if X is None else "the inputs are")
+            + " given",
+            fix="Give X_partition and y_partition together, or neither.",
+        )
+    labels = check_labels(y, n_classes)
+    columns = tuple(str(name) for name in like.columns)
+    return _inputs(X, len(labels), columns), labels

@@ -1,0 +1,151 @@
+"""What is said of each region: its rows, its map, and what to be careful about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdcal_core.calibration.heterogeneous.scores import MapFit, Scores
+from kdcal_core.data import IntArray
+
+# A map of two parameters is on firm ground with this many rows of the rarer of the two classes.
+ENOUGH = 20
+
+NO_ROWS, ONE_CLASS, FEW_ROWS, FALLING = "no rows", "one class", "few rows", "negative slope"
+
+
+@dataclass(frozen=True, eq=False)
+class RegionFit:
+    """One region of a fitted calibrator.
+
+    Attributes
+    ----------
+    layer, leaf : int
+        Which partition, and which of its regions, counted from 0.
+    words : str
+        Where the region is. Names in it come from the table: escape them on a screen.
+    n : int
+        Rows that its map was fitted on.
+    n_by_class : tuple of K int
+    needed : int
+        Rows with which the region's map would stand on its own: 20 of the rarer class at the
+        rate of the region, or of all rows where the region shows one class only. 0 where it has
+        them.
+    parameters : dict of str to tuple of float
+        By plain name; one number for each mapped class (the second of two, or all). Empty for
+        maps without parameters.
+    borrowed : tuple of float in [0, 1]
+        For each mapped class, the share of the map that is its ancestor's.
+    flags : tuple of str
+        Of "no rows", "one class", "few rows" and "negative slope".
+    """
+
+    layer: int
+    leaf: int
+    words: str
+    n: int
+    n_by_class: tuple[int, ...]
+    needed: int
+    parameters: dict[str, tuple[float, ...]]
+    borrowed: tuple[float, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def n_positive(self) -> int:
+        """Rows of the second class."""
+        return self.n_by_class[1]
+
+
+def region_fits(
+    fit: MapFit,
+    scores: Scores,
+    leaf: IntArray,
+    n_regions: int,
+    words: Callable[[int], str],
+    layer: int = 0,
+) -> tuple[RegionFit, ...]:
+    """The regions of one layer, with what to be careful about.
+
+    Parameters
+    ----------
+    fit : MapFit
+    scores : Scores
+        The rows that the maps were fitted on; rows of weight zero do not count.
+    leaf : (n,) int array
+    n_regions : int
+    words : callable
+        Region number -> words.
+    layer : int, default=0
+    """
+    n_classes = scores.n_classes
+    counted = scores.weight > 0
+    cell = (leaf * n_classes + scores.y)[counted]
+    counts = np.bincount(cell, minlength=n_regions * n_classes).reshape(n_regions, n_classes)
+    overall = counts.sum(axis=0)
+    return tuple(
+        RegionFit(
+            layer=layer,
+            leaf=region,
+            words=words(region),
+            n=int(counts[region].sum()),
+            n_by_class=tuple(int(one) for one in counts[region]),
+            needed=_needed(counts[region], overall),
+            parameters={
+                name: tuple(float(one) for one in values[:, region])
+                for name, values in fit.parameters.items()
+            },
+            borrowed=tuple(float(one) for one in fit.borrowed[:, region]),
+            flags=_flags(counts[region], bool(fit.falling[region])),
+        )
+        for region in range(n_regions)
+    )
+
+
+def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
+    """Sentences on the regions that need care, for a person."""
+    notes = []
+    for flag, start in _SENTENCES.items():
+        found = [region for region in regions if flag in region.flags]
+        if not found:
+            continue
+        listed = "; ".join(
+            f"'{region.words}' ({region.n:,} rows"
+            + (f"; about {region.needed:,} would do" if region.needed and flag != FALLING else "")
+            + ")"
+            for region in found[:_LISTED]
+        )
+        more = f"; and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
+        notes.append(f"{start}: {listed}{more}.")
+    return tuple(notes)
+
+
+_LISTED = 3
+_SENTENCES = {
+    NO_ROWS: "Regions without a row use the map of the region around them",
+    ONE_CLASS: "Regions that show one class only lean on the region around them",
+    FEW_ROWS: "Regions with few rows of a class lean on the region around them",
+    FALLING: "A higher score means a lower probability (kept as found, look at the region)",
+}
+
+
+def _flags(counts: IntArray, falling: bool) -> tuple[str, ...]:
+    n, rarer = int(counts.sum()), _rarer(counts)
+    few = [NO_ROWS] if n == 0 else [ONE_CLASS] if rarer == 0 else [FEW_ROWS] * (rarer < ENOUGH)
+    return (*few, *[FALLING] * falling)
+
+
+def _needed(counts: IntArray, overall: IntArray) -> int:
+    """Rows that hold :data:`ENOUGH` of the rarer class, 0 where the region has them."""
+    rarer = _rarer(counts)
+    if rarer >= ENOUGH:
+        return 0
+    shown = counts if rarer else overall
+    rate = max(_rarer(shown), 1) / max(int(shown.sum()), 1)
+    return int(np.ceil(ENOUGH / rate))
+
+
+def _rarer(counts: IntArray) -> int:
+    """Rows that are not of the most frequent class."""
+    return int(counts.sum() - counts.max())

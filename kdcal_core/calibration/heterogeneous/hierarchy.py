@@ -1,0 +1,84 @@
+"""Regions and what stands above them: to whom a region turns where its own rows say little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Nodes with their parents, and the node of each region.
+
+    Attributes
+    ----------
+    parent : (m,) int array
+        Node above each node; node 0 is the root and has parent -1. Parents come first.
+    node : (R,) int array
+        The node of each region.
+
+    Examples
+    --------
+    >>> flat = Hierarchy.flat(3)
+    >>> flat.parent.tolist(), flat.node.tolist()
+    ([-1, 0, 0, 0], [1, 2, 3])
+    >>> flat.above(1).tolist()
+    [0, 0, 0]
+    """
+
+    parent: IntArray
+    node: IntArray
+
+    @classmethod
+    def flat(cls, n_regions: int) -> Hierarchy:
+        """Sisters under one root; a single region is the root itself."""
+        if n_regions == 1:
+            return cls(np.array([-1]), np.array([0]))
+        return cls(
+            np.concatenate([[-1], np.zeros(n_regions, dtype=np.int64)]),
+            np.arange(1, n_regions + 1),
+        )
+
+    @classmethod
+    def of_tree(cls, tree: Any) -> Hierarchy:
+        """That of a :class:`kdcal_core.partition.tree.PartitionTree`, renumbered by depth."""
+        order = np.argsort(tree.depth, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        above = np.asarray(tree.parent, dtype=np.int64)[order]
+        parent = np.where(above >= 0, place[above], -1)
+        leaf = np.asarray(tree.leaf_of_node, dtype=np.int64)[order]
+        node = np.empty(int(tree.n_leaves), dtype=np.int64)
+        node[leaf[leaf >= 0]] = np.flatnonzero(leaf >= 0)
+        return cls(parent, node)
+
+    @property
+    def n_regions(self) -> int:
+        return len(self.node)
+
+    @property
+    def depth(self) -> IntArray:
+        """Steps from the root to each node, (m,)."""
+        depth = np.zeros(len(self.parent), dtype=np.int64)
+        while True:
+            deeper = np.where(self.parent >= 0, depth[self.parent] + 1, 0)
+            if np.array_equal(deeper, depth):
+                return depth
+            depth = deeper
+
+    def above(self, level: int) -> IntArray:
+        """The node of this depth above each region, or the region's own where it ends earlier."""
+        depth, at = self.depth, self.node
+        for deepest in range(int(depth.max(initial=0)), level, -1):
+            at = np.where(depth[at] == deepest, self.parent[at], at)
+        return at
+
+    def place_among(self, nodes: IntArray) -> IntArray:
+        """Which of the ``nodes``, all of one depth, each region lies below (or is); else -1."""
+        place = np.full(len(self.parent), -1)
+        place[nodes] = np.arange(len(nodes))
+        return place[self.above(int(self.depth[nodes[0]]))]
