@@ -47,7 +47,7 @@ def write_archive(
     The file appears whole or not at all: it is written under another name first.
     """
     record = {"kind": kind, "version": version, **about}
-    text = json.dumps(record, sort_keys=True, allow_nan=True)
+    text = json.dumps(record)
     with new_file(path) as made:
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.comment = bytes(_SEAL_BYTES)

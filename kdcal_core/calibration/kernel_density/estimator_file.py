@@ -29,6 +29,21 @@ _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 
 def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
     """Write a fitted estimator to a file."""
+    about, arrays = estimator_parts(estimator)
+    write_archive(path, type(estimator).__name__, about, arrays)
+
+
+def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
+    """Read a fitted estimator from a file and put its parent to it."""
+    about, arrays = read_archive(path, cls.__name__)
+    with telling_contradictions(path):
+        return estimator_from_parts(cls, about, arrays, parent)
+
+
+def estimator_parts(
+    estimator: KernelDensityEstimator,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What :func:`estimator_from_parts` makes the estimator of again."""
     graph, arrays = graph_parts(estimator.graph_)
     placement = estimator._placement
     coordinates, more = _coordinate_parts(placement.coordinates)
@@ -44,19 +59,21 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
     }
     arrays |= more
     arrays["codes"] = _code_array(placement.polytopes)
-    write_archive(path, type(estimator).__name__, about, arrays)
+    return about, arrays
 
 
-def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
-    """Read a fitted estimator from a file and put its parent to it."""
-    about, arrays = read_archive(path, cls.__name__)
-    with telling_contradictions(path):
-        return _built(cls, about, arrays, parent)
-
-
-def _built(
+def estimator_from_parts(
     cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], parent: Any
 ) -> _Estimator:
+    """The fitted estimator that the parts describe, with its parent.
+
+    Raises
+    ------
+    InputError
+        It belongs to another parent.
+    LookupError, TypeError, ValueError, AttributeError, OverflowError
+        Parts are missing or contradict each other.
+    """
     estimator = cls(parent, **about["parameters"])
     estimator._validate_params()
     estimator.graph_ = graph_from_parts(about["graph"], arrays)

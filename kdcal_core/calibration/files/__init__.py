@@ -1,0 +1,27 @@
+"""Calibrators that leave kdcal: as files without pickle, and as part of an ONNX model."""
+
+from __future__ import annotations
+
+from kdcal_core.calibration.files.card import (
+    CalibratorCard,
+    CardEstimate,
+    DataMark,
+    ParentMark,
+    make_card,
+)
+from kdcal_core.calibration.files.saved import (
+    LoadedCalibrator,
+    load_calibrator,
+    save_calibrator,
+)
+
+__all__ = [
+    "CalibratorCard",
+    "CardEstimate",
+    "DataMark",
+    "LoadedCalibrator",
+    "ParentMark",
+    "load_calibrator",
+    "make_card",
+    "save_calibrator",
+]
