@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.heterogeneous.flags import RegionFit, region_fits, region_notes
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
@@ -89,6 +90,16 @@ class FitRows:
     X_partition: pd.DataFrame | None
     y_partition: IntArray | None
     report: Progress = silent
+
+    def take(self, which: NDArray[np.bool_]) -> FitRows:
+        """Some of the calibration rows."""
+        return replace(
+            self,
+            proba=self.proba[which],
+            y=self.y[which],
+            weight=self.weight[which],
+            X=self.X[which],
+        )
 
 
 @dataclass(frozen=True, eq=False)

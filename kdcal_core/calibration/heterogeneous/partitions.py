@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from kdcal_core.calibration.heterogeneous.auc_splits import fit_auc
+from kdcal_core.calibration.heterogeneous.boosted import fit_boosted, nested
 from kdcal_core.calibration.heterogeneous.columns import (
     column_read,
     fit_columns,
     group_columns,
 )
+from kdcal_core.calibration.heterogeneous.forest import averaged_in_blocks, fit_forest
 from kdcal_core.calibration.heterogeneous.layers import PartitionKind, averaged
 from kdcal_core.calibration.heterogeneous.one_tree import fit_tree
 
 PARTITIONS: dict[str, PartitionKind] = {
     "tree": PartitionKind(fit_tree, averaged),
+    "forest": PartitionKind(fit_forest, averaged_in_blocks),
+    "boosted": PartitionKind(fit_boosted, nested),
+    "auc": PartitionKind(fit_auc, averaged),
     "column": PartitionKind(fit_columns, averaged, column_read),
     "groups": PartitionKind(fit_columns, averaged, group_columns),
 }

@@ -1,0 +1,118 @@
+"""A random forest of partitions, each calibrated by itself, averaged (paper 004 section 5).
+
+Every tree is grown on a bootstrap sample, with some of the columns drawn for each split, and its
+leaves' maps are fitted on all calibration rows. The calibrated probabilities are averaged, the
+paper's "average across the trees".
+
+What was measured (a simulated heterogeneous parent with 3,000 and 30,000 rows, adult and credit
+default with an overfitted network, three seeds each, log loss and AUC of test rows):
+
+* maps fitted on all rows beat maps fitted on the rows that a tree was not grown on, out of bag or
+  another half, on all four: pooling keeps the leaves honest, and rows are worth more than purity;
+* averaged probabilities are as good as averaged logits or better on the real tables.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, PartitionFit, hierarchy_of
+from kdcal_core.calibration.heterogeneous.one_tree import class_target, min_rows_of
+from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
+from kdcal_core.calibration.heterogeneous.scores import Scores
+from kdcal_core.data import FloatArray
+from kdcal_core.partition._blocks import cores
+
+if TYPE_CHECKING:
+    from kdcal_core.partition.tree import BinnedInputs, Gini
+
+# Rows whose probabilities are averaged at once: they stay in the cache over the trees.
+_ROWS = 50_000
+
+
+def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
+    """Trees on bootstrap samples of the training rows, or of the calibration rows without them.
+
+    Reports progress after each tree, and is cancelled by a report that raises.
+    """
+    from kdcal_core.partition.tree import Gini, bin_inputs
+
+    scores = Scores(rows.proba, rows.y, rows.weight)
+    if rows.X_partition is None or rows.y_partition is None:
+        grown_on = inputs = bin_inputs(rows.X)
+        labels, weight = rows.y, rows.weight
+    else:
+        grown_on = bin_inputs(rows.X_partition)
+        inputs = bin_inputs(rows.X, like=grown_on.columns)
+        labels, weight = rows.y_partition, None
+    criterion = Gini(class_target(labels, scores.n_classes), weight)
+
+    def layer(number: int) -> Layer:
+        tree = _tree(settings, grown_on, criterion, len(inputs), number)
+        fit = fit_maps(
+            settings.calibrator,
+            scores,
+            tree.apply(inputs),
+            hierarchy_of(tree),
+            pooling=settings.pooling,
+        )
+        return Layer(tree, fit.maps)
+
+    layers = [layer(0)]  # which also prepares what the others share
+    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool:
+        try:
+            for fitted in pool.map(layer, range(1, settings.n_trees)):
+                rows.report(len(layers) / settings.n_trees, f"Partition {len(layers):,} fitted")
+                layers.append(fitted)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return PartitionFit(tuple(layers), (), (_described(layers),))
+
+
+def averaged_in_blocks(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
+    """The mean of the layers' probabilities, (n, K); the inputs are read once for all trees."""
+    from kdcal_core.partition.tree import bin_inputs
+
+    binned = bin_inputs(X, like=layers[0].partition.columns)
+    mean = np.zeros(proba.shape)
+
+    def fill(start: int) -> None:
+        here = slice(start, start + _ROWS)
+        block = binned.take(np.arange(len(proba))[here])
+        for layer in layers:
+            mean[here] += layer.predict(proba[here], block)
+
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(fill, range(0, len(proba), _ROWS)))
+    return mean / len(layers)
+
+
+def _tree(
+    settings: Any, grown_on: BinnedInputs, criterion: Gini, n_fitted: int, number: int
+) -> Any:
+    """One tree on a bootstrap sample, with a third of the columns drawn for each split."""
+    from kdcal_core.partition.tree import grow_tree
+
+    rng = np.random.default_rng([settings.random_state, number])
+    n = len(grown_on)
+    least = min_rows_of(settings.min_rows, n_fitted, settings.max_depth)
+    return grow_tree(
+        grown_on,
+        criterion,
+        max_depth=settings.max_depth,
+        # a leaf of the training rows should hold enough of the calibration rows
+        min_rows=max(1, round(least * n / n_fitted)),
+        rows=rng.integers(0, n, n),
+        features=max(1, len(grown_on.columns) // 3),
+        seed=int(rng.integers(2**31)),
+        threads=1,
+    )
+
+
+def _described(layers: list[Layer]) -> str:
+    leaves = [layer.partition.n_leaves for layer in layers]
+    return f"{len(layers):,} partitions of {min(leaves):,} to {max(leaves):,} regions are averaged."
