@@ -26,7 +26,7 @@ class Hierarchy:
     >>> flat = Hierarchy.flat(3)
     >>> flat.parent.tolist(), flat.node.tolist()
     ([-1, 0, 0, 0], [1, 2, 3])
-    >>> flat.above(1).tolist()
+    >>> flat.above(0).tolist()
     [0, 0, 0]
     """
 

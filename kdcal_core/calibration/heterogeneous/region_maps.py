@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kdcal_core.calibration.heterogeneous._density import fit_density
+from kdcal_core.calibration.heterogeneous._histogram import fit_histogram
+from kdcal_core.calibration.heterogeneous._isotonic import fit_isotonic
 from kdcal_core.calibration.heterogeneous._linear import fit_beta, fit_platt
 from kdcal_core.calibration.heterogeneous._temperature import fit_temperature
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
@@ -22,6 +25,9 @@ MAPS: dict[str, Fit] = {
     "platt": fit_platt,
     "beta": fit_beta,
     "temperature": fit_temperature,
+    "isotonic": fit_isotonic,
+    "histogram": fit_histogram,
+    "kde": fit_density,
 }
 """Kinds of maps by the name of the parameter ``calibrator``."""
 
@@ -51,7 +57,7 @@ def fit_maps(
     >>> leaf = np.repeat([0, 1], 2000)
     >>> y = (rng.random(4000) < np.where(leaf == 0, p, 1 - p)).astype(int)
     >>> fit = fit_maps("platt", Scores(np.c_[1 - p, p], y, np.ones(4000)), leaf, Hierarchy.flat(2))
-    >>> fit.parameters["slope"].round(1).tolist()
+    >>> fit.parameters["slope"].round().tolist()
     [[1.0, -1.0]]
     """
     return MAPS[kind](scores, leaf, hierarchy, pooling)
