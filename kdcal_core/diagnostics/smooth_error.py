@@ -128,13 +128,18 @@ class _Cells:
     hits: FloatArray
 
 
-def _cells(target: Target, size: int) -> _Cells:
+def lattice(target: Target, size: int) -> tuple[IntArray, float]:
+    """Place of each row on a lattice of ``size`` logits, (n,), and the width of its cells."""
     score = np.clip(target.score, CLIP, 1.0 - CLIP)
     logit = np.log(score) - np.log1p(-score)
     # five units of empty lattice at each end keep the kernels of the two ends apart
     low = float(logit.min()) - 5.0
     width = (float(logit.max()) + 5.0 - low) / (size - 1)
-    index = ((logit - low) / width).astype(np.int64)
+    return ((logit - low) / width).astype(np.int64), width
+
+
+def _cells(target: Target, size: int) -> _Cells:
+    index, width = lattice(target, size)
     count = bin_sums(index, size)
     place = np.flatnonzero(count)
     mass = bin_sums(index, size, target.weight)[place]
@@ -167,21 +172,28 @@ def _null(cells: _Cells, n_boot: int, rng: np.random.Generator) -> tuple[FloatAr
 
 
 def _errors(cells: _Cells, draw: Callable[[_Cells], tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Smooth ECE of each draw, (draws,): the bandwidth s at which the smoothed error equals s.
-
-    The smoothed error falls as s grows, so s is found by halving log s, for all draws at once.
-    """
+    """Smooth ECE of each draw, (draws,)."""
     hits, count = draw(cells)
     mass = np.zeros((len(hits), cells.size))
     total = (count * cells.weight).sum(axis=1, keepdims=True)
     mass[:, cells.place] = cells.weight * (hits - count * cells.score) / total
+    return lattice_errors(mass, cells.width)
+
+
+def lattice_errors(mass: FloatArray, width: float) -> FloatArray:
+    """Smooth ECE of gaps (draws, size) on a lattice, in shares of the rows: (draws,).
+
+    The bandwidth s at which the smoothed error equals s. The smoothed error falls as s grows, so
+    s is found by halving log s, for all draws at once.
+    """
+    size = mass.shape[1]
     waves = rfft(mass, axis=1)
-    frequency = 2.0 * np.pi * rfftfreq(cells.size, cells.width)
+    frequency = 2.0 * np.pi * rfftfreq(size, width)
     low, high = np.full(len(mass), np.log(SMALLEST)), np.zeros(len(mass))
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
         decay = np.exp(-0.5 * np.square(np.exp(middle)[:, None] * frequency))
-        smoothed = np.abs(irfft(waves * decay, cells.size, axis=1)).sum(axis=1)
+        smoothed = np.abs(irfft(waves * decay, size, axis=1)).sum(axis=1)
         above = smoothed > np.exp(middle)
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.where(np.abs(mass).sum(axis=1) <= SMALLEST, 0.0, np.exp(0.5 * (low + high)))

@@ -1,0 +1,21 @@
+"""One fair comparison of every calibrator, and of methods over several data sets."""
+
+from __future__ import annotations
+
+from kdcal_core.diagnostics.comparison.compare import compare
+from kdcal_core.diagnostics.comparison.results import (
+    Comparison,
+    Measure,
+    MethodScores,
+    PairedDifference,
+)
+from kdcal_core.diagnostics.comparison.scoring import MEASURES
+
+__all__ = [
+    "MEASURES",
+    "Comparison",
+    "Measure",
+    "MethodScores",
+    "PairedDifference",
+    "compare",
+]

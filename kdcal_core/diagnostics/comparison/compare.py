@@ -1,0 +1,312 @@
+"""One fair comparison of any calibrators: the same rows, the same folds, the same draws."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+
+from kdcal_core.calibration import Calibrator
+from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.diagnostics.comparison.far import FarRows, far_rows
+from kdcal_core.diagnostics.comparison.fits import Answer, Task, run_tasks
+from kdcal_core.diagnostics.comparison.methods import REFERENCE, Method, methods_of
+from kdcal_core.diagnostics.comparison.overlap import overlap
+from kdcal_core.diagnostics.comparison.paired import against_best, against_parent
+from kdcal_core.diagnostics.comparison.parts import joined, judging_rows, parts_of
+from kdcal_core.diagnostics.comparison.results import (
+    Against,
+    Comparison,
+    Judge,
+    MethodScores,
+    PairedDifference,
+)
+from kdcal_core.diagnostics.comparison.scoring import (
+    MEASURES,
+    Judged,
+    Scored,
+    scored_measures,
+)
+from kdcal_core.diagnostics.reliability import confidence_reliability
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import check_choice, check_level
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.review import ReviewData
+
+Progress = Callable[[float, str], None]
+
+FITTING = 0.85  # share of the progress that fitting takes
+JUDGED: dict[Judge, str] = {
+    "evaluation": "evaluation set",
+    "cross-fitted": "cross-fitted on the calibration set",
+}
+
+
+def compare(
+    calibrators: Sequence[str | tuple[str, Calibrator]],
+    review: ReviewData,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    n_boot: int = 1000,
+    far: bool | None = None,
+    judge: Judge | None = None,
+    level: float = 0.95,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> Comparison:
+    """Calibrators side by side: every measure with its interval, and what the rows can tell apart.
+
+    Parameters
+    ----------
+    calibrators : sequence of str or (str, Calibrator)
+        Keys of :data:`kdcal_core.calibration.CALIBRATORS`, or a name with an unfitted calibrator.
+        The parent's own scores always take part.
+    review : ReviewData
+        What calibrators need beyond probabilities (features, training rows, the open model) is
+        taken from it where it is there.
+    folds, seed : int
+        Folds of the calibration set, stratified by class and the same for all methods, and the
+        seed of all draws.
+    n_boot : int
+        Resamples behind the differences of calibration errors; at least 100.
+    far : bool, optional
+        Whether to ask far from the data too: about the review's foreign rows, or 1,000 rows on a
+        sphere at five times the distance of the farthest one. By default where there is a model.
+    judge : {"evaluation", "cross-fitted"}, optional
+        "evaluation": fitted once on the calibration set, judged on the evaluation set; the
+        default where there is one. "cross-fitted": every row of the calibration set is judged by
+        calibrators fitted on the other folds.
+    level : float
+    progress : callable, optional
+        Called with the share done and a sentence; may raise to cancel.
+    executor : concurrent.futures.Executor, optional
+        Whose workers fit. All but wall-clock times is the same whoever fits.
+
+    Raises
+    ------
+    InputError
+        For a setting out of range, an unknown calibrator, too few rows for the folds, or where
+        the parent's own scores cannot be judged. A method that cannot be fitted is told in
+        ``failed``, and the others go on.
+
+    Notes
+    -----
+    *Means* (log loss, Brier, accuracy, OCE, MMC) are compared by the paired t test of their row
+    losses. It speaks of the calibrators fitted here: for cross-fitting of their mean over the
+    folds (Bayle, Bayle, Janson and Mackey 2020), not of what another calibration set would fit.
+    *AUC* is compared by DeLong's covariances (1988), rows ranked inside their fold alone.
+
+    *Calibration errors* are magnitudes, which noise lifts: the more bins a method fills, and the
+    smaller its true error, the more. Their plain difference therefore favours methods that say
+    little. Here both methods' gaps are resampled with the same rows, at every pair of true errors
+    that the observed values allow, and the least favourable pair counts; the difference shown is
+    of the errors less what noise alone adds. ``tests/diagnostics/comparison`` measures how often
+    methods of equal error are told apart.
+
+    *Best*: whoever leads on these rows is picked by them, which flatters it. A method is called
+    worse than the best only where the joint test over all methods refuses that no other is
+    better (Hansen 2005), so that the methods not refused hold the truly best one with probability
+    ``level``.
+
+    p values are adjusted by Holm's method over the methods, for each measure on its own.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.05, 0.95, 400)
+    >>> y = (rng.random(400) < 0.5 + 0.4 * (p - 0.5)).astype(int)  # says more than is so
+    >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
+    >>> found = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
+    >>> [pair.verdict for pair in found.paired["log_loss", "parent"]]
+    ['cannot be told apart', 'better']
+    """
+    check_level(level)
+    if n_boot < 100:
+        raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
+    methods = methods_of(calibrators)
+    if judge is None:
+        judge = "cross-fitted" if review.evaluation is None else "evaluation"
+    check_choice("judge", judge, ("evaluation", "cross-fitted"))
+    rows, fold = judging_rows(review, judge, folds, seed)
+    notes: list[str] = []
+    distant = _distant(review, far, seed, notes)
+    parts = parts_of(review, rows, fold, distant)
+    tasks = [
+        Task(one, part, review.training, review.parent if one.asks_parent else None)
+        for part in parts
+        for one in methods
+    ]
+    done = run_tasks(tasks, _within(progress, 0.0, FITTING), executor)
+    answers = {one.key: done[at :: len(methods)] for at, one in enumerate(methods)}
+    failed = {key: words for key, found in answers.items() if (words := _failure(found))}
+    if REFERENCE in failed:
+        raise InputError(f"The parent's own scores cannot be judged: {failed[REFERENCE]}")
+    left = [one for one in methods if one.key not in failed]
+    fits = [[answer for answer in answers[one.key] if answer is not None] for one in left]
+    judged = Judged(
+        rows.y,
+        check_weight(rows.weight, rows.n_rows),
+        fold,
+        tuple(joined(found, fold) for found in fits),
+        () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
+        _prior(review.calibration),
+    )
+    scored = scored_measures(
+        judged, level=level, n_boot=n_boot, seed=seed, progress=_within(progress, FITTING, 1.0)
+    )
+    shared = _shared(review, notes)
+    notes += _readings(scored, judged, distant)
+    methods_scored = tuple(
+        _method_scores(at, one, fits[at], judged, scored, level, seed)
+        for at, one in enumerate(left)
+    )
+    speed = [one for one in MEASURES.values() if one.group == "speed"]
+    measures = (*(one.measure for one in scored), *speed)
+    best = {
+        one.key: _best(one.lower_is_better, [m.scores[one.key].value for m in methods_scored])
+        for one in measures
+    }
+    paired: dict[tuple[str, Against], tuple[PairedDifference, ...]] = {}
+    keys = [one.key for one in left]
+    for one in scored:
+        n = one.estimates[0].n
+        spread, measure = one.spread, one.measure
+        paired[measure.key, "parent"] = against_parent(spread, measure, keys, 0, n, level)
+        paired[measure.key, "best"] = against_best(
+            spread, measure, keys, best[measure.key], n, level, seed
+        )
+    if progress is not None:
+        progress(1.0, "Comparison done")
+    return Comparison(
+        methods=methods_scored,
+        measures=measures,
+        reference=REFERENCE,
+        best={key: keys[at] for key, at in best.items()},
+        paired=paired,
+        n=rows.n_rows,
+        folds=folds if judge == "cross-fitted" else 0,
+        judged=JUDGED[judge],
+        overlap=shared,
+        seed=seed,
+        notes=tuple(notes),
+        failed=failed,
+        level=level,
+    )
+
+
+def _within(progress: Progress | None, start: float, stop: float) -> Progress | None:
+    """Progress of a step that takes the share from ``start`` to ``stop``."""
+    if progress is None:
+        return None
+    return lambda share, note: progress(start + share * (stop - start), note)
+
+
+def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[str]) -> FarRows | None:
+    """Rows far away, where they are wanted; why there are none goes to the notes."""
+    if far is False:
+        return None
+    try:
+        return far_rows(review, seed)
+    except InputError as error:
+        if far:
+            raise
+        notes.append(str(error))
+        return None
+
+
+def _failure(answers: Sequence[Answer | None]) -> str | None:
+    """The first sentence that says why a method could not be fitted."""
+    return next((one.failure for one in answers if one is not None and one.failure), None)
+
+
+def _prior(rows: ScoredSet) -> FloatArray:
+    """Class shares of the calibration set, (K,)."""
+    weight = check_weight(rows.weight, rows.n_rows)
+    count = np.bincount(rows.y, weights=weight, minlength=len(rows.classes))
+    return np.asarray(count / count.sum())
+
+
+def _shared(review: ReviewData, notes: list[str]) -> int | None:
+    """Rows that both sets have, and a warning where they are more than chance gives."""
+    found = overlap(review)
+    if found is None:
+        return None
+    if found.rows and found.beyond_chance:
+        sentence = (
+            f"{found.rows:,} rows of the evaluation set are in the calibration set too: "
+            "what is judged on them flatters every calibrator that was fitted on them."
+        )
+        notes.append(sentence)
+        warnings.warn(sentence, InputWarning, stacklevel=3)
+    return found.rows
+
+
+def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None) -> list[str]:
+    """How to read some of the measures on these rows."""
+    notes = []
+    if distant is not None:
+        notes.append(
+            f"Far away means {distant.words}; OCE holds confidence against the largest class "
+            "share of the calibration set."
+        )
+    if not any(one.measure.key == "auc" for one in scored):
+        notes.append("There is no AUC: the rows that judge are all of one class.")
+    elif judged.n_classes > 2:
+        notes.append("AUC is the mean of each class against the rest, by the classes' shares.")
+    return notes
+
+
+def _method_scores(
+    at: int,
+    method: Method,
+    fits: Sequence[Answer],
+    judged: Judged,
+    scored: Sequence[Scored],
+    level: float,
+    seed: int,
+) -> MethodScores:
+    last = fits[-1]
+    confidence = judged.confidence(judged.found[at])
+    seconds = [one.fit_seconds for one in fits]
+    scores = {one.measure.key: one.estimates[at] for one in scored}
+    for key, values, words in (
+        ("fit_seconds", [last.fit_seconds, *seconds], "range of all fits"),
+        ("predict_seconds", [last.pace], "one run"),
+        ("size_bytes", [float(last.size)], "exact"),
+    ):
+        title = MEASURES[key].title
+        scores[key] = Estimate(
+            name=title,
+            label=title,
+            value=values[0],
+            low=min(values),
+            high=max(values),
+            n=len(seconds),
+            level=level,
+            interval=words,
+        )
+    return MethodScores(
+        key=method.key,
+        name=method.name,
+        family=method.family,
+        scores=scores,
+        fit_seconds=last.fit_seconds,
+        predict_seconds_per_million=last.pace,
+        size_bytes=last.size,
+        reliability=confidence_reliability(
+            confidence.score,
+            confidence.hit.astype(np.int64),
+            level=level,
+            sample_weight=confidence.weight,
+            seed=seed,
+        ),
+        notes=last.notes,
+    )
+
+
+def _best(lower_is_better: bool, values: Sequence[float]) -> int:
+    """Place of the best value; of equal ones the first."""
+    return int(np.argmin(values) if lower_is_better else np.argmax(values))

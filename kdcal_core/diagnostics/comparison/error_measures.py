@@ -1,0 +1,93 @@
+"""Calibration errors of all methods, resampled on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import bin_sums
+from kdcal_core.diagnostics.bins import bin_table, edges_for
+from kdcal_core.diagnostics.calibration_error import (
+    RowDraws,
+    error_norm,
+    pooled_bins,
+    resampled,
+)
+from kdcal_core.diagnostics.comparison.spread import GRID, Spread, error_grid, of_errors
+from kdcal_core.diagnostics.results import Norm, Strategy
+from kdcal_core.diagnostics.smooth_error import COARSE, lattice, lattice_errors
+from kdcal_core.diagnostics.targets import Target
+
+ROOM = 1.25  # the grid of true errors goes so far above the largest observed
+SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
+
+
+def binned_spread(
+    problems: Sequence[tuple[Target, ...]],
+    norm: Norm,
+    strategy: Strategy,
+    n_bins: int,
+    draws: RowDraws,
+    seed: int,
+) -> Spread:
+    """Norms of the gaps in bins, as observed and where the true gaps are larger or smaller.
+
+    With gaps g of norm T and resampled deviations e, the statistic at a true error t is drawn as
+    the norm of (t / T) g + e: the observed direction, at another length. The rows drawn are the
+    same for all methods, so that what they share cancels in a difference.
+    """
+    parts = []
+    for found in problems:
+        tables = tuple(bin_table(one, edges_for(one, n_bins, strategy)) for one in found)
+        share, gap, _ = pooled_bins(found, tables)
+        value = float(error_norm(share, gap, norm))
+        drawn = resampled(found, tables, gap, draws, np.random.default_rng(seed))
+        # gaps of 0 have no direction; an error everywhere alike stands in
+        unit = gap / value if value > 1e-12 else np.where(share > 0, 1.0, 0.0)
+        parts.append((value, unit, drawn))
+    observed = np.array([one for one, _, _ in parts])
+    truth = error_grid(max(ROOM * float(observed.max()), 1e-6))
+    drawn_errors = np.array(
+        [
+            [error_norm(share, t * unit + deviation, norm) for t in truth]
+            for _, unit, (share, deviation) in parts
+        ]
+    )
+    return of_errors(observed, np.tile(truth, (len(parts), 1)), drawn_errors)
+
+
+def smooth_spread(problems: Sequence[Target], draws: RowDraws) -> Spread:
+    """Smooth ECE likewise: the gaps lie on a lattice of logits."""
+    parts = []
+    n_groups = draws.times.shape[1]
+    for one in problems:
+        index, width = lattice(one, COARSE)
+        key = draws.group[one.rows] * COARSE + index
+        excess = bin_sums(key, n_groups * COARSE, one.weight * (one.hit - one.score))
+        grouped = excess.reshape(n_groups, COARSE)
+        mass = bin_sums(draws.group[one.rows], n_groups, one.weight)
+        gap = grouped.sum(axis=0) / mass.sum()
+        deviation = draws.times @ grouped / (draws.times @ mass)[:, None] - gap
+        parts.append((gap, deviation, width))
+    value = np.array([float(lattice_errors(gap[None, :], width)[0]) for gap, _, width in parts])
+    goal = error_grid(max(ROOM * float(value.max()), 1e-6))[SMOOTH_GRID]
+    truths, drawn_errors = [], []
+    for gap, deviation, width in parts:
+        scale, truth = _scales(gap, width, goal)
+        stacked = (scale[:, None, None] * gap + deviation).reshape(-1, COARSE)
+        drawn_errors.append(lattice_errors(stacked, width).reshape(len(goal), -1))
+        truths.append(truth)
+    return of_errors(value, np.array(truths), np.array(drawn_errors))
+
+
+def _scales(gap: FloatArray, width: float, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How far to stretch the gaps for errors near ``goal``, and the errors they then have.
+
+    The kernel's width goes with the error, so that the error is not in proportion to the gaps.
+    """
+    tried = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 2 * GRID)])
+    reached = np.maximum.accumulate(lattice_errors(tried[:, None] * gap, width))
+    scale = np.interp(goal, reached, tried)
+    return scale, lattice_errors(scale[:, None] * gap, width)

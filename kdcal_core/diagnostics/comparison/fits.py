@@ -1,0 +1,187 @@
+"""Every method fitted on every part of the rows, here or by an executor's workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field, fields, is_dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from kdcal_core.calibration import Calibrated, Calibrator, calibrated, fit_calibrator
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.diagnostics.comparison.methods import Method
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import Parent
+
+Progress = Callable[[float, str], None]
+Rows = tuple[FloatArray, pd.DataFrame | None]
+
+IN_FLIGHT = 16  # parts that wait for a worker at once: each is sent with its rows
+TIMED_ROWS = 10_000
+SHORT = 0.1  # seconds; a faster answer is timed again on more rows
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows to fit on, and rows to ask about: probabilities with the features, by name."""
+
+    words: str
+    rows: ScoredSet
+    X: pd.DataFrame | None
+    asked: dict[str, Rows]
+    timed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One fit: a method on a part."""
+
+    method: Method
+    part: Part
+    training: tuple[pd.DataFrame, IntArray] | None = None
+    parent: Parent | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came of a task; where it could not be done, ``failure`` says why."""
+
+    answers: dict[str, Calibrated] = field(default_factory=dict)
+    fit_seconds: float = np.nan
+    pace: float = np.nan
+    size: int = 0
+    notes: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+def run_tasks(
+    tasks: Sequence[Task], progress: Progress | None, executor: Executor | None
+) -> list[Answer | None]:
+    """Answers in the order of the tasks; None where the method had failed before.
+
+    Tasks that ask the parent are done here, whoever does the others. Fits do not depend on each
+    other, so that their answers do not depend on who does them or when.
+    """
+    answers: list[Answer | None] = [None] * len(tasks)
+    away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_parent]
+    done = 0
+
+    def tell(task: Task) -> None:
+        if progress is not None:
+            note = f"Fitting {task.method.name}: {task.part.words}"
+            progress(done / max(len(tasks), 1), note)
+
+    if executor is not None:
+        waiting, running = iter(away), dict[Future[Answer], int]()
+        try:
+            while True:
+                while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
+                    running[executor.submit(carry_out, tasks[at])] = at
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    at = running.pop(future)
+                    answers[at] = future.result()
+                    done += 1
+                    tell(tasks[at])
+        finally:
+            for future in running:
+                future.cancel()
+            wait(running)
+    failed: set[str] = set()
+    for at in sorted(set(range(len(tasks))) - set(away)):
+        task = tasks[at]
+        tell(task)
+        if task.method.key not in failed:
+            answer = answers[at] = carry_out(task)
+            if answer.failure is not None:
+                failed.add(task.method.key)
+        done += 1
+    return answers
+
+
+def carry_out(task: Task) -> Answer:
+    """Fit, time, ask. What goes wrong with one method is told, and stops no other."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
+            return _carried_out(task)
+    except InputError as error:
+        return Answer(failure=str(error))
+    except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+        words = str(error).strip().rstrip(".") or type(error).__name__
+        return Answer(failure=f"It cannot be fitted on these rows: {words}.")
+
+
+def _carried_out(task: Task) -> Answer:
+    part, method = task.part, task.method
+    n_classes = part.rows.proba.shape[1]
+    if method.binary_only and n_classes > 2:
+        raise InputError(
+            f"It calibrates two classes, and here are {n_classes}", fix="Choose another one."
+        )
+    begin = perf_counter()
+    fitted = fit_calibrator(
+        clone(method.calibrator), part.rows, part.X, training=task.training, parent=task.parent
+    )
+    seconds = perf_counter() - begin
+    answers = {name: calibrated(fitted, *rows) for name, rows in part.asked.items()}
+    pace = _pace(fitted, part.rows.proba, part.X) if part.timed else np.nan
+    return Answer(answers, seconds, pace, state_bytes(fitted), tuple(fitted.notes_))
+
+
+def _pace(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None) -> float:
+    """Seconds of prediction per million rows."""
+    index = np.arange(min(len(proba), TIMED_ROWS))
+    seconds = _timed(fitted, proba, X, index)
+    if seconds < SHORT and len(index) < TIMED_ROWS:
+        index = np.arange(TIMED_ROWS) % len(proba)
+        seconds = _timed(fitted, proba, X, index)
+    return seconds / len(index) * 1e6
+
+
+def _timed(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None, index: IntArray) -> float:
+    rows = proba[index], None if X is None else X.iloc[index]
+    begin = perf_counter()
+    calibrated(fitted, *rows)
+    return perf_counter() - begin
+
+
+def state_bytes(fitted: Any) -> int:
+    """Bytes of the fitted state: of every array, number and text in attributes that end with "_".
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> state_bytes(SimpleNamespace(slope_=1.0, edges_=np.zeros(3), level=2.0))
+    32
+    """
+    return sum(
+        _bytes(value)
+        for name, value in vars(fitted).items()
+        if name.endswith("_") and name not in ("notes_", "n_classes_")
+    )
+
+
+def _bytes(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, bool | int | float | np.generic):
+        return 8
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    if isinstance(value, tuple | list):
+        return sum(map(_bytes, value))
+    if is_dataclass(value):
+        return sum(_bytes(getattr(value, one.name)) for one in fields(value))
+    return state_bytes(value)

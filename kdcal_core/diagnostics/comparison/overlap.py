@@ -1,0 +1,101 @@
+"""Rows that two sets have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api import types
+
+from kdcal_core.data import IntArray
+from kdcal_core.review import ReviewData
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many rows of the evaluation set are in the calibration set too.
+
+    Attributes
+    ----------
+    rows : int
+        With the same features and true class; without features, with the same probabilities and
+        class, and then 0 where chance explains the matches.
+    expected : float
+        Matching pairs that chance gives, by how often rows of the calibration set equal each
+        other.
+    pairs : int
+        Matching pairs found.
+    """
+
+    rows: int
+    expected: float
+    pairs: int
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether there are more matches than equal rows by chance would give."""
+        return bool(self.pairs > self.expected + 5.0 * self.expected**0.5)
+
+
+def overlap(review: ReviewData) -> Overlap | None:
+    """Rows of the evaluation set that lie in the calibration set; None without one.
+
+    Rows of few distinct values equal each other by chance. How often they do is read off the
+    calibration set itself: with c pairs of equal rows among its n (n - 1) / 2, so many of the
+    n m pairs across the sets would match were they drawn apart.
+    """
+    evaluation = review.evaluation
+    if evaluation is None:
+        return None
+    frames = [review.inputs.get(name) for name in ("calibration", "evaluation")]
+    if any(frame is None or frame.shape[1] == 0 for frame in frames):
+        frames = [pd.DataFrame(rows.proba) for rows in (review.calibration, evaluation)]
+        own = False
+    else:
+        own = True
+    keys = [
+        _keys(frame, rows.y)
+        for frame, rows in zip(frames, (review.calibration, evaluation), strict=True)
+        if frame is not None
+    ]
+    found = count_matches(*keys)
+    if own or found.beyond_chance:
+        return found
+    return Overlap(0, found.expected, found.pairs)
+
+
+def count_matches(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> Overlap:
+    """How many of ``second`` are in ``first``, and how many pairs match beside chance.
+
+    Examples
+    --------
+    >>> found = count_matches(np.array([1, 2, 3], np.uint64), np.array([3, 3, 4], np.uint64))
+    >>> found.rows, found.pairs, found.expected
+    (2, 2, 0.0)
+    """
+    values, count = np.unique(first, return_counts=True)
+    place = np.minimum(np.searchsorted(values, second), len(values) - 1)
+    hit = values[place] == second
+    n = len(first)
+    equal = float((count * (count - 1.0) / 2.0).sum())
+    expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * len(second)
+    return Overlap(int(hit.sum()), expected, int(count[place[hit]].sum()))
+
+
+def _keys(frame: pd.DataFrame, y: IntArray) -> NDArray[np.uint64]:
+    """One number a row, equal for equal rows whatever their columns' types."""
+    plain = {
+        str(at): _plain(frame.iloc[:, at]).reset_index(drop=True) for at in range(frame.shape[1])
+    }
+    whole = pd.DataFrame({**plain, "class": y})
+    hashed = pd.util.hash_pandas_object(whole, index=False)
+    return np.asarray(hashed.to_numpy(), dtype=np.uint64)
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    if types.is_numeric_dtype(column.dtype):
+        # zero is added, so that -0.0 becomes 0.0
+        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0)
+    return column.astype("string").fillna("").astype(object)

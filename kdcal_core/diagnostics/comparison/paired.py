@@ -1,0 +1,223 @@
+"""Differences between methods on the same rows, and what they allow to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.comparison.results import Measure, PairedDifference, Verdict
+from kdcal_core.diagnostics.comparison.spread import Spread
+from kdcal_core.diagnostics.results import Estimate
+
+JOINT_DRAWS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """All methods held against one, (M, P) over the pairs of true errors that are possible."""
+
+    gap: FloatArray  # observed difference less its bias
+    error: FloatArray  # its standard error
+    allowed: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+    def limits(self, quantile: float) -> tuple[FloatArray, FloatArray]:
+        """Least and largest difference that is not refused, (M,) each."""
+        low = np.where(self.allowed, self.gap - quantile * self.error, np.inf).min(axis=1)
+        high = np.where(self.allowed, self.gap + quantile * self.error, -np.inf).max(axis=1)
+        return low, high
+
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Standard scores of "larger" and of "smaller", each at the least favourable pair, (M,)."""
+        tiny = np.abs(self.gap) <= 1e-15
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(tiny, 0.0, self.gap / self.error)
+        larger = np.where(self.allowed, z, np.inf).min(axis=1)
+        smaller = np.where(self.allowed, -z, np.inf).min(axis=1)
+        return larger, smaller
+
+
+def held_against(spread: Spread, other: int) -> Held:
+    """Every method less the one at ``other``.
+
+    The two true errors are not known, and the bias of the difference goes with them: every pair
+    of errors that the two observed values allow is looked at, and every pair of equal errors,
+    which are what "no difference" says. The least favourable one counts (a projected test;
+    Dufour 1990).
+    """
+    m, t = spread.bias.shape
+    variance = np.einsum("itit->it", spread.covariance)
+    bias = spread.bias[:, :, None] - spread.bias[other][None, None, :]
+    square = variance[:, :, None] + variance[other] - 2.0 * spread.covariance[:, :, other, :]
+    allowed = spread.possible[:, :, None] & spread.possible[other] | np.eye(t, dtype=bool)
+    gap = (spread.value - spread.value[other])[:, None, None] - bias
+    same = np.arange(m) == other
+    gap[same], square[same] = 0.0, 0.0
+    # a rounding error is no variance: methods that agree on every row differ by exactly 0
+    scale = variance[:, :, None] + variance[other]
+    square = np.where(square < 1e-13 * scale, 0.0, square) + spread.floor**2 * ~same[:, None, None]
+    shape = (m, t * t)
+    return Held(gap.reshape(shape), np.sqrt(square).reshape(shape), allowed.reshape(shape))
+
+
+def holm(p: FloatArray) -> FloatArray:
+    """Holm's adjusted p values (1979), (m,): valid whatever the tests' dependence.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def against_parent(
+    spread: Spread, measure: Measure, keys: Sequence[str], parent: int, n: int, level: float
+) -> tuple[PairedDifference, ...]:
+    """Each method less the parent: two-sided, Holm over the methods."""
+    held = held_against(spread, parent)
+    larger, smaller = held.scores()
+    p = np.minimum(2.0 * stdtr(spread.freedom, -np.maximum(larger, smaller)), 1.0)
+    p[parent] = 1.0
+    others = np.arange(len(keys)) != parent
+    adjusted = np.ones(len(keys))
+    adjusted[others] = holm(p[others])
+    better = smaller > larger if measure.lower_is_better else larger > smaller
+    verdicts: list[Verdict] = [
+        "cannot be told apart" if a >= 1.0 - level else "better" if b else "worse"
+        for a, b in zip(adjusted, better, strict=True)
+    ]
+    quantile = float(stdtrit(spread.freedom, 0.5 + level / 2.0))
+    limits = held.limits(quantile)
+    how = "paired by row, for this pair alone"
+    return _pairs(spread, measure, keys, parent, n, level, limits, p, adjusted, verdicts, how)
+
+
+def against_best(
+    spread: Spread,
+    measure: Measure,
+    keys: Sequence[str],
+    best: int,
+    n: int,
+    level: float,
+    seed: int,
+) -> tuple[PairedDifference, ...]:
+    """Each method less the best of these rows, with the picking of the best allowed for.
+
+    The p value of a method is that of "no other method is better than this one", by the largest
+    of its standardised losses to the others, whichever method is the best: the test of Hansen
+    (2005) with each method as the benchmark. So the methods it does not refuse hold the truly
+    best one with probability ``level``, and with Holm's correction over the methods no best one
+    at all is called worse.
+    """
+    m = len(keys)
+    sign = 1 if measure.lower_is_better else -1
+    worse = np.full((m, m), -np.inf)  # standard score of "row i is worse than j"
+    for j in range(m):
+        larger, smaller = held_against(spread, j).scores()
+        worse[:, j] = larger if sign > 0 else smaller
+        worse[j, j] = -np.inf
+    p_pair = stdtr(spread.freedom, -worse)
+    joint = _joint(spread, seed)
+    p = np.array([_largest(joint, i, p_pair[i]) for i in range(m)])
+    p[best] = 1.0
+    others = np.arange(m) != best
+    adjusted = np.ones(m)
+    adjusted[others] = holm(p[others])
+    verdicts: list[Verdict] = [
+        "worse" if a < 1.0 - level else "cannot be told apart" for a in adjusted
+    ]
+    held = held_against(spread, best)
+    largest = np.abs(_standard(joint, best)).max(axis=1, initial=0.0)
+    normal = float(np.quantile(largest, level))
+    quantile = float(stdtrit(spread.freedom, float(ndtr(normal))))
+    how = "paired by row, at once for all methods"
+    limits = held.limits(quantile)
+    return _pairs(spread, measure, keys, best, n, level, limits, p, adjusted, verdicts, how)
+
+
+def _pairs(
+    spread: Spread,
+    measure: Measure,
+    keys: Sequence[str],
+    other: int,
+    n: int,
+    level: float,
+    limits: tuple[FloatArray, FloatArray],
+    p: FloatArray,
+    adjusted: FloatArray,
+    verdicts: Sequence[Verdict],
+    how: str,
+) -> tuple[PairedDifference, ...]:
+    low, high = limits
+    value = np.clip(spread.corrected - spread.corrected[other], low, high)
+    corrected = "" if spread.corrected is spread.value else ", less what noise alone adds"
+    name = f"{measure.title}: difference from {keys[other]} on the same rows{corrected}"
+    return tuple(
+        PairedDifference(
+            key,
+            Estimate(
+                name=name,
+                label=f"{measure.title}, difference",
+                value=float(value[i]),
+                low=float(low[i]),
+                high=float(high[i]),
+                n=n,
+                level=level,
+                interval=how,
+                lower_is_better=measure.lower_is_better,
+            ),
+            float(p[i]),
+            float(adjusted[i]),
+            verdicts[i],
+        )
+        for i, key in enumerate(keys)
+    )
+
+
+def _joint(spread: Spread, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Normal draws (B, M) with the methods' covariance near their likely errors, and that."""
+    m, t = spread.bias.shape
+    at = np.abs(np.arange(t) - _likely(spread)[:, None]).argmin(axis=1)
+    every = np.arange(m)
+    covariance = spread.covariance[every[:, None], at[:, None], every[None, :], at[None, :]]
+    values, vectors = np.linalg.eigh(covariance)
+    normal = np.random.default_rng(seed).normal(size=(JOINT_DRAWS, m))
+    return normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T, covariance
+
+
+def _likely(spread: Spread) -> FloatArray:
+    """Place on the grid in the middle of what is possible for each method, (M,)."""
+    place = np.arange(spread.possible.shape[1])
+    weights = spread.possible / spread.possible.sum(axis=1, keepdims=True)
+    return np.asarray(weights @ place)
+
+
+def _standard(joint: tuple[FloatArray, FloatArray], i: int) -> FloatArray:
+    """Draws of method i less each other, standardised, (B, M); 0 where they never differ."""
+    draws, covariance = joint
+    variance = np.diag(covariance)
+    square = variance[i] + variance - 2.0 * covariance[i]
+    varies = square > 1e-13 * (variance[i] + variance)
+    error = np.sqrt(np.where(varies, square, 1.0))
+    return np.asarray(np.where(varies, (draws[:, [i]] - draws) / error, 0.0))
+
+
+def _largest(joint: tuple[FloatArray, FloatArray], i: int, p: FloatArray) -> float:
+    """Chance of a loss as large as method i's largest, from its p values against each (M,).
+
+    Both the share of the joint draws, one counted in, and Bonferroni's bound are at least the
+    chance; the smaller is taken, as draws cannot show a chance below their number.
+    """
+    least = float(np.delete(p, i).min(initial=1.0))
+    bound = min(least * (len(p) - 1), 1.0)
+    largest = np.delete(_standard(joint, i), i, axis=1).max(axis=1, initial=-np.inf)
+    drawn = (1.0 + float((largest >= -ndtri(least)).sum())) / (len(largest) + 1.0)
+    return min(bound, drawn)

@@ -1,0 +1,180 @@
+"""Frozen results of a comparison of calibrators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from kdcal_core.diagnostics.results import Estimate, Reliability
+
+Group = Literal["inside", "outside", "ranking", "speed"]
+Against = Literal["parent", "best"]
+Verdict = Literal["better", "worse", "cannot be told apart"]
+Judge = Literal["evaluation", "cross-fitted"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What methods are compared by.
+
+    Attributes
+    ----------
+    key, title : str
+        Stable identifier, and its name for people.
+    lower_is_better : bool
+    group : str
+        "inside": how well confidence fits on data like the calibration set's. "outside": what is
+        said far from it. "ranking": which rows and classes come first. "speed": time and size.
+    """
+
+    key: str
+    title: str
+    lower_is_better: bool
+    group: Group
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A method less the one it is held against, on the same rows.
+
+    Attributes
+    ----------
+    key : str
+        Of the method.
+    difference : Estimate
+        In the measure's own unit. Its interval is for this pair alone where the other is the
+        parent; where it is the best, it allows for the best having been picked on these rows.
+    p_value, adjusted_p : float
+        Against "no difference" from the parent, or "no worse than any other"; the second with
+        Holm's correction over the methods.
+    verdict : str
+        What ``adjusted_p`` allows to say: of the best, a method is "worse" or not told apart.
+    """
+
+    key: str
+    difference: Estimate
+    p_value: float
+    adjusted_p: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class MethodScores:
+    """All that was measured of one method.
+
+    Attributes
+    ----------
+    key, name, family : str
+        Names of a user's own calibrators are untrusted text.
+    scores : dict of measure key to Estimate
+    fit_seconds, predict_seconds_per_million : float
+        Wall clock. The only numbers here that another run does not give again.
+    size_bytes : int
+        Of the fitted state.
+    reliability : Reliability
+        Of the confidence in the predicted class, on the judged rows.
+    notes : tuple of str
+        Of the fit on the whole calibration set.
+    """
+
+    key: str
+    name: str
+    family: str
+    scores: dict[str, Estimate]
+    fit_seconds: float
+    predict_seconds_per_million: float
+    size_bytes: int
+    reliability: Reliability
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Calibrators side by side on the same rows; see :func:`kdcal_core.diagnostics.compare`.
+
+    Attributes
+    ----------
+    methods : tuple of MethodScores
+        The parent first, then in the order asked for.
+    measures : tuple of Measure
+        Those that could be measured.
+    reference : str
+        Key of the parent's method.
+    best : dict of measure key to method key
+    paired : dict of (measure key, "parent" or "best") to tuple of PairedDifference
+        One for each method, in the order of ``methods``; measures of group "speed" have none.
+    n : int
+        Rows that judge.
+    folds : int
+        0 where the evaluation set judges.
+    judged : str
+        In words: "cross-fitted on the calibration set" or "evaluation set".
+    overlap : int or None
+        Rows of the evaluation set that the calibration set has too; None without one.
+    seed : int
+    notes : tuple of str
+        What the reader must know, in plain sentences.
+    failed : dict of method key to sentence
+        Why a method is not among ``methods``.
+    level : float
+    """
+
+    methods: tuple[MethodScores, ...]
+    measures: tuple[Measure, ...]
+    reference: str
+    best: dict[str, str]
+    paired: dict[tuple[str, Against], tuple[PairedDifference, ...]]
+    n: int
+    folds: int
+    judged: str
+    overlap: int | None
+    seed: int
+    notes: tuple[str, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
+    level: float = 0.95
+
+    def method(self, key: str) -> MethodScores:
+        """The method of this key."""
+        return next(one for one in self.methods if one.key == key)
+
+    def measure(self, key: str) -> Measure:
+        """The measure of this key."""
+        return next(one for one in self.measures if one.key == key)
+
+    def close_to_best(self, measure: str) -> tuple[str, ...]:
+        """Keys of the best method and of all that cannot be told apart from it.
+
+        The truly best method is among them with probability ``level``.
+        """
+        pairs = self.paired[measure, "best"]
+        return tuple(pair.key for pair in pairs if pair.verdict != "worse")
+
+    def table(self) -> pd.DataFrame:
+        """One row a method and measure, for download."""
+        rows = []
+        for measure in self.measures:
+            pairs = {
+                against: {pair.key: pair for pair in self.paired.get((measure.key, against), ())}
+                for against in ("parent", "best")
+            }
+            for method in self.methods:
+                score = method.scores[measure.key]
+                row = {
+                    "measure": measure.key,
+                    "method": method.key,
+                    "value": score.value,
+                    "low": score.low,
+                    "high": score.high,
+                    "n": score.n,
+                }
+                for against, found in pairs.items():
+                    pair = found.get(method.key)
+                    row[f"less_{against}"] = pair.difference.value if pair else None
+                    row[f"less_{against}_low"] = pair.difference.low if pair else None
+                    row[f"less_{against}_high"] = pair.difference.high if pair else None
+                    row[f"adjusted_p_{against}"] = pair.adjusted_p if pair else None
+                    row[f"verdict_{against}"] = pair.verdict if pair else None
+                rows.append(row)
+        return pd.DataFrame(rows)

@@ -1,0 +1,286 @@
+"""Every measure of every method, with its interval and with what comparing two of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logit
+
+from kdcal_core.calibration import Calibrated
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.calibration_error import (
+    RowDraws,
+    calibration_error,
+    confidence_calibration_error,
+    row_draws,
+)
+from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
+from kdcal_core.diagnostics.comparison.results import Measure
+from kdcal_core.diagnostics.comparison.row_measures import (
+    Pairing,
+    brier_losses,
+    hits,
+    log_losses,
+)
+from kdcal_core.diagnostics.comparison.spread import Spread, of_means, unbiased
+from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
+from kdcal_core.diagnostics.intervals import clopper_pearson, kish, normal_quantile
+from kdcal_core.diagnostics.ranking import area_interval
+from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
+from kdcal_core.diagnostics.scores import brier, log_loss, mean_max_confidence
+from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
+from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+
+BINS = 15
+SMOOTH_DRAWS = 200
+
+MEASURES: dict[str, Measure] = {
+    one.key: one
+    for one in (
+        Measure("log_loss", "Log loss", True, "inside"),
+        Measure("brier", "Brier score", True, "inside"),
+        Measure("ece", "ECE, equal-width bins", True, "inside"),
+        Measure("ece_mass", "ECE, equal-mass bins, debiased", True, "inside"),
+        Measure("l2", "l2 calibration error, debiased", True, "inside"),
+        Measure("smooth_ece", "Smooth ECE", True, "inside"),
+        Measure("mce", "MCE", True, "inside"),
+        Measure("classwise_ece", "Classwise ECE", True, "inside"),
+        Measure("oce", "OCE far away", True, "outside"),
+        Measure("mmc", "Mean confidence far away", True, "outside"),
+        Measure("auc", "AUC", False, "ranking"),
+        Measure("accuracy", "Accuracy", False, "ranking"),
+        Measure("fit_seconds", "Seconds to fit", True, "speed"),
+        Measure("predict_seconds", "Seconds for a million rows", True, "speed"),
+        Measure("size_bytes", "Bytes when fitted", True, "speed"),
+    )
+}
+"""Every measure by key, in the order in which it is shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The rows that judge (n of them), and what each method says of them and of the far rows.
+
+    ``far`` are their probabilities (m, K), a method each; empty where nothing is asked far away.
+    """
+
+    y: IntArray
+    weight: FloatArray
+    fold: IntArray
+    found: tuple[Calibrated, ...]
+    far: tuple[FloatArray, ...]
+    prior: FloatArray
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.prior)
+
+    def confidence(self, one: Calibrated) -> Target:
+        """Confidence in the predicted class, and whether it was right."""
+        said = np.clip(one.confidence, 0.0, 1.0)
+        return confidence_target(said, hits(one, self.y).astype(np.int64), self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One measure of all methods."""
+
+    measure: Measure
+    estimates: tuple[Estimate, ...]
+    spread: Spread
+
+
+def scored_measures(
+    judged: Judged,
+    *,
+    level: float,
+    n_boot: int,
+    seed: int,
+    progress: Callable[[float, str], None] | None = None,
+) -> tuple[Scored, ...]:
+    """All measures but those of speed; those that are not defined on these rows are left out."""
+    draws = row_draws(len(judged.y), n_boot, np.random.default_rng(seed))
+    steps: list[tuple[str, Callable[[], tuple[list[Estimate], Spread] | None]]] = [
+        ("log_loss", lambda: _log_loss(judged, level)),
+        ("brier", lambda: _brier(judged, level)),
+        ("ece", lambda: _binned(judged, "l1", "uniform", False, draws, level, seed)),
+        ("ece_mass", lambda: _binned(judged, "l1", "quantile", True, draws, level, seed)),
+        ("l2", lambda: _binned(judged, "l2", "quantile", True, draws, level, seed)),
+        ("smooth_ece", lambda: _smooth(judged, draws, level, seed)),
+        ("mce", lambda: _binned(judged, "max", "uniform", False, draws, level, seed)),
+        ("classwise_ece", lambda: _classwise(judged, draws, level, seed)),
+        ("oce", lambda: _far(judged, level, oce=True)),
+        ("mmc", lambda: _far(judged, level, oce=False)),
+        ("auc", lambda: _auc(judged, level)),
+        ("accuracy", lambda: _accuracy(judged, level)),
+    ]
+    scored = []
+    for at, (key, step) in enumerate(steps):
+        measure = MEASURES[key]
+        if progress is not None:
+            progress(at / len(steps), f"Measuring: {measure.title}")
+        if (result := step()) is not None:
+            estimates, spread = result
+            titled = tuple(
+                replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
+                for one in estimates
+            )
+            scored.append(Scored(measure, titled, spread))
+    return tuple(scored)
+
+
+def _log_loss(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
+    y, weight = judged.y, judged.weight
+    shown = [log_loss(one.proba, y, level=level, sample_weight=weight) for one in judged.found]
+    return shown, of_means(np.array([log_losses(one, y) for one in judged.found]), weight)
+
+
+def _brier(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
+    y, weight = judged.y, judged.weight
+    shown = [brier(one.proba, y, level=level, sample_weight=weight) for one in judged.found]
+    return shown, of_means(np.array([brier_losses(one, y) for one in judged.found]), weight)
+
+
+def _binned(
+    judged: Judged,
+    norm: Norm,
+    strategy: Strategy,
+    debiased: bool,
+    draws: RowDraws,
+    level: float,
+    seed: int,
+) -> tuple[list[Estimate], Spread]:
+    problems = [judged.confidence(one) for one in judged.found]
+    shown = [
+        confidence_calibration_error(
+            one.score,
+            one.hit.astype(np.int64),
+            norm=norm,
+            n_bins=BINS,
+            strategy=strategy,
+            debiased=debiased,
+            level=level,
+            seed=seed,
+            sample_weight=one.weight,
+        )
+        for one in problems
+    ]
+    alone = [(one,) for one in problems]
+    return shown, binned_spread(alone, norm, strategy, BINS, draws, seed)
+
+
+def _smooth(
+    judged: Judged, draws: RowDraws, level: float, seed: int
+) -> tuple[list[Estimate], Spread]:
+    problems = [judged.confidence(one) for one in judged.found]
+    shown = [
+        confidence_smooth_calibration_error(
+            one.score,
+            one.hit.astype(np.int64),
+            n_boot=SMOOTH_DRAWS,
+            level=level,
+            seed=seed,
+            sample_weight=one.weight,
+        )
+        for one in problems
+    ]
+    return shown, smooth_spread(problems, RowDraws(draws.group, draws.times[:SMOOTH_DRAWS]))
+
+
+def _classwise(
+    judged: Judged, draws: RowDraws, level: float, seed: int
+) -> tuple[list[Estimate], Spread]:
+    shown = [
+        calibration_error(
+            one.proba,
+            judged.y,
+            kind="class",
+            n_bins=BINS,
+            level=level,
+            seed=seed,
+            sample_weight=judged.weight,
+        )
+        for one in judged.found
+    ]
+    problems = [targets(one.proba, judged.y, judged.weight, "class") for one in judged.found]
+    return shown, binned_spread(problems, "l1", "uniform", BINS, draws, seed)
+
+
+def _far(judged: Judged, level: float, oce: bool) -> tuple[list[Estimate], Spread] | None:
+    if not judged.far:
+        return None
+    expected = float(judged.prior.max()) if oce else 0.0
+    losses = np.array([np.abs(proba.max(axis=1) - expected) for proba in judged.far])
+    shown = [
+        ood_calibration_error(proba, judged.prior, prior_kind="empirical", level=level)
+        if oce
+        else mean_max_confidence(proba, level=level)
+        for proba in judged.far
+    ]
+    return shown, of_means(losses, np.ones(losses.shape[1]), floor=1.0)
+
+
+def _auc(judged: Judged, level: float) -> tuple[list[Estimate], Spread] | None:
+    pairing = Pairing.of(judged.y, judged.weight, judged.fold, judged.n_classes)
+    if not pairing.curves:
+        return None
+    areas, parts = zip(*(pairing.area(one.proba) for one in judged.found), strict=True)
+    part = np.array(parts)
+    shown = [
+        _area_estimate(judged, pairing, area, own, level)
+        for area, own in zip(areas, part, strict=True)
+    ]
+    return shown, unbiased(np.array(areas), part @ part.T)
+
+
+def _area_estimate(
+    judged: Judged, pairing: Pairing, area: float, part: FloatArray, level: float
+) -> Estimate:
+    binary = judged.n_classes == 2
+    n_curves = len({k for k, _, _ in pairing.curves})
+    which = "class 1" if binary else f"one against the rest, {n_curves} classes by their share"
+    error = float(np.sqrt(part @ part))
+    if binary:
+        low, high, how = area_interval(area, part, judged.y, judged.weight, level)
+    elif error > 1e-12 and 0.0 < area < 1.0:
+        half = normal_quantile(level) * error / (area * (1.0 - area))
+        low, high = (float(expit(logit(area) + side * half)) for side in (-1.0, 1.0))
+        how = "DeLong, logit scale"
+    else:
+        fewest = min(kish(judged.weight[judged.y == k]) for k in {k for k, _, _ in pairing.curves})
+        low, high = (float(v) for v in clopper_pearson(area, fewest, level))
+        how = "Clopper-Pearson of pairs"
+    within = ", rows ranked inside their fold" if len(np.unique(judged.fold)) > 1 else ""
+    return Estimate(
+        name=f"AUC: {which}{within}",
+        label="AUC",
+        value=area,
+        low=min(low, area),
+        high=max(high, area),
+        n=len(judged.y),
+        level=level,
+        interval=how,
+    )
+
+
+def _accuracy(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
+    right = np.array([hits(one, judged.y) for one in judged.found])
+    shown = []
+    for rate in right @ judged.weight / judged.weight.sum():
+        low, high = clopper_pearson(rate, kish(judged.weight), level)
+        shown.append(
+            Estimate(
+                name="Accuracy of the predicted class",
+                label="Accuracy",
+                value=float(rate),
+                low=float(low),
+                high=float(high),
+                n=len(judged.y),
+                level=level,
+                interval="Clopper-Pearson",
+                percent=True,
+            )
+        )
+    return shown, of_means(right, judged.weight, floor=1.0)

@@ -1,0 +1,105 @@
+"""One measure of all methods on the same rows, with what is needed to compare any two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.intervals import kish
+
+GRID = 16
+PLAUSIBLE = 3.0  # standard errors within which a true error is held possible
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Values of M methods, and how they vary together over the rows.
+
+    A calibration error is a magnitude, so that noise adds to it, and adds more where the true
+    error is small. Bias and covariance are therefore kept for T true errors, those of the grid;
+    a mean has no bias, and T is 1.
+
+    Attributes
+    ----------
+    value : (M,)
+        As observed.
+    corrected : (M,)
+        Less what noise added.
+    bias : (M, T)
+        Mean of the statistic less the true error, where that is the grid's.
+    possible : (M, T) bool
+        Whether the observed value could come from this true error.
+    covariance : (M, T, M, T)
+        Of the statistics; a row holds a method at a true error.
+    freedom : float
+        Degrees of freedom of t quantiles.
+    floor : float
+        Least standard error of a difference.
+    """
+
+    value: FloatArray
+    corrected: FloatArray
+    bias: FloatArray
+    possible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    covariance: FloatArray
+    freedom: float = np.inf
+    floor: float = 0.0
+
+
+def of_means(losses: FloatArray, weight: FloatArray, floor: float = 0.0) -> Spread:
+    """Weighted means of row losses (M, n), paired by row.
+
+    ``floor`` is the range of one row's difference where rows that agree must not look certain:
+    as if half a row at each end of it were added, which for a share of right rows is the
+    interval of Agresti and Min (2005) for matched pairs.
+    """
+    n = losses.shape[1]
+    value = losses @ weight / weight.sum()
+    away = (losses - value[:, None]) * (weight / weight.sum())
+    covariance = away @ away.T * (n / max(n - 1, 1))
+    effective = kish(weight)
+    return unbiased(value, covariance, max(effective - 1.0, 1.0), floor / effective)
+
+
+def unbiased(
+    value: FloatArray, covariance: FloatArray, freedom: float = np.inf, floor: float = 0.0
+) -> Spread:
+    """Statistics (M,) without bias, with their covariance (M, M)."""
+    m = len(value)
+    return Spread(
+        value,
+        value,
+        np.zeros((m, 1)),
+        np.ones((m, 1), dtype=bool),
+        covariance.reshape(m, 1, m, 1),
+        freedom,
+        floor,
+    )
+
+
+def of_errors(value: FloatArray, truth: FloatArray, draws: FloatArray) -> Spread:
+    """Magnitudes (M,), drawn (M, T, B) at true errors (M, T) that rise along T."""
+    mean = draws.mean(axis=2)
+    m, t, n_draws = draws.shape
+    flat = (draws - mean[:, :, None]).reshape(m * t, n_draws)
+    covariance = (flat @ flat.T / (n_draws - 1)).reshape(m, t, m, t)
+    error = np.sqrt(np.einsum("itit->it", covariance))
+    # between two neighbours of the grid, or within the noise of one
+    above = mean >= value[:, None]
+    next_to = np.zeros_like(above)
+    next_to[:, 1:] |= above[:, 1:] & ~above[:, :-1]
+    next_to[:, :-1] |= above[:, 1:] & ~above[:, :-1]
+    next_to[:, 0] |= above[:, 0]
+    next_to[:, -1] |= ~above[:, -1]
+    possible = next_to | (np.abs(value[:, None] - mean) <= PLAUSIBLE * error)
+    # a mean over draws may dip by chance where the truth hardly rises
+    rising = np.maximum.accumulate(mean, axis=1)
+    corrected = np.array([np.interp(v, r, t) for v, r, t in zip(value, rising, truth, strict=True)])
+    return Spread(value, np.minimum(corrected, value), mean - truth, possible, covariance)
+
+
+def error_grid(most: float) -> FloatArray:
+    """True errors from 0 to ``most``, closer to each other near 0, (T,)."""
+    return most * (np.arange(GRID) / (GRID - 1)) ** 2
