@@ -1,34 +1,115 @@
-"""One shallow tree as the partition: paper 004 Algorithm 1."""
+"""One shallow tree as the partition: paper 004 Algorithm 1.
+
+The paper grows the tree on the parent's training rows and fits the maps on others (decision
+D102); so does kdcal where training rows are given. Where they are not, the calibration set has to
+do both. It is cut into five parts: each part grows a tree, the other four fit the maps of its
+regions, and the five answers are averaged. No row then serves a tree and its maps at once, and
+every row serves both in turn. Test log loss on simulated regions (8 inputs and a category, depth
+3, mean over 20, 20, 20, 8 and 2 draws; without regions 0.6150, 0.6137, 0.6128, 0.6130, 0.6118):
+
+======================================  ======  ======  ======  =======  ========
+calibration rows                        300     1,000   3,000   10,000   100,000
+======================================  ======  ======  ======  =======  ========
+a fifth grows, four fifths fit (taken)  0.6128  0.6099  0.6093  0.6072   0.5999
+four fifths grow, a fifth fits          0.6167  0.6118  0.6107  0.6080   0.5994
+one half grows, the other fits, both    0.6181  0.6123  0.6105  0.6071   0.5992
+one half grows, the other fits, once    0.6260  0.6180  0.6137  0.6083   0.5992
+all rows do both                        0.6391  0.6190  0.6114  0.6083   0.5994
+======================================  ======  ======  ======  =======  ========
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.heterogeneous.layers import FitRows, PartitionFit, fit_partition
+from kdcal_core.calibration.heterogeneous.flags import region_fits, region_notes
+from kdcal_core.calibration.heterogeneous.layers import (
+    FitRows,
+    Layer,
+    PartitionFit,
+    fit_partition,
+    hierarchy_of,
+)
+from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
+from kdcal_core.calibration.heterogeneous.scores import Scores
 from kdcal_core.data import IntArray
+from kdcal_core.data.splits import stratified_folds
+
+if TYPE_CHECKING:
+    from kdcal_core.partition.tree import BinnedInputs, PartitionTree
+
+PARTS = 5
+
+# (inputs, rows to grow on, fewest rows in a leaf) -> tree
+Grow = Callable[["BinnedInputs", IntArray, int], "PartitionTree"]
 
 
 def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
     """A tree that parts the classes, with a map in each of its leaves."""
-    grown_on = rows.X if rows.X_partition is None else rows.X_partition
-    labels = rows.y if rows.y_partition is None else rows.y_partition
-    least = min_rows_of(settings.min_rows, len(rows.y), settings.max_depth)
-    # a leaf of the training rows should hold enough of the calibration rows
-    least = max(1, round(least * len(labels) / len(rows.y)))
-    tree = grow(grown_on, labels, rows.proba.shape[1], settings.max_depth, least)
-    return fit_partition(settings, rows, tree)
-
-
-def grow(X: pd.DataFrame, y: IntArray, n_classes: int, max_depth: int, min_rows: int) -> Any:
-    """A tree of these rows' classes by the Gini index."""
     from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
 
-    target = Gini(class_target(y, n_classes))
-    return grow_tree(bin_inputs(X), target, max_depth=max_depth, min_rows=min_rows)
+    n_classes, depth = rows.proba.shape[1], settings.max_depth
+    if rows.X_partition is None or rows.y_partition is None:
+        criterion = Gini(class_target(rows.y, n_classes), rows.weight)
+        return fit_in_parts(
+            settings,
+            rows,
+            lambda inputs, which, least: grow_tree(
+                inputs, criterion, max_depth=depth, min_rows=least, rows=which
+            ),
+        )
+    grown_on = bin_inputs(rows.X_partition)
+    least = min_rows_of(settings.min_rows, len(rows.y), depth)
+    tree = grow_tree(
+        grown_on,
+        Gini(class_target(rows.y_partition, n_classes)),
+        max_depth=depth,
+        # a leaf of the training rows should hold enough of the calibration rows
+        min_rows=max(1, round(least * len(grown_on) / len(rows.y))),
+    )
+    return fit_partition(settings, rows, tree, _uncut([tree], len(grown_on), least))
+
+
+def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
+    """Each fifth of the calibration rows grows a tree whose maps the other four fifths fit.
+
+    Parameters
+    ----------
+    settings : HeterogeneousCalibrator
+    rows : FitRows
+    grow : callable
+        Grows a tree on some of the rows.
+    """
+    from kdcal_core.partition.tree import bin_inputs
+
+    n = len(rows.y)
+    inputs = bin_inputs(rows.X)
+    least = min_rows_of(settings.min_rows, n, settings.max_depth)
+    parts = min(PARTS, n)
+    fold = stratified_folds(rows.y, parts, settings.random_state) if n > 1 else np.zeros(1, int)
+    layers: list[Layer] = []
+    regions: list[Any] = []
+    for part in range(parts):
+        rows.report(part / parts, f"Partition {part + 1} of {parts}")
+        growing = np.flatnonzero(fold == part)
+        fitting = np.flatnonzero(fold != part) if n > 1 else growing
+        tree = grow(inputs, growing, max(1, round(least * len(growing) / n)))
+        scores = Scores(rows.proba[fitting], rows.y[fitting], rows.weight[fitting])
+        leaf = np.asarray(tree.apply(inputs), dtype=np.int64)[fitting]
+        hierarchy = hierarchy_of(tree)
+        fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
+        layers.append(Layer(tree, fit.maps))
+        regions += region_fits(fit, scores, leaf, hierarchy.n_regions, tree.words, part)
+    told = (
+        f"No rows of the parent's training set were given: {parts} trees, each grown on one part "
+        f"of the {n:,} calibration rows and fitted on the others, are averaged.",
+        *_uncut([layer.partition for layer in layers], n // parts, least),
+    )
+    return PartitionFit(tuple(layers), tuple(regions), (*told, *region_notes(tuple(regions))))
 
 
 def class_target(y: IntArray, n_classes: int) -> NDArray[Any]:
@@ -40,6 +121,18 @@ def min_rows_of(min_rows: int | None, n: int, max_depth: int) -> int:
     """Smallest number of calibration rows in a region: as asked, or by rule.
 
     The rule is an eighth of what a full tree's leaf would hold, n / 2^(depth + 3), and at least
-    40: pooling carries the small ones, and a leaf below that has nothing of its own to say.
+    40. Pooling carries the small ones, so that it matters little: a least number of 20 to 100 and
+    a sixteenth to a half moved the log loss of the table above by 0.0008 at most.
     """
     return int(min_rows) if min_rows is not None else max(40, n // 2 ** (max_depth + 3))
+
+
+def _uncut(trees: list[Any], n: int, least: int) -> tuple[str, ...]:
+    """A sentence where nothing was cut."""
+    if any(tree.n_leaves > 1 for tree in trees):
+        return ()
+    return (
+        "The inputs were not cut into regions, so all rows share one map: no cut parts the "
+        f"classes and leaves {least:,} rows on both sides. With {2 * least:,} rows or more, or a "
+        "smaller least number of rows, a cut is possible.",
+    )
