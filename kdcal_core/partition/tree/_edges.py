@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 from kdcal_core.partition.tree.columns import OTHER
 
 DIGITS = 17  # a double needs no more
+SLACK = 0.25  # of a bin, by which an edge may leave its quantile for a shorter number
 
 
 def find_edges(values: NDArray[np.float64], max_bins: int) -> NDArray[np.float64]:
     """Edges between all distinct values, or between quantiles where there are too many.
 
-    What is not finite is left out. Each edge is the shortest decimal between the values on its
-    two sides, so that what is said of a split is exactly what it does.
+    What is not finite is left out. An edge is the shortest decimal there is between the values on
+    its two sides, or within a quarter of a bin of its quantile, so that what is said of a split
+    is short and yet exactly what it does.
 
     Examples
     --------
@@ -26,13 +28,15 @@ def find_edges(values: NDArray[np.float64], max_bins: int) -> NDArray[np.float64
     distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     if len(distinct) < 2:
         return np.empty(0)
-    below = np.arange(len(distinct) - 1)
-    if len(distinct) > max_bins:
-        # a value's bin is where the middle of its ranks falls: frequent ones fill bins alone
-        middle = np.cumsum(counts) - counts / 2
-        bins = (middle * (max_bins / counts.sum())).astype(np.int64)
-        below = np.flatnonzero(np.diff(bins))
-    return short_between(distinct[below], distinct[below + 1])
+    if len(distinct) <= max_bins:
+        return short_between(distinct[:-1], distinct[1:])
+    # a value lies at the middle of its ranks, so that frequent ones fill bins alone
+    place = (np.cumsum(counts) - counts / 2) * (max_bins / counts.sum())
+    ends = np.arange(1, max_bins)
+    low = np.searchsorted(place, ends - SLACK) - 1
+    high = np.searchsorted(place, ends + SLACK)
+    inside = (low >= 0) & (high < len(distinct))
+    return np.unique(short_between(distinct[low[inside]], distinct[high[inside]]))
 
 
 def short_between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -42,14 +46,15 @@ def short_between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArra
     size = np.abs(np.where(middle == 0, 1.0, middle))
     exponent = np.floor(np.log10(size)).astype(np.int64)
     waiting = np.ones(len(low), dtype=bool)
-    for digits in range(1, DIGITS):
+    for digits in range(DIGITS):
         places = digits - 1 - exponent
         unit = 10.0 ** np.minimum(np.abs(places), 300)
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = np.where(
                 places >= 0, np.floor(middle * unit) / unit, np.floor(middle / unit) * unit
             )
-        found = waiting & (rounded >= low) & (rounded < high)
+        # without a digit there is only zero, or minus one, for what is smaller than one
+        found = waiting & (rounded >= low) & (rounded < high) & ((digits > 0) | (size < 1))
         edges[found] = rounded[found]
         waiting &= ~found
     return edges

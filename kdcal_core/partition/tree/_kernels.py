@@ -26,11 +26,10 @@ def code_numbers(values: Array, edges: Array, missing: int, out: Array) -> int:
             continue
         if np.isinf(value) and infinite < 0:
             infinite = row
-        at, step = 0, 128
-        while step:
-            if edges[at + step - 1] < value:
-                at += step
-            step >>= 1
+        at = 0
+        for power in range(7, -1, -1):
+            # no branch, since nobody could guess it
+            at += int(edges[at + (1 << power) - 1] < value) << power
         out[row] = at
     return infinite
 

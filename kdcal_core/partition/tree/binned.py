@@ -17,7 +17,8 @@ from kdcal_core.partition.tree._edges import find_categories, find_edges
 from kdcal_core.partition.tree._reading import Kind, categories_of, kind_of, numbers_of
 from kdcal_core.partition.tree.columns import CODES, MAX_BINS, InputColumn
 
-EDGE_ROWS = 200_000  # rows that the edges are found from, drawn with a fixed seed
+EDGE_VALUES = 4_000_000  # that the edges of all columns are found from
+EDGE_ROWS = 20_000  # but at least so many rows, drawn with a fixed seed
 SMALL = 200_000  # values that are coded faster than threads start
 
 
@@ -39,6 +40,18 @@ class BinnedInputs:
     codes: NDArray[np.uint8]
     columns: tuple[InputColumn, ...]
     unknown: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        # the kernels index by code and check no bound
+        codes, ends = self.codes, [column.missing_code for column in self.columns]
+        if (
+            codes.dtype != np.uint8
+            or codes.ndim != 2
+            or codes.shape[1] != len(ends)
+            or not codes.flags.f_contiguous
+            or (len(codes) and (codes.max(axis=0) > ends).any())
+        ):
+            raise InputError("The codes do not fit their columns", fix="Code with bin_inputs.")
 
     def __len__(self) -> int:
         return int(self.codes.shape[0])
@@ -65,7 +78,8 @@ def bin_inputs(
     """Code a table of inputs for trees.
 
     A number's bins end between its distinct values where there are at most ``max_bins`` of them,
-    else at quantiles (those of 200,000 rows drawn with a fixed seed where there are more). Text,
+    else at quantiles. In a large table both are those of rows drawn with a fixed seed: 4,000,000
+    values in all, and at least 20,000 rows. Text,
     categories and truth values are coded as they are, the most frequent first; beyond ``max_bins``
     of them the rarest become one, "other", and an :class:`InputWarning` says so. A missing value
     has its own code.
@@ -107,7 +121,7 @@ def bin_inputs(
         )
     frame = _frame_of(X, like, file)
     columns = like if like is not None else (None,) * frame.shape[1]
-    sample = _sampled_rows(len(frame)) if like is None else None
+    sample = _sampled_rows(*frame.shape) if like is None else None
     codes = np.empty(frame.shape, dtype=np.uint8, order="F")
 
     def code(position: int) -> tuple[InputColumn, int]:
@@ -222,10 +236,12 @@ def _kind_like(
     )
 
 
-def _sampled_rows(n: int) -> NDArray[np.int64] | None:
-    if n <= EDGE_ROWS:
+def _sampled_rows(n: int, d: int) -> NDArray[np.int64] | None:
+    """Rows to find the edges from; None: all."""
+    wanted = max(EDGE_ROWS, EDGE_VALUES // d)
+    if n <= wanted:
         return None
-    return np.sort(np.random.default_rng(0).choice(n, EDGE_ROWS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n, wanted, replace=False))
 
 
 def _code_numbers(

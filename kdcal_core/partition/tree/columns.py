@@ -95,7 +95,8 @@ class InputColumn:
                 and (self.pooled or len(set(names)) == len(names))
                 and not (self.pooled and not names)
             )
-        if not (sound and isinstance(self.name, str)):
+        flags = isinstance(self.pooled, bool) and isinstance(self.has_missing, bool)
+        if not (sound and flags and isinstance(self.name, str)):
             raise InputError(
                 "The description of an input column contradicts itself",
                 fix="Fit again from the data.",

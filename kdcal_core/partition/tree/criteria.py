@@ -34,6 +34,22 @@ class RowStats:
     n_cells: int
     values: FloatArray
 
+    def __post_init__(self) -> None:
+        # the kernels index by cell and check no bound
+        cells, values = self.cells, self.values
+        if (
+            cells.dtype != np.uint8
+            or cells.ndim != 1
+            or values.dtype != np.float64
+            or values.ndim != 2
+            or len(values) != len(cells)
+            or cells.max(initial=0) >= self.n_cells
+        ):
+            raise InputError(
+                "What a criterion sums does not fit together",
+                fix="Give each row a cell below the number of cells, and its values.",
+            )
+
     def __len__(self) -> int:
         return len(self.cells)
 

@@ -304,7 +304,7 @@ class PartitionTree:
                 for column in described
             )
             return cls(columns, **{name: arrays[name] for name in ARRAYS})
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
