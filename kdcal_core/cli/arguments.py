@@ -33,6 +33,8 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"kdcal {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _diagnose(commands)
+    _calibrate(commands)
+    _score(commands)
     _convert(commands)
     return top
 
@@ -105,6 +107,81 @@ def _regression(command: Parser) -> None:
     )
     only.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="of random draws (default 0)"
+    )
+
+
+def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "calibrate",
+        help="fit a calibrator on held-out rows and write it to a file",
+        description="Fit a calibrator on held-out rows of a classification, say what it gains, "
+        "and write it to a file for 'kdcal score' and kdcal_core.load_calibrator.",
+        epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
+        allow_abbrev=False,
+    )
+    command.add_argument(
+        "--list", action="store_true", help="say which calibrators there are, and end"
+    )
+    command.add_argument("--calibrator", metavar="KEY", help="which one to fit (see --list)")
+    command.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
+    command.add_argument(
+        "--predictions",
+        metavar="TABLE",
+        help="rows with the model's probabilities in columns, instead of --data",
+    )
+    command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
+    command.add_argument("--target", metavar="COLUMN", help="the true class")
+    command.add_argument(
+        "--training",
+        metavar="TABLE",
+        help="the model's training rows, on which a partition of the inputs is grown",
+    )
+    command.add_argument(
+        "--evaluation",
+        metavar="TABLE",
+        help="further held-out rows to judge on; without them the judgement is cross-fitted",
+    )
+    command.add_argument("--weight", metavar="COLUMN", help="row weights")
+    command.add_argument(
+        "--classes",
+        metavar="A,B,...",
+        type=names,
+        help="class names in the order of the model's outputs, where it does not know them",
+    )
+    command.add_argument(
+        "--seed", metavar="N", type=whole, default=0, help="of the folds (default 0)"
+    )
+    command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
+    # what `kdcal diagnose` asks besides, and a classification has no use for
+    command.set_defaults(task="classification", family=None, parameters=None, true_mean=None, by=())
+
+
+def _score(commands: argparse._SubParsersAction[Parser]) -> None:
+    command = commands.add_parser(
+        "score",
+        help="score a table of any length with a model and its calibrator",
+        description="Score a table with a model and its calibrator, block by block: calibrated "
+        "probabilities of each class, the predicted class and its confidence.",
+        epilog="Exit code 0; 2 where the input cannot be used, with one line that says why; "
+        "then nothing is written.",
+        allow_abbrev=False,
+    )
+    command.add_argument(
+        "--calibrator", metavar="FILE", required=True, help="a file of 'kdcal calibrate'"
+    )
+    command.add_argument("--model", metavar="FILE", help="the model that was calibrated")
+    table = command.add_mutually_exclusive_group(required=True)
+    table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
+    table.add_argument(
+        "--predictions", metavar="TABLE", help="rows with the model's probabilities in columns"
+    )
+    command.add_argument(
+        "--out", metavar="FILE", required=True, help="the table to write (.csv or .parquet)"
+    )
+    command.add_argument(
+        "--any-model",
+        action="store_true",
+        help="score even where --model is not the model that was calibrated",
     )
 
 

@@ -43,11 +43,12 @@ def run(options: argparse.Namespace) -> None:
     InputError
         For what cannot be used, with its file, column and row.
     """
-    _check(options)
+    check_files(options)
+    check_folder(options.json)
     # Files are read in a worker process with limits, as hostile as an upload to the app.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
-        review = _scored(workspace, options)
+        review = scored_review(workspace, options)
         measured = _measured(workspace, review, options)
         content = record.record(measured, review.task, _inputs(review), _settings(options, review))
     texts = [_text(one, review, options.level) for one in measured]
@@ -78,7 +79,8 @@ def _text(measured: Measured | MeasuredRegression, review: Review, level: float)
     return report(measured, source, level)
 
 
-def _check(options: argparse.Namespace) -> None:
+def check_files(options: argparse.Namespace) -> None:
+    """Refuse files that do not go together or are not there, before any is read."""
     if options.data and not options.model:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
@@ -86,13 +88,18 @@ def _check(options: argparse.Namespace) -> None:
     for path in (options.model, options.data, options.predictions, options.evaluation):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
-    if options.json and not Path(options.json).absolute().parent.is_dir():
+
+
+def check_folder(path: str | None) -> None:
+    """Refuse a file to write whose folder does not exist, before anything is computed."""
+    if path and not Path(path).absolute().parent.is_dir():
         raise InputError(
-            "The folder to write into does not exist", fix="Create it first.", file=options.json
+            "The folder to write into does not exist", fix="Create it first.", file=path
         )
 
 
-def _scored(workspace: Workspace, options: argparse.Namespace) -> Review:
+def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
+    """A scored review of the files that the user named."""
     review = create_review(workspace)
     if options.task:
         set_task(workspace, review.id, options.task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -56,7 +57,7 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
     complete = len(source.head) >= source.size
     text = decode_text(source.head, encoding)
     form = detect_format(text, complete=complete)
-    _check_form(form, file)
+    check_form(form, file)
     cells = source.size * max(text.count(form.separator) + text.count("\n"), 1) / len(source.head)
     check_size(max(source.size, int(cells) * 8), file, max_bytes)
     try:
@@ -67,13 +68,14 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
             table = _parse(source, encoding, form)
         frame, notes = to_frame(table, file)
     except pa.ArrowException as error:
-        raise _as_input_error(error, form, file) from error
+        raise csv_error(error, form, file) from error
     if table.num_rows == 0:
         raise _no_rows(file)
     return frame, (*_notes(form, encoding), *notes)
 
 
-def _check_form(form: CsvFormat, file: str) -> None:
+def check_form(form: CsvFormat, file: str) -> None:
+    """Refuse faulty column names, and a table without rows."""
     check_column_names(form.names, file)
     if form.n_sampled == 0:
         raise _no_rows(file)
@@ -87,29 +89,36 @@ def _no_rows(file: str) -> InputError:
 
 def _parse(source: CsvSource, encoding: str, form: CsvFormat) -> pa.Table:
     arguments = {
-        "parse_options": pa_csv.ParseOptions(
-            delimiter=form.separator, newlines_in_values=source.has_quotes
-        ),
-        "convert_options": pa_csv.ConvertOptions(
-            null_values=list(MISSING),
-            strings_can_be_null=True,
-            decimal_point=form.decimal,
-        ),
+        "parse_options": parse_options(form, source.has_quotes),
+        "convert_options": convert_options(form),
     }
     try:
         return pa_csv.read_csv(
-            _stream(source, encoding), read_options=_options(form, threads=True), **arguments
+            _stream(source, encoding), read_options=read_options(form, threads=True), **arguments
         )
     except pa.ArrowInvalid as error:
         if "Expected" not in str(error):
             raise
     # Only the reader with one thread counts rows.
     return pa_csv.read_csv(
-        _stream(source, encoding), read_options=_options(form, threads=False), **arguments
+        _stream(source, encoding), read_options=read_options(form, threads=False), **arguments
     )
 
 
-def _options(form: CsvFormat, *, threads: bool) -> pa_csv.ReadOptions:
+def parse_options(form: CsvFormat, has_quotes: bool) -> pa_csv.ParseOptions:
+    """How Arrow cuts the file into fields."""
+    return pa_csv.ParseOptions(delimiter=form.separator, newlines_in_values=has_quotes)
+
+
+def convert_options(form: CsvFormat, **more: Any) -> pa_csv.ConvertOptions:
+    """How Arrow turns fields into values."""
+    return pa_csv.ConvertOptions(
+        null_values=list(MISSING), strings_can_be_null=True, decimal_point=form.decimal, **more
+    )
+
+
+def read_options(form: CsvFormat, *, threads: bool) -> pa_csv.ReadOptions:
+    """Where Arrow begins, what the columns are called, and how much it takes at once."""
     return pa_csv.ReadOptions(
         column_names=list(form.names),
         skip_rows=form.skipped_lines,
@@ -126,7 +135,8 @@ def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
     return pa.BufferReader(content.encode("utf-8", "replace"))
 
 
-def _as_input_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputError:
+def csv_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputError:
+    """Arrow's complaint about a CSV file in the user's words, with the row where it tells it."""
     message = str(error)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:

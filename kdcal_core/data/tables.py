@@ -88,7 +88,7 @@ def read_table(
     file = name or _name_of(source)
     with _opened(source, file) as stream:
         size, digest, has_quotes = _scan(stream)
-        head = _read_head(stream)
+        head = read_head(stream)
         if not head.strip():
             raise InputError("The file is empty", fix="Choose another file.", file=file)
         _check_size_on_disk(size, max_bytes, file)
@@ -96,7 +96,7 @@ def read_table(
         if head.startswith(b"PAR1"):
             frame, notes = read_parquet(stream, file, max_bytes)
         else:
-            _refuse_foreign(head, file)
+            refuse_foreign(head, file)
             frame, notes = read_csv(CsvSource(stream, head, size, has_quotes), file, max_bytes)
     return Table(frame, digest, file, notes)
 
@@ -194,7 +194,8 @@ def _scan(stream: pa.NativeFile) -> tuple[int, str, bool]:
     return size, sha.hexdigest(), has_quotes
 
 
-def _read_head(stream: pa.NativeFile) -> bytes:
+def read_head(stream: pa.NativeFile) -> bytes:
+    """The first bytes of a file: enough to tell what it is and how it is written."""
     stream.seek(0)
     head = bytes(stream.read(_HEAD))
     if b"\n" not in head and b"\r" not in head:
@@ -211,7 +212,8 @@ def _check_size_on_disk(size: int, max_bytes: int, file: str) -> None:
         )
 
 
-def _refuse_foreign(head: bytes, file: str) -> None:
+def refuse_foreign(head: bytes, file: str) -> None:
+    """Refuse a file that is no table, and say what it looks like."""
     found = _looks_like(head)
     if found is not None:
         what, fix = found

@@ -55,9 +55,9 @@ def _fits(value: Any, hint: Any) -> bool:
         return type(value) in (float, int)
     if hint is None or hint is type(None):
         return value is None
-    if is_dataclass(hint):
-        return isinstance(value, typing.cast(type, hint))
-    return type(value) is hint
+    if getattr(hint, "_is_protocol", False):
+        return is_dataclass(value)  # what it can do is found out by its check
+    return isinstance(value, hint) and not (hint is int and isinstance(value, bool))
 
 
 def _fits_tuple(value: tuple[Any, ...], arguments: tuple[Any, ...]) -> bool:

@@ -84,8 +84,8 @@ class CalibratorCard:
     classes : tuple of K str
         In the order of the probability columns. Untrusted text.
     features : tuple of str
-        Columns that the calibrator reads besides the probabilities; empty where it reads none.
-        Untrusted text.
+        Columns that the model takes, and the calibrator where it reads more than probabilities,
+        in their order at the fit. Untrusted text.
     estimates : tuple of CardEstimate
         What it gained.
     notes : tuple of str
@@ -128,7 +128,7 @@ def make_card(
     parent : ParentInfo, optional
         The model under review.
     features : sequence of str
-        Columns of the rows' features; kept only where the calibrator reads them.
+        Columns of the rows' features; kept only where a model or the calibrator reads them.
     created : str, optional
         Today in UTC by default.
 
@@ -153,7 +153,7 @@ def make_card(
         parent=None if parent is None else ParentMark(parent.name, parent.kind, parent.digest),
         data=dict(data),
         classes=tuple(classes),
-        features=tuple(features) if calibrator.needs_inputs else (),
+        features=tuple(features) if parent or calibrator.needs_inputs else (),
         estimates=tuple(estimates),
         notes=(*calibrator.notes_, *notes),
         seed=seed,

@@ -8,6 +8,7 @@ from typing import Any
 from kdcal_core.errors import InputError
 
 _HOME = "kdcal_core.calibration."
+_REGIONS = f"{_HOME}heterogeneous"
 _TREE = "kdcal_core.partition.tree"
 #: Calibrators by the name of their class, with the module that holds it.
 CALIBRATOR_HOMES: dict[str, str] = {
@@ -19,12 +20,28 @@ CALIBRATOR_HOMES: dict[str, str] = {
     "CumulativeConfidence": f"{_HOME}cumulative",
     "IsotonicConfidence": f"{_HOME}one_vs_rest",
     "SigmoidConfidence": f"{_HOME}one_vs_rest",
+    "PlattScaling": f"{_HOME}standard.log_odds_maps",
+    "BetaCalibration": f"{_HOME}standard.log_odds_maps",
+    "ClasswiseHistogram": f"{_HOME}standard.histogram_classes",
+    "VectorScaling": f"{_HOME}standard.softmax_maps",
+    "DirichletScaling": f"{_HOME}standard.softmax_maps",
+    "VennAbers": f"{_HOME}standard.venn_abers",
+    "HeterogeneousCalibrator": f"{_HOME}heterogeneous.calibrator",
 }
 #: Frozen dataclasses in fitted state.
 RECORD_HOMES: dict[str, str] = {
     "Curve": f"{_HOME}_curve",
     "InputColumn": f"{_TREE}.columns",
     "PartitionTree": f"{_TREE}.tree",
+    "ColumnPartition": f"{_REGIONS}.columns",
+    "Layer": f"{_REGIONS}.layers",
+    "RegionFit": f"{_REGIONS}.flags",
+    "LinearMaps": f"{_REGIONS}._linear",
+    "IsotonicMaps": f"{_REGIONS}._isotonic",
+    "HistogramMaps": f"{_REGIONS}._histogram",
+    "TemperatureMaps": f"{_REGIONS}._temperature",
+    "DensityMaps": f"{_REGIONS}._density",
+    "Damped": f"{_REGIONS}.boosted",
 }
 #: Estimators that need their parent.
 ESTIMATOR_HOMES: dict[str, str] = {

@@ -85,3 +85,16 @@ def card(key, calibrator, rows, X):
         seed=0,
         created="2026-01-31",
     )
+
+
+@cache
+def heterogeneous(n_classes=2, **settings):
+    """A calibrator by region with the rows it was fitted on."""
+    from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+
+    rows = scored(n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        calibrator = HeterogeneousCalibrator(min_rows=20, **settings)
+        calibrator.fit(rows.proba, rows.y, table())
+    return calibrator, rows

@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from calfile_cases import card, fitted, scored, table
+from calfile_cases import card, fitted, heterogeneous, scored, table
 
 from kdcal_core.calibration import CALIBRATORS, TopLabelConfidence, UncalibratedConfidence
 from kdcal_core.calibration.base import Calibrator
@@ -21,6 +21,7 @@ from kdcal_core.calibration.files import (
 from kdcal_core.calibration.files.classes import CALIBRATOR_HOMES, RECORD_HOMES, known_class
 from kdcal_core.calibration.files.codec import Decoder, Encoder
 from kdcal_core.calibration.fitting import calibrated
+from kdcal_core.calibration.heterogeneous import MAPS, PARTITIONS
 from kdcal_core.errors import InputError
 
 CASES = [
@@ -46,6 +47,40 @@ def test_every_calibrator_comes_back_to_the_last_bit(key, n_classes, tmp_path):
     np.testing.assert_array_equal(loaded.predict_confidence(rows.proba, X), theirs.confidence)
     save_calibrator(loaded.calibrator, tmp_path / "b.kdcal", loaded.card)
     assert (tmp_path / "a.kdcal").read_bytes() == (tmp_path / "b.kdcal").read_bytes()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("inside", list(MAPS))
+@pytest.mark.parametrize("partition", list(PARTITIONS))
+def test_every_partition_and_map_comes_back(partition, inside, n_classes, tmp_path):
+    column = {"column": "colour"} if partition == "column" else {}
+    calibrator, rows = heterogeneous(
+        n_classes, partition=partition, calibrator=inside, n_trees=3, max_depth=2, **column
+    )
+    path = tmp_path / "a.kdcal"
+    save_calibrator(calibrator, path, card("", calibrator, rows, table()))
+    loaded = load_calibrator(path)
+    new, X = scored(n_classes, seed=7), table(seed=7)
+    np.testing.assert_array_equal(
+        loaded.predict_proba(new.proba, X), calibrator.predict_proba(new.proba, X)
+    )
+    assert [one.words for one in loaded.calibrator.regions_] == [
+        one.words for one in calibrator.regions_
+    ]
+
+
+def test_columns_are_taken_by_name_and_a_missing_one_is_told(tmp_path):
+    calibrator, rows = heterogeneous()
+    save_calibrator(calibrator, tmp_path / "a.kdcal", card("", calibrator, rows, table()))
+    loaded = load_calibrator(tmp_path / "a.kdcal")
+    new = scored(2, seed=7).proba
+    more = table(seed=7)[["=cmd", "old", "size", "colour"]].assign(unused=1)
+    np.testing.assert_array_equal(
+        loaded.predict_proba(new, more), loaded.predict_proba(new, table(seed=7))
+    )
+    with pytest.raises(InputError, match="lacks a column") as error:
+        loaded.predict_proba(new, more.drop(columns="colour"))
+    assert error.value.column == "colour"
 
 
 def test_the_list_of_classes_is_right():

@@ -1,0 +1,221 @@
+"""Rows of any number scored by a saved calibrator, block by block, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from kdcal_core.calibration.files.saved import LoadedCalibrator, load_calibrator
+from kdcal_core.calibration.fitting import Calibrated
+from kdcal_core.data import FloatArray, check_proba, guess_roles, output_matrix
+from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.errors import InputError
+from kdcal_core.parents import Parent, load_parent, parent_info
+
+Progress = Callable[[float, str], None]
+
+SUFFIXES = (".csv", ".parquet")
+_SHOWN = 5
+
+
+def score_table(
+    calibrator: str,
+    data: str,
+    out: str,
+    suffix: str,
+    model: str | None = None,
+    any_model: bool = False,
+    progress: Progress = lambda share, note: None,
+) -> dict[str, Any]:
+    """Score a table and write calibrated probabilities, predicted class and confidence of each row.
+
+    Meant for a worker process: arguments and result are JSON values.
+
+    Parameters
+    ----------
+    calibrator : str
+        Path of a file of :func:`kdcal_core.calibration.files.save_calibrator`.
+    data : str
+        Path of a CSV or Parquet table: rows for the model, or, without one, its predictions.
+    out : str
+        Path to write to: columns "row" (1 is the first row of data), "proba_" and the name of
+        each class, "predicted", "confidence".
+    suffix : {".csv", ".parquet"}
+        The format to write.
+    model : str, optional
+        Path of the model that was calibrated.
+    any_model : bool
+        Whether another model than that one will do.
+    progress : callable, optional
+        Called with 0 and the number of rows done; may raise to cancel.
+
+    Returns
+    -------
+    dict
+        ``rows``; ``classes`` with the number of rows predicted as each; ``confidence``, the mean;
+        ``notes``, sentences.
+
+    Raises
+    ------
+    InputError
+        A file cannot be used, the calibrator is of another model, a column is missing, or a row
+        cannot be scored; with file, column and row.
+    """
+    table = TableBlocks(data)
+    scorer: _Predictions | _Model
+    if model is None:
+        scorer = _Predictions.of(calibrator, table)
+    else:
+        scorer = _Model.of(calibrator, table, model, any_model)
+    classes = scorer.loaded.card.classes
+    counts, total, n_rows = np.zeros(len(classes), dtype=np.int64), 0.0, 0
+    with _writer(out, suffix, classes) as write:
+        for frame in scorer.table.read(scorer.columns):
+            with _row_after(n_rows, scorer.table.file):
+                found = scorer.loaded.calibrated(scorer.proba(frame), frame)
+            write(_rows(found, classes, n_rows))
+            counts += np.bincount(found.predicted, minlength=len(classes))
+            total += float(found.confidence.sum())
+            n_rows += len(frame)
+            progress(0.0, f"{n_rows:,} rows scored")
+    if not n_rows:
+        raise InputError(
+            "The table has no rows", fix="Give at least one row.", file=scorer.table.file
+        )
+    return {
+        "rows": n_rows,
+        "classes": dict(zip(classes, counts.tolist(), strict=True)),
+        "confidence": total / n_rows,
+        "notes": scorer.notes,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Rows that a model takes."""
+
+    loaded: LoadedCalibrator
+    table: TableBlocks
+    columns: list[str]
+    notes: list[str]
+    parent: Parent
+    inputs: list[str]
+
+    @classmethod
+    def of(cls, calibrator: str, table: TableBlocks, model: str, any_model: bool) -> _Model:
+        parent = load_parent(model, task="classification")
+        digest = parent_info(parent, model, Path(model).name).digest
+        loaded = load_calibrator(calibrator, parent=parent)
+        notes = _check_model(loaded, parent, digest, any_model)
+        inputs = list(parent.feature_names or loaded.card.features)
+        if not inputs:
+            inputs = list(table.names)
+        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
+        columns = list(dict.fromkeys([*inputs, *reads]))
+        return cls(loaded, table, columns, notes, parent, inputs)
+
+    def proba(self, frame: pd.DataFrame) -> FloatArray:
+        classes = self.loaded.card.classes
+        return check_proba(
+            self.parent.predict_proba(frame[self.inputs]), n_classes=len(classes), columns=classes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Rows with the model's predictions in columns."""
+
+    loaded: LoadedCalibrator
+    table: TableBlocks
+    columns: list[str]
+    notes: list[str]
+    roles: Any
+
+    @classmethod
+    def of(cls, calibrator: str, table: TableBlocks) -> _Predictions:
+        loaded = load_calibrator(calibrator)
+        classes = loaded.card.classes
+        roles = guess_roles(table.head(), classes=classes)
+        output_matrix(table.head(), roles, classes, table.file)
+        outputs = [column for _, column in roles.outputs]
+        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
+        return cls(loaded, table, list(dict.fromkeys([*outputs, *reads])), [], roles)
+
+    def proba(self, frame: pd.DataFrame) -> FloatArray:
+        return output_matrix(frame, self.roles, self.loaded.card.classes, self.table.file)
+
+
+def _check_model(
+    loaded: LoadedCalibrator, parent: Parent, digest: str, any_model: bool
+) -> list[str]:
+    """Refuse a model that the calibrator cannot or must not be used with; what is to be said."""
+    classes = loaded.card.classes
+    fits = parent.classes == classes if parent.named_classes else True
+    if len(parent.classes) != len(classes) or (any_model and not fits):
+        raise InputError(
+            f"The model's classes are {_listed(parent.classes)}, and the calibrator was fitted "
+            f"for {_listed(classes)}",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+        )
+    if not any_model:
+        loaded.check_parent(digest)
+        return []
+    known = loaded.card.parent
+    if known is not None and known.digest == digest:
+        return []
+    return ["The calibrator was fitted for another model: its probabilities need not hold here."]
+
+
+def _rows(found: Calibrated, classes: tuple[str, ...], before: int) -> pa.RecordBatch:
+    n = len(found.proba)
+    names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(classes)))
+    columns = [
+        pa.array(np.arange(before + 1, before + n + 1)),
+        *(pa.array(np.ascontiguousarray(column)) for column in found.proba.T),
+        names.cast(pa.string()),
+        pa.array(found.confidence),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_schema(classes))
+
+
+def _schema(classes: tuple[str, ...]) -> pa.Schema:
+    proba = [(f"proba_{name}", pa.float64()) for name in classes]
+    ends = [("predicted", pa.string()), ("confidence", pa.float64())]
+    return pa.schema([("row", pa.int64()), *proba, *ends])
+
+
+@contextmanager
+def _writer(
+    out: str, suffix: str, classes: tuple[str, ...]
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
+    with make(out, _schema(classes)) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _row_after(before: int, file: str) -> Iterator[None]:
+    """Errors inside name the row of the file, not that of the block."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None:
+            raise error.at(file=file) from error
+        row = error.row + before
+        raise InputError(
+            error.what, fix=error.fix, file=error.file or file, column=error.column, row=row
+        ) from error
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(repr(name[:40]) for name in names[:_SHOWN]) + more

@@ -1,0 +1,88 @@
+"""``kdcal score``: a calibrator, its model and a table in, calibrated probabilities out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from kdcal_core.calibration.archive import new_file
+from kdcal_core.calibration.files.scoring import SUFFIXES
+from kdcal_core.cli.text import printable, table
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import run_limited
+
+# A table has no upper length, so neither has the work.
+_SECONDS = 30 * 24 * 3600.0
+
+
+def run(options: argparse.Namespace) -> None:
+    """Score ``options.data`` or ``options.predictions`` into ``options.out`` and say what came out.
+
+    Raises
+    ------
+    InputError
+        For what cannot be used, with its file, column and row. Nothing is written then.
+    """
+    source = options.data or options.predictions
+    _check(options, source)
+    start = time.monotonic()
+    out = Path(options.out)
+    # Model, table and calibrator are read in a worker process with limits, as an upload is.
+    with new_file(out) as made:
+        found = run_limited(
+            "kdcal_core.calibration.files.scoring:score_table",
+            {
+                "calibrator": str(Path(options.calibrator).absolute()),
+                "data": str(Path(source).absolute()),
+                "out": str(made.absolute()),
+                "suffix": out.suffix.lower(),
+                "model": str(Path(options.model).absolute()) if options.model else None,
+                "any_model": options.any_model,
+            },
+            seconds=_SECONDS,
+            progress=_show if sys.stderr.isatty() else None,
+            what="Scoring the table",
+        )
+    print(_report(found, out.name, time.monotonic() - start))
+
+
+def _check(options: argparse.Namespace, source: str) -> None:
+    if options.data and not options.model:
+        raise InputError("--data needs --model", fix="Or give --predictions alone.")
+    if options.predictions and options.model:
+        raise InputError("--predictions takes no --model", fix="Give --data with --model.")
+    for path in (options.calibrator, options.model, source):
+        if path and not Path(path).is_file():
+            raise InputError("There is no such file", fix="Check its path.", file=path)
+    out = Path(options.out)
+    if out.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"The suffix {out.suffix!r} names no format to write",
+            fix="Name the file .csv or .parquet.",
+            file=options.out,
+        )
+    if out.exists() and any(
+        out.samefile(path) for path in (source, options.model, options.calibrator) if path
+    ):
+        raise InputError(
+            "The file to write is one of those that are read",
+            fix="Choose another name.",
+            file=options.out,
+        )
+
+
+def _show(share: float, note: str) -> None:
+    print(f"\r{note}", end="", file=sys.stderr, flush=True)
+
+
+def _report(found: dict[str, Any], out: str, seconds: float) -> str:
+    rows = found["rows"]
+    lines = [f"{rows:,} rows in {seconds:,.1f} s, mean confidence {found['confidence']:.4f}."]
+    lines += [printable(note) for note in found["notes"]]
+    shares = [(name, f"{n:,}", f"{n / rows:.1%}") for name, n in found["classes"].items()]
+    return "\n".join(
+        [*lines, "", table(("Predicted class", "Rows", "Share"), shares), "", f"Wrote {out}."]
+    )
