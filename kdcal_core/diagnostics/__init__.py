@@ -7,6 +7,17 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
+from kdcal_core.diagnostics.comparison import (
+    MEASURES,
+    Comparison,
+    CriticalDifference,
+    Measure,
+    MethodScores,
+    PairedDifference,
+    compare,
+    comparison_words,
+    critical_difference,
+)
 from kdcal_core.diagnostics.confusion import confusion
 from kdcal_core.diagnostics.decomposition import (
     brier_decomposition,
@@ -109,10 +120,13 @@ from kdcal_core.diagnostics.smooth_error import (
 from kdcal_core.diagnostics.summary import all_estimates, summary
 
 __all__ = [
+    "MEASURES",
     "BandKind",
+    "Comparison",
     "Confusion",
     "Coverage",
     "CoverageRow",
+    "CriticalDifference",
     "DistanceCurve",
     "EcdfDifference",
     "Estimate",
@@ -121,8 +135,11 @@ __all__ = [
     "KernelSimilarity",
     "Kind",
     "LocalPit",
+    "Measure",
+    "MethodScores",
     "Norm",
     "PairedAuc",
+    "PairedDifference",
     "PitHistogram",
     "QuantileReliability",
     "RegionPit",
@@ -140,6 +157,8 @@ __all__ = [
     "brier_decomposition",
     "calibration_error",
     "column_regions",
+    "compare",
+    "comparison_words",
     "confidence_brier",
     "confidence_brier_decomposition",
     "confidence_by_distance",
@@ -153,6 +172,7 @@ __all__ = [
     "confusion_finding",
     "coverage",
     "coverage_finding",
+    "critical_difference",
     "ecdf_difference",
     "estimate_text",
     "fault",
