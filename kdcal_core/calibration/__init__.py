@@ -28,17 +28,28 @@ from kdcal_core.calibration.registry import (
     score_calibrator,
 )
 from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.calibration.standard import (
+    BetaCalibration,
+    ClasswiseHistogram,
+    DirichletScaling,
+    PlattScaling,
+    VectorScaling,
+    VennAbers,
+)
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 
 __all__ = [
     "BY_CLASS",
     "CALIBRATORS",
+    "BetaCalibration",
     "Calibrated",
     "Calibrator",
     "CalibratorEntry",
+    "ClasswiseHistogram",
     "ConfidenceCurve",
     "CumulativeConfidence",
+    "DirichletScaling",
     "HistogramAnchor",
     "IsotonicConfidence",
     "KernelDensityForest",
@@ -47,6 +58,7 @@ __all__ = [
     "Located",
     "MethodComparison",
     "MethodLosses",
+    "PlattScaling",
     "Selection",
     "SigmoidConfidence",
     "TemperatureScaling",
@@ -55,6 +67,8 @@ __all__ = [
     "TopLabelHistogram",
     "TopLabelKDE",
     "UncalibratedConfidence",
+    "VectorScaling",
+    "VennAbers",
     "calibrated",
     "calibrator_entry",
     "clopper_pearson",

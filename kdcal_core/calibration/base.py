@@ -113,9 +113,7 @@ class TopLabelCalibrator(Calibrator):
 
     def predict_confidence(self, proba: Any) -> FloatArray:
         """Calibrated probability that the predicted (largest) class is right, (n,) in [0, 1]."""
-        check_is_fitted(self, "n_classes_")
-        proba = check_proba(proba, n_classes=self.n_classes_)
-        return np.clip(self._confidence(proba), 0.0, 1.0)
+        return np.clip(self._confidence(self._checked(proba)), 0.0, 1.0)
 
     def predict_proba(self, proba: Any) -> FloatArray:
         """Full vectors, (n, K): the confidence at the predicted class, rows summing to one.
@@ -124,9 +122,11 @@ class TopLabelCalibrator(Calibrator):
         the whole vector say so. The predicted class stays where the parent put it, even where
         its calibrated probability is no longer the largest (paper 002 section XI).
         """
+        return self._vectors(self._checked(proba))
+
+    def _checked(self, proba: Any) -> FloatArray:
         check_is_fitted(self, "n_classes_")
-        proba = check_proba(proba, n_classes=self.n_classes_)
-        return self._vectors(proba)
+        return check_proba(proba, n_classes=self.n_classes_)
 
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...

@@ -9,18 +9,18 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
+from kdcal_core.calibration._logistic import fit_logistic
 from kdcal_core.calibration.base import VectorCalibrator
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 
-_SUBSAMPLE = 20_000
 
-
-class _OneVersusRest(VectorCalibrator):
+class OneVersusRest(VectorCalibrator):
     """Calibrates each probability column against the rest, then scales rows to sum to one.
 
     As scikit-learn's ``CalibratedClassifierCV`` does: with two classes only the second column
-    is calibrated and the first is its complement; a row of zeros becomes uniform.
+    is calibrated and the first is its complement; a row of zeros becomes uniform. Subclasses fit
+    one column, keep what was fitted and map scores by it.
     """
 
     @property
@@ -33,14 +33,15 @@ class _OneVersusRest(VectorCalibrator):
             [self._fit_column(proba[:, j], (y == j).astype(np.float64), weight) for j in columns]
         )
 
-    @staticmethod
     @abstractmethod
     def _fit_column(
-        score: FloatArray, target: FloatArray, weight: FloatArray
-    ) -> tuple[Any, Any]: ...
+        self, score: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> tuple[Any, ...]:
+        """What is kept of one column's fit."""
 
     @abstractmethod
-    def _keep(self, maps: list[tuple[Any, Any]]) -> None: ...
+    def _keep(self, maps: list[Any]) -> None:
+        """Keep what all columns' fits gave."""
 
     @abstractmethod
     def _map(self, j: int, score: FloatArray) -> FloatArray:
@@ -57,7 +58,7 @@ class _OneVersusRest(VectorCalibrator):
         return uniform
 
 
-class IsotonicConfidence(_OneVersusRest):
+class IsotonicConfidence(OneVersusRest):
     """Isotonic regression of each class against the rest, as in scikit-learn.
 
     A baseline that does not look at which class was predicted. ``predict_proba`` returns the
@@ -77,9 +78,8 @@ class IsotonicConfidence(_OneVersusRest):
     [0.5]
     """
 
-    @staticmethod
     def _fit_column(
-        score: FloatArray, target: FloatArray, weight: FloatArray
+        self, score: FloatArray, target: FloatArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         regression = IsotonicRegression(out_of_bounds="clip").fit(score, target, weight)
         return regression.X_thresholds_, regression.y_thresholds_
@@ -99,7 +99,7 @@ class IsotonicConfidence(_OneVersusRest):
         return np.interp(score, self.corners_[j], self.values_[j])
 
 
-class SigmoidConfidence(_OneVersusRest):
+class SigmoidConfidence(OneVersusRest):
     """Platt's sigmoid of each class's probability against the rest, as in scikit-learn.
 
     Targets are Platt's (n1 + 1) / (n1 + 2) and 1 / (n0 + 2). A baseline that does not look at
@@ -122,11 +122,11 @@ class SigmoidConfidence(_OneVersusRest):
     [0.535]
     """
 
-    @staticmethod
     def _fit_column(
-        score: FloatArray, target: FloatArray, weight: FloatArray
+        self, score: FloatArray, target: FloatArray, weight: FloatArray
     ) -> tuple[float, float]:
-        return _platt(score, target, weight)
+        (slope, offset), _ = fit_logistic([score], target, weight)
+        return float(slope), float(offset)
 
     def _keep(self, maps: list[tuple[float, float]]) -> None:
         self.slopes_ = np.array([slope for slope, _ in maps])
@@ -140,47 +140,3 @@ class SigmoidConfidence(_OneVersusRest):
     def _map(self, j: int, score: FloatArray) -> FloatArray:
         probability: FloatArray = expit(self.slopes_[j] * score + self.offsets_[j])
         return probability
-
-
-def _platt(score: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Slope and offset of the maximum likelihood sigmoid on all rows.
-
-    The search starts from the answer of an even subsample, which saves full passes.
-    """
-    n_yes = float(weight @ target)
-    n_no = float(weight.sum()) - n_yes
-    soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
-    at = np.array([0.0, np.log((n_yes + 1) / (n_no + 1))])
-    stride = len(score) // _SUBSAMPLE
-    if stride > 1:
-        at = _newton(at, score[::stride], soft[::stride], weight[::stride])
-    slope, offset = _newton(at, score, soft, weight)
-    return float(slope), float(offset)
-
-
-def _newton(at: FloatArray, score: FloatArray, soft: FloatArray, weight: FloatArray) -> FloatArray:
-    """Newton's method with halved steps on the weighted log loss."""
-    share = weight / weight.sum()
-    linear = np.array([share @ (soft * score), share @ soft])
-
-    def loss(at: FloatArray) -> float:
-        return float(share @ np.logaddexp(0.0, at[0] * score + at[1]) - linear @ at)
-
-    value = loss(at)
-    for _ in range(100):
-        fitted = expit(at[0] * score + at[1])
-        mass = share * fitted
-        gradient = np.array([mass @ score, mass.sum()]) - linear
-        bend = mass * (1 - fitted)
-        first = bend @ score
-        curvature = np.array([[(bend * score) @ score, first], [first, bend.sum()]])
-        step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
-        size = 1.0
-        while (new := loss(at - size * step)) > value and size > 1e-6:
-            size /= 2
-        if new >= value:
-            break
-        at, gain, value = at - size * step, value - new, new
-        if gain < 1e-14:
-            break
-    return at

@@ -13,6 +13,14 @@ from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
+from kdcal_core.calibration.standard import (
+    BetaCalibration,
+    ClasswiseHistogram,
+    DirichletScaling,
+    PlattScaling,
+    VectorScaling,
+    VennAbers,
+)
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 from kdcal_core.errors import InputError
@@ -221,6 +229,74 @@ _ENTRIES = (
         "Platt's sigmoid of each class's probability, whichever class was predicted; unlike Platt "
         "scaling on the log odds it bends even a model that is right already.",
         "standard",
+    ),
+    CalibratorEntry(
+        "platt",
+        "Platt scaling of the log odds, one class against the rest",
+        "Platt",
+        PlattScaling,
+        "Platt 1999; paper 004 section 2.1",
+        "A sigmoid of each class's log odds, which can leave the model as it is; the one called "
+        "Sigmoid is of the probability and cannot.",
+        "standard",
+        compared=False,
+        offered=True,
+    ),
+    CalibratorEntry(
+        "beta",
+        "Beta calibration, one class against the rest",
+        "Beta",
+        BetaCalibration,
+        "Kull, Silva Filho and Flach 2017",
+        "As Platt's, with a slope of its own for each end of the scale; it never falls.",
+        "standard",
+        compared=False,
+        offered=True,
+    ),
+    CalibratorEntry(
+        "histogram_classes",
+        "Histogram of each class's probability, 15 bins of equal mass",
+        "Histogram by class",
+        ClasswiseHistogram,
+        "Zadrozny and Elkan 2001",
+        "The share of each class among rows with a probability like this row's, whichever class "
+        "was predicted.",
+        "standard",
+        compared=False,
+    ),
+    CalibratorEntry(
+        "vector",
+        "Vector scaling",
+        "Vector",
+        VectorScaling,
+        "Guo, Pleiss, Sun and Weinberger 2017",
+        "A temperature and an offset for each class.",
+        "standard",
+        compared=False,
+    ),
+    CalibratorEntry(
+        "dirichlet",
+        "Dirichlet calibration, off-diagonal and intercept regularised",
+        "Dirichlet",
+        DirichletScaling,
+        "Kull et al. 2019",
+        "Each class's new log probability is a weighted sum of all the old ones; weights between "
+        "classes are held small.",
+        "standard",
+        compared=False,
+        offered=True,
+    ),
+    CalibratorEntry(
+        "venn_abers",
+        "Inductive Venn-Abers prediction, one class against the rest",
+        "Venn-Abers",
+        VennAbers,
+        "Vovk, Petej and Fedorova 2015",
+        "Isotonic regression with the row itself among the data, once as a no and once as a yes, "
+        "and the number between the two answers that log loss asks for.",
+        "standard",
+        compared=False,
+        offered=True,
     ),
 )
 

@@ -1,0 +1,76 @@
+"""The compiled loop of Venn-Abers prediction. Imported only when needed: numba is heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True)
+
+
+@compiled
+def joined_as_yes(yes: Array, mass: Array) -> Array:
+    """Isotonic fit at each score with one more row there that is a yes, (m,).
+
+    ``yes`` and ``mass`` (m,) are the weights of the yes rows and of all rows at each distinct
+    score, ascending.
+
+    The cumulative diagram has corners P_i = (mass, yes) of the scores before i. One more yes at
+    score k shifts the corners after it by (1, 1), and the fit there is the slope of the edge that
+    bridges the lower hulls of P_0 ... P_k and of the shifted P_k+1 ... P_m. As k goes down both
+    ends of that edge only move left, so all bridges together cost O(m).
+    """
+    m = len(mass)
+    x, y = np.zeros(m + 1), np.zeros(m + 1)
+    for i in range(m):
+        x[i + 1], y[i + 1] = x[i] + mass[i], y[i] + yes[i]
+    before = _hull_before(x, y)
+    found = np.empty(m)
+    right = np.empty(m + 1, dtype=np.int64)  # hull of the corners after k, the nearest on top
+    top, end, start = -1, 0, m
+    for k in range(m - 1, -1, -1):
+        while top > 0 and _turn(x, y, k + 1, right[top], right[top - 1]) <= 0:
+            top -= 1
+        top += 1
+        right[top] = k + 1
+        end, start = min(end, top), min(start, k)
+        while True:
+            j = right[end]
+            dx, dy = x[j] + 1 - x[start], y[j] + 1 - y[start]
+            while start > 0:
+                i = before[start]
+                if (y[start] - y[i]) * dx < dy * (x[start] - x[i]):
+                    break
+                start = i
+                dx, dy = x[j] + 1 - x[start], y[j] + 1 - y[start]
+            if end == top:
+                break
+            i = right[end + 1]
+            if (y[j] - y[i]) * dx <= dy * (x[j] - x[i]):
+                break
+            end += 1
+        found[k] = min(dy / dx, 1.0)
+    return found
+
+
+@compiled
+def _hull_before(x: Array, y: Array) -> Array:
+    """Each corner's left neighbour on the lower hull of the corners up to it."""
+    before = np.full(len(x), -1, dtype=np.int64)
+    for i in range(1, len(x)):
+        at = i - 1
+        while before[at] >= 0 and _turn(x, y, before[at], at, i) <= 0:
+            at = before[at]
+        before[i] = at
+    return before
+
+
+@compiled
+def _turn(x: Array, y: Array, a: int, b: int, c: int) -> float:
+    """Above zero where the way from a over b to c turns left: b is a corner of the lower hull."""
+    turn: float = (x[b] - x[a]) * (y[c] - y[b]) - (y[b] - y[a]) * (x[c] - x[b])
+    return turn
