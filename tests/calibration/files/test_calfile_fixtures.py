@@ -1,0 +1,30 @@
+"""Files that kdcal 0.1.0 wrote stay readable for ever: never write them again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.calibration.files import load_calibrator
+
+FIXTURES = Path(__file__).parent / "fixtures"
+EXPECTED = json.loads((FIXTURES / "expected.json").read_text())
+
+
+def test_every_file_is_tried():
+    assert {path.stem for path in FIXTURES.glob("*.kdcal")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_file_of_version_1_says_what_it_said_then(name):
+    told = EXPECTED[name]
+    loaded = load_calibrator(FIXTURES / f"{name}.kdcal")
+    assert loaded.card.kdcal_version == "0.1.0"
+    assert loaded.card.created == "2026-01-31"
+    assert loaded.card.data["calibration"].rows == 400
+    found = loaded.predict_proba(told["proba"], pd.DataFrame(told["columns"]))
+    np.testing.assert_allclose(found, told["calibrated"], rtol=1e-10, atol=1e-15)
