@@ -41,9 +41,10 @@ def grow_tree(
     """Grow a tree that splits the inputs where a criterion gains most.
 
     Numbers split between two of their bins; categories split into two subsets, cut along the
-    criterion's order of the node's categories. Missing values go to the side of the larger gain;
-    where a node has seen none, they and categories it has not seen go to the child with more
-    rows. The same input gives the same tree, whatever the number of threads.
+    criterion's order of the node's categories (the best of all subsets for :class:`Residual` and
+    for :class:`Gini` with two classes, unless ``min_rows`` forbids it). Missing values go to the
+    side of the larger gain; where a node has seen none, they and categories it has not seen go to
+    the child with more rows. The same input gives the same tree, whatever the number of threads.
 
     Parameters
     ----------

@@ -109,6 +109,9 @@ def tables(draw):
 @settings(max_examples=60, deadline=None)
 def test_a_split_is_the_best_of_all(table, min_rows):
     frame, rng = table
+    if min_rows > 1:
+        # the best subset of categories is a cut along their order only where no size is asked for
+        frame = frame[["number"]]
     y = rng.integers(0, 2, len(frame))
     residual, variance = rng.normal(size=len(frame)), rng.uniform(0.1, 0.3, len(frame))
     binned = bin_inputs(frame)
@@ -138,12 +141,18 @@ def test_missing_values_go_where_they_gain_and_where_none_were_seen_to_the_large
 
 
 def test_a_category_that_a_node_has_not_seen_goes_to_its_larger_child():
-    frame = pd.DataFrame({"side": [0] * 6 + [1] * 6, "job": list("aabbbb") + list("cccccc")})
-    y = np.array([1, 1, 0, 0, 0, 0] + [1] * 6)
-    tree = grow_tree(bin_inputs(frame), Gini(y), max_depth=2, min_rows=1)
-    strange = tree.apply(pd.DataFrame({"side": [0], "job": ["c"]}))
-    usual = tree.apply(pd.DataFrame({"side": [0], "job": ["b"]}))
-    assert tree.n_leaves == 2 or strange.tolist() == usual.tolist()
+    frame = pd.DataFrame(
+        {"side": [0.0] * 9 + [1.0] * 9, "job": [*"aaabbbbbb", *"ccccccccc"]},
+    )
+    y = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0] + [1] * 9)
+    tree = grow_tree(bin_inputs(frame[["side", "job"]]), Gini(y), max_depth=2, min_rows=1)
+    # "b" is told from "a" and "c" at once; where only "a" and "b" were seen, "c" goes with "b"
+    few = bin_inputs(frame)
+    below = grow_tree(few, Gini(y), max_depth=1, min_rows=1, rows=np.arange(9))
+    new = pd.DataFrame({"side": [0.0, 0.0, 0.0], "job": ["a", "b", "c"]})
+    leaf = below.apply(new)
+    assert leaf[2] == leaf[1] != leaf[0]
+    assert tree.apply(new)[1] != tree.apply(new)[0]
 
 
 def test_identical_rows_and_constant_columns_make_one_leaf():
@@ -191,26 +200,56 @@ def test_columns_are_drawn_anew_for_each_node_and_seed():
     assert again.feature.tolist() == trees[3].feature.tolist()
 
 
-class LargestCell:
-    """A criterion of one's own: rows of cell 3 that a side gathers."""
+class LastCell:
+    """A criterion of one's own: the values of cell 3, of two, that the left side gathers."""
 
-    def __init__(self, cells):
-        self.stats = RowStats(cells.astype(np.uint8), 4, np.ones((len(cells), 2)))
+    def __init__(self, cells, values):
+        self.stats = RowStats(cells.astype(np.uint8), 4, values)
 
     def gain(self, left, right):
-        assert left.shape[1:] == (4, 2)
-        return np.abs(left[:, 3, 1] - right[:, 3, 0])
+        return left[:, 3, 1] - right[:, 3, 1] + 0 * left[:, 3, 0]
 
     def order(self, sums):
-        return sums[:, 3, 0]
+        return -sums[:, 3, 1]
 
 
 def test_a_criterion_of_ones_own_gets_sums_by_cell_and_value():
-    x = np.arange(8.0)[:, None]
-    cells = np.array([0, 1, 2, 3, 3, 3, 0, 1])
-    tree = grow_tree(bin_inputs(x), LargestCell(cells), max_depth=1, min_rows=2)
-    # rows 0 to 2 on one side leave all three on the other
-    assert tree.apply(x).tolist() in ([0] * 2 + [1] * 6, [0] * 3 + [1] * 5, [0] * 6 + [1] * 2)
+    rng = np.random.default_rng(0)
+    n = 500
+    x = rng.integers(0, 30, (n, 3)).astype(float)
+    cells, values = rng.integers(0, 4, n), rng.normal(size=(n, 2))
+    binned = bin_inputs(x)
+    tree = grow_tree(binned, LastCell(cells, values), max_depth=1, min_rows=5)
+
+    def gain(goes):
+        wanted = np.where(cells == 3, values[:, 1], 0)
+        return wanted[goes].sum() - wanted[~goes].sum()
+
+    splits = [x[:, j] <= edge for j in range(3) for edge in range(29)]
+    best = max(gain(goes) for goes in splits if min(goes.sum(), n - goes.sum()) >= 5)
+    assert gain(tree.apply(x) == 0) == pytest.approx(best)
+    named = bin_inputs(pd.DataFrame({"job": x[:, 0].astype(int).astype(str)}))
+    tree = grow_tree(named, LastCell(cells, values), max_depth=1, min_rows=1)
+    by_job = pd.Series(np.where(cells == 3, values[:, 1], 0)).groupby(x[:, 0]).sum()
+    # categories in descending order of their sum: those above zero go left
+    assert gain(tree.leaf_of_node[tree.left[0]] == tree.apply(named)) == pytest.approx(
+        by_job.abs().sum()
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (np.array([0, 4], dtype=np.uint8), np.ones((2, 1))),
+        (np.array([0, 1]), np.ones((2, 1))),
+        (np.zeros(2, dtype=np.uint8), np.ones(2)),
+        (np.zeros(2, dtype=np.uint8), np.ones((3, 1))),
+        (np.zeros(2, dtype=np.uint8), np.ones((2, 1), dtype=np.float32)),
+    ],
+)
+def test_cells_and_values_that_do_not_fit_are_refused(cells, values):
+    with pytest.raises(InputError, match="does not fit together"):
+        RowStats(cells, 4, values)
 
 
 @pytest.mark.parametrize(
