@@ -37,12 +37,12 @@ import numpy as np
 
 from kdcal_core.calibration.base import top_label
 from kdcal_core.calibration.heterogeneous.cells import logit_of
-from kdcal_core.calibration.heterogeneous.layers import FitRows, PartitionFit, fit_partition
-from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
+from kdcal_core.calibration.heterogeneous.layers import FitRows, PartitionFit
+from kdcal_core.calibration.heterogeneous.one_tree import fit_in_parts
 from kdcal_core.data import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from kdcal_core.partition.tree import RowStats
+    from kdcal_core.partition.tree import BinnedInputs, PartitionTree, RowStats
 
 BINS = 8
 # A lift below is the rounding of two sums.
@@ -164,17 +164,16 @@ def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
     even where training rows are given: on rows that the parent was trained on, its scores rank
     better than they do elsewhere.
     """
-    from kdcal_core.partition.tree import bin_inputs, grow_tree
+    from kdcal_core.partition.tree import grow_tree
 
     predicted, confidence = top_label(rows.proba)
     if rows.proba.shape[1] == 2:
         score, positive = logit_of(rows.proba[:, 1]), rows.y == 1
     else:
         score, positive = logit_of(confidence), rows.y == predicted
-    tree = grow_tree(
-        bin_inputs(rows.X),
-        AucGain(score, positive, rows.weight),
-        max_depth=settings.max_depth,
-        min_rows=min_rows_of(settings.min_rows, len(rows.y), settings.max_depth),
-    )
-    return fit_partition(settings, rows, tree)
+
+    def grow(inputs: BinnedInputs, which: IntArray, least: int) -> PartitionTree:
+        gain = AucGain(score[which], positive[which], rows.weight[which])
+        return grow_tree(inputs.take(which), gain, max_depth=settings.max_depth, min_rows=least)
+
+    return fit_in_parts(settings, rows, grow)

@@ -43,7 +43,7 @@ from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
-from kdcal_core.calibration.heterogeneous.scores import RegionMaps, Scores
+from kdcal_core.calibration.heterogeneous.scores import RegionMaps, Scores, log_losses
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
@@ -189,7 +189,7 @@ def _stages_wanted(
     losses: list[float] = []
     for layer, _ in islice(_stages(settings, fitted, binned.take(~held_out)), settings.n_trees + 1):
         proba = layer.predict(proba, binned_judged)
-        losses.append(float(judged.weight @ class_losses(proba, judged.y)))
+        losses.append(float(judged.weight @ log_losses(proba, judged.y)))
         best = int(np.argmin(losses))
         share = len(losses) / (settings.n_trees + 1)
         rows.report(0.5 * share, f"Stage {len(losses) - 1:,}: {best:,} are best so far")
@@ -205,15 +205,10 @@ def _described(n_stages: int, most: int) -> str:
     return f"{n_stages:,} partitions are calibrated one after the other{more}."
 
 
-def class_losses(proba: FloatArray, y: IntArray) -> FloatArray:
-    """Log loss of each row, (n,), probabilities clipped at 1e-12."""
-    losses: FloatArray = -_log(proba[np.arange(len(y)), y])
-    return losses
-
-
 def _evidence(sums: FloatArray) -> FloatArray:
     residual, variance = np.split(sums[..., 0, :], 2, axis=-1)
-    return _over(residual**2, variance).sum(axis=-1)
+    found: FloatArray = _over(residual**2, variance).sum(axis=-1)
+    return found
 
 
 def _over(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -91,14 +91,14 @@ class FitRows:
     y_partition: IntArray | None
     report: Progress = silent
 
-    def take(self, which: NDArray[np.bool_]) -> FitRows:
-        """Some of the calibration rows."""
+    def take(self, which: NDArray[Any]) -> FitRows:
+        """Some of the calibration rows, by index or by truth value."""
         return replace(
             self,
             proba=self.proba[which],
             y=self.y[which],
             weight=self.weight[which],
-            X=self.X[which],
+            X=self.X.iloc[which],
         )
 
 

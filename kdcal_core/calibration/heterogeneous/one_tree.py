@@ -34,6 +34,7 @@ from kdcal_core.calibration.heterogeneous.layers import (
     fit_partition,
     hierarchy_of,
 )
+from kdcal_core.calibration.heterogeneous.pruning import cut_back
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
 from kdcal_core.calibration.heterogeneous.scores import Scores
 from kdcal_core.data import IntArray
@@ -71,6 +72,7 @@ def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
         # a leaf of the training rows should hold enough of the calibration rows
         min_rows=max(1, round(least * len(grown_on) / len(rows.y))),
     )
+    tree = cut_back(settings, rows, tree)
     return fit_partition(settings, rows, tree, _uncut([tree], len(grown_on), least))
 
 
@@ -98,6 +100,7 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         growing = np.flatnonzero(fold == part)
         fitting = np.flatnonzero(fold != part) if n > 1 else growing
         tree = grow(inputs, growing, max(1, round(least * len(growing) / n)))
+        tree = cut_back(settings, rows.take(fitting), tree)
         scores = Scores(rows.proba[fitting], rows.y[fitting], rows.weight[fitting])
         leaf = np.asarray(tree.apply(inputs), dtype=np.int64)[fitting]
         hierarchy = hierarchy_of(tree)
