@@ -56,6 +56,28 @@ class HeterogeneousCalibrator(Calibrator):
     columns_ : tuple of str
         Columns of X that the partition reads.
     notes_ : tuple of str
+
+    Notes
+    -----
+    A slope of 1 and an offset of 0 in every region give back the parent, a slope of 0 gives the
+    rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
+    reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
+    kept and flagged; a region with one class or few rows leans on the region around it
+    (decision D105). Kernel densities keep the parent's predicted class; the other maps may move
+    it.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"shop": rng.choice(["north", "south"], 4000)})
+    >>> p = rng.uniform(0.05, 0.95, 4000)
+    >>> y = (rng.random(4000) < np.where(frame["shop"] == "north", p, 0.2)).astype(int)
+    >>> calibrator = HeterogeneousCalibrator("column", column="shop")
+    >>> calibrator = calibrator.fit(np.column_stack([1 - p, p]), y, frame)
+    >>> new = pd.DataFrame({"shop": ["north", "south"]})
+    >>> calibrator.predict_proba([[0.2, 0.8], [0.2, 0.8]], new).round(1).tolist()
+    [[0.2, 0.8], [0.8, 0.2]]
     """
 
     needs_inputs: ClassVar[bool] = True

@@ -133,7 +133,7 @@ _SENTENCES = {
 def _flags(counts: IntArray, falling: bool) -> tuple[str, ...]:
     n, rarer = int(counts.sum()), _rarer(counts)
     few = [NO_ROWS] if n == 0 else [ONE_CLASS] if rarer == 0 else [FEW_ROWS] * (rarer < ENOUGH)
-    return (*few, *[FALLING] * falling)
+    return (*few, *[FALLING] * (falling and n > 0))
 
 
 def _needed(counts: IntArray, overall: IntArray) -> int:
