@@ -10,8 +10,9 @@ from kdcal_core.partition.tree.columns import InputColumn
 from kdcal_core.partition.tree.conditions import Condition
 from kdcal_core.partition.tree.criteria import Criterion, Gini, Residual, RowStats
 from kdcal_core.partition.tree.growing import grow_tree
+from kdcal_core.partition.tree.nodes import TreeNode
 from kdcal_core.partition.tree.pruning import prune_tree
-from kdcal_core.partition.tree.tree import PartitionTree, TreeNode
+from kdcal_core.partition.tree.tree import PartitionTree
 
 __all__ = [
     "BinnedInputs",

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import cores
+from kdcal_core.partition.tree._arranging import arranged
 from kdcal_core.partition.tree._splits import Split, best_split
 from kdcal_core.partition.tree.binned import BinnedInputs
 from kdcal_core.partition.tree.columns import CODES
 from kdcal_core.partition.tree.criteria import Criterion, FloatArray
-from kdcal_core.partition.tree.tree import PartitionTree, arrange
+from kdcal_core.partition.tree.tree import PartitionTree
 
 THREAD_WORK = 2_000_000  # codes of a node that are worth sharing among threads
 MAX_DEPTH = 60
@@ -184,7 +185,7 @@ class _Growth:
             n_leaves += 1
 
     def tree(self) -> PartitionTree:
-        return arrange(
+        arrays = arranged(
             self.binned.columns,
             np.array(self.feature),
             np.array(self.goes_left),
@@ -192,6 +193,7 @@ class _Growth:
             np.array(self.right),
             np.array(self.n),
         )
+        return PartitionTree(self.binned.columns, **arrays)
 
     def _open(
         self, node: _Node, histogram: FloatArray | None, waiting: list[tuple[float, int, _Node]]

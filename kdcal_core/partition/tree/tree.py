@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +14,17 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import cores
+from kdcal_core.partition.tree._arranging import arranged
 from kdcal_core.partition.tree._checks import check_tree
 from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
-from kdcal_core.partition.tree.columns import CODES, InputColumn
+from kdcal_core.partition.tree.columns import (
+    CODES,
+    InputColumn,
+    columns_as_bytes,
+    columns_from_bytes,
+)
 from kdcal_core.partition.tree.conditions import Condition
+from kdcal_core.partition.tree.nodes import TreeNode
 
 APPLY_ROWS = 100_000  # rows a thread finds the leaves of at once
 ARRAYS = (
@@ -32,25 +38,6 @@ ARRAYS = (
     "leaf_of_node",
     "n",
 )
-
-
-@dataclass(frozen=True)
-class TreeNode:
-    """A node as it is drawn: where it hangs, its rows at growth, and the branch that leads to it.
-
-    ``leaf`` is the leaf's index, None inside; ``condition`` is None at the root.
-    """
-
-    node: int
-    parent: int | None
-    depth: int
-    n: int
-    leaf: int | None
-    condition: Condition | None
-
-    @property
-    def words(self) -> str:
-        return "all rows" if self.condition is None else self.condition.words
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +156,9 @@ class PartitionTree:
             find_leaves(binned.codes.T, *arrays, start, stop, out)
 
         starts = range(0, len(out), APPLY_ROWS)
+        if len(starts) == 1:
+            fill(0)
+            return out
         with ThreadPoolExecutor(max(1, min(cores(), len(starts)))) as pool:
             list(pool.map(fill, starts))
         return out
@@ -267,7 +257,7 @@ class PartitionTree:
                 fix="Keep both children of a split, and every node above them.",
             )
         leaf = kept & ~(inside & kept[self.left])
-        return arrange(
+        arrays = arranged(
             self.columns,
             np.where(leaf, -1, self.feature)[kept],
             self.goes_left[kept],
@@ -275,12 +265,12 @@ class PartitionTree:
             _renumbered(self.right, kept, leaf),
             self.n[kept],
         )
+        return PartitionTree(self.columns, **arrays)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything as arrays of numbers, for a file; the columns as bytes of JSON."""
-        columns = [asdict(column) | {"edges": column.edges.tolist()} for column in self.columns]
-        text = np.frombuffer(json.dumps(columns).encode(), dtype=np.uint8)
-        return {"columns": text} | {name: getattr(self, name) for name in ARRAYS}
+        described = {"columns": columns_as_bytes(self.columns)}
+        return described | {name: getattr(self, name) for name in ARRAYS}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> PartitionTree:
@@ -292,18 +282,9 @@ class PartitionTree:
             If an array lacks, or they contradict each other.
         """
         try:
-            described = json.loads(np.asarray(arrays["columns"], dtype=np.uint8).tobytes())
-            columns = tuple(
-                InputColumn(
-                    **column
-                    | {
-                        "edges": np.array(column["edges"], dtype=np.float64),
-                        "categories": tuple(column["categories"]),
-                    }
-                )
-                for column in described
+            return cls(
+                columns_from_bytes(arrays["columns"]), **{name: arrays[name] for name in ARRAYS}
             )
-            return cls(columns, **{name: arrays[name] for name in ARRAYS})
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -317,56 +298,3 @@ def _renumbered(
 ) -> NDArray[np.int32]:
     number = np.cumsum(kept) - 1
     return np.where(leaf, -1, number[child])[kept].astype(np.int32)
-
-
-def arrange(
-    columns: tuple[InputColumn, ...],
-    feature: NDArray[Any],
-    goes_left: NDArray[np.bool_],
-    left: NDArray[Any],
-    right: NDArray[Any],
-    n: NDArray[Any],
-) -> PartitionTree:
-    """A tree from its nodes in any order, the root first, with the codes that go left at each."""
-    order = _preorder(left, right)
-    number = np.argsort(order)
-    feature, goes_left = feature[order], goes_left[order]
-    left, right = (
-        np.where(feature < 0, -1, number[child[order]]).astype(np.int32) for child in (left, right)
-    )
-    parent = np.full(len(order), -1, dtype=np.int32)
-    inside = np.flatnonzero(feature >= 0)
-    parent[left[inside]] = parent[right[inside]] = inside
-    threshold = np.full(len(order), -1, dtype=np.int32)
-    missing_left = np.zeros(len(order), dtype=bool)
-    subsets: list[NDArray[np.bool_]] = []
-    for node in inside:
-        column, goes = columns[feature[node]], goes_left[node]
-        missing_left[node] = goes[column.missing_code]
-        if column.kind == "category":
-            threshold[node] = len(subsets)
-            subsets.append(goes)
-        else:
-            threshold[node] = int(goes[: column.bins].sum()) - 1
-    return PartitionTree(
-        columns,
-        feature.astype(np.int32),
-        threshold,
-        np.array(subsets, dtype=bool).reshape(-1, CODES),
-        missing_left,
-        left,
-        right,
-        parent,
-        np.where(feature < 0, np.cumsum(feature < 0) - 1, -1).astype(np.int32),
-        n[order].astype(np.int64),
-    )
-
-
-def _preorder(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
-    order, waiting = [], [0]
-    while waiting:
-        node = waiting.pop()
-        order.append(node)
-        if left[node] >= 0:
-            waiting += [int(right[node]), int(left[node])]
-    return np.array(order, dtype=np.int64)
