@@ -17,6 +17,7 @@ from kdcal_core.calibration.kernel_density import (
     Located,
     Selection,
 )
+from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
 from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
 from kdcal_core.calibration.noise import clopper_pearson, histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
@@ -52,6 +53,7 @@ __all__ = [
     "DirichletScaling",
     "HistogramAnchor",
     "IsotonicConfidence",
+    "KernelDensityCalibrator",
     "KernelDensityForest",
     "KernelDensityGraph",
     "KernelDensityNetwork",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent
 
+Progress = Callable[[float, str], None]
 Training = tuple[pd.DataFrame, IntArray]
 
 
@@ -45,6 +47,7 @@ def fit_calibrator(
     *,
     training: Training | None = None,
     parent: Parent | None = None,
+    progress: Progress | None = None,
 ) -> Calibrator:
     """Fit a calibrator, or a fresh one of this key, with what it needs of what is there.
 
@@ -60,6 +63,9 @@ def fit_calibrator(
         Features and classes of the parent's training rows, on which partitions are grown.
     parent : Parent, optional
         The open model; for calibrators that ask it.
+    progress : callable, optional
+        Told the share done in [0, 1] and a sentence by calibrators that take long; may raise to
+        cancel.
 
     Raises
     ------
@@ -83,6 +89,8 @@ def fit_calibrator(
         given["X_partition"], given["y_partition"] = training
     if has_fit_parameter(calibrator, "parent"):
         given["parent"] = parent
+    if has_fit_parameter(calibrator, "progress"):
+        given["progress"] = progress
     fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
     return fitted
 

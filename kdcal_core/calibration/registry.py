@@ -73,6 +73,42 @@ class CalibratorEntry:
     needs: tuple[Need, ...] = ()
     binary_only: bool = False
 
+    def lacks(self, *, n_classes: int, n_inputs: int, has_codes: bool) -> str | None:
+        """Why a review of this kind cannot have it, in words; None where it can.
+
+        Parameters
+        ----------
+        n_classes : int
+        n_inputs : int
+            Feature columns that the rows have.
+        has_codes : bool
+            Whether there is a model, and it is read as a partition of its inputs.
+
+        Examples
+        --------
+        >>> CALIBRATORS["kernel_density"].lacks(n_classes=2, n_inputs=3, has_codes=False)
+        'There is no model that divides its inputs into polytopes.'
+        """
+        if self.binary_only and n_classes != 2:
+            return f"It is for two classes, and there are {n_classes:,}."
+        if "inputs" in self.needs and not n_inputs:
+            return "The rows have no features."
+        if "parent" in self.needs and not has_codes:
+            return "There is no model that divides its inputs into polytopes."
+        return None
+
+
+def _by_regions(partition: str) -> Calibrator:
+    from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+
+    return HeterogeneousCalibrator(partition)
+
+
+def _kernel_density() -> Calibrator:
+    from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
+
+    return KernelDensityCalibrator()
+
 
 _ENTRIES = (
     CalibratorEntry(
@@ -297,6 +333,65 @@ _ENTRIES = (
         "standard",
         compared=False,
         offered=True,
+    ),
+    CalibratorEntry(
+        "heterogeneous_tree",
+        "Platt scaling in each region of a shallow tree",
+        "Tree regions",
+        partial(_by_regions, "tree"),
+        "paper 004 Algorithm 1",
+        "A shallow tree cuts the inputs into regions, and each has a Platt scaling of its own.",
+        "partition",
+        compared=False,
+        offered=True,
+        needs=("inputs",),
+    ),
+    CalibratorEntry(
+        "heterogeneous_forest",
+        "Platt scaling in the regions of 100 shallow trees, averaged",
+        "Forest regions",
+        partial(_by_regions, "forest"),
+        "paper 004 section 5",
+        "As the single tree, averaged over 100 trees grown on resampled rows.",
+        "partition",
+        compared=False,
+        offered=True,
+        needs=("inputs",),
+    ),
+    CalibratorEntry(
+        "heterogeneous_boosted",
+        "Platt scaling by regions in sequence, each on the last one's answer",
+        "Boosted regions",
+        partial(_by_regions, "boosted"),
+        "paper 004 section 5; its section 13 is lost",
+        "Trees grown one after the other on what the calibration so far gets wrong.",
+        "partition",
+        compared=False,
+        needs=("inputs",),
+    ),
+    CalibratorEntry(
+        "heterogeneous_auc",
+        "Platt scaling in regions that are split for AUC",
+        "AUC regions",
+        partial(_by_regions, "auc"),
+        "paper 004 section 5; its section 12 is lost",
+        "A shallow tree whose every split raises the AUC most, with Platt scaling in each region.",
+        "partition",
+        compared=False,
+        needs=("inputs",),
+    ),
+    CalibratorEntry(
+        "kernel_density",
+        "Kernel density graph, blended with the model",
+        "Kernel density",
+        _kernel_density,
+        "papers 000 and 001",
+        "Inside the data the model's probabilities blended with the class ratio of the row's "
+        "polytope; outside the prior.",
+        "kernel density",
+        compared=False,
+        offered=True,
+        needs=("inputs", "parent"),
     ),
 )
 

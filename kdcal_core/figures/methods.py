@@ -12,8 +12,8 @@ from kdcal_core.data import FloatArray, escape_html
 from kdcal_core.figures.palette import Palette, palette
 from kdcal_core.figures.template import new_figure
 
-_DASHES = ("solid", "6px,2px", "2px,2px")
-_SYMBOLS = ("circle", "diamond", "square")
+_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 _WIDEST = 300.0  # largest loss over the smallest that still has its own place
 _ROW_HEIGHT = 13
 
@@ -35,7 +35,7 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
         return own[key], _DASHES[0], _SYMBOLS[0]
     rest = [name for name in CALIBRATORS if name not in own]
     turn, step = divmod(rest.index(key), len(colours.classes))
-    return colours.classes[step], _DASHES[turn % 3], _SYMBOLS[turn % 3]
+    return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
 
 
 def losses_figure(
