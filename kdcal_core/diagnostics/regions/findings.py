@@ -1,0 +1,101 @@
+"""Regions in words. Names of columns and categories pass through: callers escape them."""
+
+from __future__ import annotations
+
+from kdcal_core.diagnostics.findings import number_text
+from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
+
+_OF_PIT: dict[RegionFault, str] = {
+    "too low": "predictions are too low",
+    "too high": "predictions are too high",
+    "too narrow": "stated spreads are too narrow",
+    "too wide": "stated spreads are too wide",
+    "other": "stated distributions have the wrong shape",
+    "none": "no fault shows beyond chance",
+}
+
+
+def region_finding(region: Region, *, regression: bool = False) -> str:
+    """What is stated and what is seen in one region, in a sentence.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.regions import describe_regions
+    >>> from kdcal_core.diagnostics.targets import confidence_target
+    >>> scored = confidence_target([0.9] * 200, [1] * 130 + [0] * 70)
+    >>> region_finding(describe_regions(scored, [0] * 200, ("age up to 24",)).regions[0])
+    'Where age up to 24: the model says 0.90, sees 0.65 (0.58 to 0.71, 200 rows); over-confident, \
+corrected p below 0.0001.'
+    """
+    lead = "Over all rows" if region.words == "all rows" else f"Where {region.words}"
+    if region.n == 0:
+        return f"{lead}: no rows to judge by."
+    rows = "1 row" if region.n == 1 else f"{region.n:,} rows"
+    seen = region.observed
+    width = seen.high - seen.low
+    stated, value, low, high = (
+        number_text(v, width) for v in (region.stated, seen.value, seen.low, seen.high)
+    )
+    if regression:
+        fault = _OF_PIT[region.fault]
+        told = f"the mean PIT is {value} ({low} to {high}, {rows}), not {stated}; {fault}"
+    else:
+        fault = "within chance" if region.fault == "none" else region.fault
+        told = f"the model says {stated}, sees {value} ({low} to {high}, {rows}); {fault}"
+    return f"{lead}: {told}, corrected p {p_text(region.adjusted_p)}."
+
+
+def search_finding(search: RegionSearch) -> str:
+    """The worst region and how many there are, or what would have been found.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.regions import describe_regions
+    >>> from kdcal_core.diagnostics.targets import confidence_target
+    >>> import numpy as np
+    >>> scored = confidence_target([0.5] * 400, [0, 1] * 200)
+    >>> search_finding(describe_regions(scored, np.repeat([0, 1], 200)))
+    'None of 2 regions differs beyond chance; a gap of 0.11 would have been found in four of five \
+searches.'
+    """
+    faulty = search.faulty
+    judged = [region for region in search.regions if region.n > 0]
+    if faulty:
+        count = (
+            f"{len(faulty):,} of {len(judged):,} regions "
+            f"{'is' if len(faulty) == 1 else 'are'} wrong beyond chance"
+        )
+        most = ". " if len(faulty) == 1 else ", most clearly this one. "
+        return f"{count}{most}{region_finding(faulty[0], regression=search.regression)}"
+    if len(judged) == 1:
+        lead = "Nothing differs beyond chance over all rows, and no split was worth a look"
+    else:
+        lead = f"None of {len(judged):,} regions differs beyond chance"
+    return f"{lead}; {_detectable(judged, search.regression)}."
+
+
+def p_text(p_value: float) -> str:
+    """A p value as it is read.
+
+    Examples
+    --------
+    >>> p_text(0.0321), p_text(1e-9), p_text(0.4)
+    ('0.032', 'below 0.0001', '0.40')
+    """
+    if p_value < 1e-4:
+        return "below 0.0001"
+    return f"{p_value:.4f}" if p_value < 1e-3 else f"{p_value:.{3 if p_value < 0.1 else 2}f}"
+
+
+def _detectable(judged: list[Region], regression: bool) -> str:
+    least, most = (pick(region.minimum_detectable for region in judged) for pick in (min, max))
+    what = "a shift of the mean PIT" if regression else "a gap"
+    if least >= 1.0:
+        return "there are too few rows to find any gap"
+    low, high = (number_text(v, v) for v in (least, most))
+    tail = "would have been found in four of five searches"
+    if low == high:
+        return f"{what} of {low} {tail}"
+    if most >= 1.0:
+        return f"{what} of {low} in the largest region {tail}, none in the smallest"
+    return f"{what} of {low} to {high}, by region, {tail}"

@@ -1,0 +1,210 @@
+"""Where the model is wrong beyond chance: a tree grown on some rows and judged on the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.regions.described import (
+    AnyScored,
+    pit_described,
+    stated_described,
+    stated_target,
+)
+from kdcal_core.diagnostics.regions.judging import Place
+from kdcal_core.diagnostics.regions.pit_criterion import PitResidual
+from kdcal_core.diagnostics.regions.results import RegionSearch
+from kdcal_core.diagnostics.regression.checks import checked_pit
+from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.errors import InputError
+from kdcal_core.partition.tree import (
+    BinnedInputs,
+    Criterion,
+    PartitionTree,
+    Residual,
+    bin_inputs,
+    grow_tree,
+    prune_tree,
+)
+
+GROW_SHARE = 0.5
+LEAST_ROWS = 25  # of a region, in the part that the tree is grown on
+ROWS_SHARE = 0.02  # and no less than this share of that part
+PENALTY = 8.0  # evidence, as a chi-square, that a split must add to be kept
+
+
+def find_regions(
+    scored: AnyScored,
+    X: pd.DataFrame | BinnedInputs,
+    *,
+    target: str | int = "confidence",
+    max_depth: int = 3,
+    min_rows: int | None = None,
+    grow_share: float = GROW_SHARE,
+    seed: int = 0,
+    level: float = 0.95,
+) -> RegionSearch:
+    """Regions of the inputs where the stated probability is not what is seen, beyond chance.
+
+    A tree is grown on the residuals of one random part of the rows, outcome minus stated
+    probability in units of p (1 - p); the other rows, which had no say in where its leaves lie,
+    judge them. The p values hold for any way of growing, and are corrected for the number of
+    leaves (Holm): a model that is right everywhere is called faulty somewhere in at most
+    1 - level of all searches.
+
+    Parameters
+    ----------
+    scored : ScoredSet, or a Target of n rows
+        A target (:func:`kdcal_core.diagnostics.targets.confidence_target`) where calibrated
+        confidences are looked at.
+    X : (n, d) DataFrame or BinnedInputs
+        Numbers, categories and missing values as they are.
+    target : "confidence" or a class index
+        The top label's probability against whether it was right, or p_k against whether the
+        class is k.
+    max_depth : int
+        Questions that a rule asks at most.
+    min_rows : int, optional
+        Rows of each region in the growing part; by default 2% of that part, at least 25.
+    grow_share : float in (0, 1)
+        Rows that the tree is grown on.
+    seed : int
+        Of the division of the rows.
+    level : float
+        Of intervals; a fault is named where its corrected p value is below 1 - level.
+
+    Returns
+    -------
+    RegionSearch
+        A split that adds less evidence than a chi-square of 8 is taken back: fewer regions leave
+        more power to each. One region, all rows, says that no split was worth looking at.
+
+    Raises
+    ------
+    InputError
+        For rows that differ in number, or too few rows to grow and to judge.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics.targets import confidence_target
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.integers(18, 80, 4000)})
+    >>> right = rng.random(4000) < np.where(X["age"] < 25, 0.6, 0.8)
+    >>> found = find_regions(confidence_target(np.full(4000, 0.8), right), X)
+    >>> [(r.words, r.fault) for r in found.faulty]
+    [('age up to 24', 'over-confident')]
+    """
+    check_level(level)
+    goal, what = stated_target(scored, target)
+    residual = goal.hit - goal.score
+    criterion = Residual(residual, goal.score * (1.0 - goal.score), goal.weight)
+    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
+    return stated_described(
+        goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
+    )
+
+
+def find_pit_regions(
+    pit: Any,
+    X: pd.DataFrame | BinnedInputs,
+    *,
+    max_depth: int = 3,
+    min_rows: int | None = None,
+    grow_share: float = GROW_SHARE,
+    seed: int = 0,
+    level: float = 0.95,
+    sample_weight: Any = None,
+) -> RegionSearch:
+    """Regions of the inputs where PIT values are not uniform, beyond chance.
+
+    One tree is grown by the place and the spread of the PIT values at once; leaves are judged on
+    the other rows by the tests of :func:`kdcal_core.diagnostics.fault`, Holm-corrected.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+        Of discrete outcomes: randomised.
+    sample_weight : (n,) array, optional
+        Positive row weights.
+
+    Other parameters, result and errors as in :func:`find_regions`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"age": rng.integers(18, 80, 4000)})
+    >>> u = rng.random(4000)
+    >>> found = find_pit_regions(np.where(X["age"] < 25, u / 2 + 0.25, u), X)
+    >>> [(r.words, r.fault) for r in found.faulty]
+    [('age up to 24', 'too wide')]
+    """
+    check_level(level)
+    values, weight = checked_pit(pit, sample_weight)
+    criterion = PitResidual(values, weight)
+    grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
+    return pit_described(
+        values, weight, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Grown:
+    tree: PartitionTree
+    leaf: IntArray
+    judged: IntArray
+
+    @property
+    def places(self) -> list[Place]:
+        return [
+            Place(leaf, self.tree.words(leaf), self.tree.rule(leaf))
+            for leaf in range(self.tree.n_leaves)
+        ]
+
+
+def _grow(
+    X: pd.DataFrame | BinnedInputs,
+    criterion: Criterion,
+    max_depth: int,
+    min_rows: int | None,
+    grow_share: float,
+    seed: int,
+) -> _Grown:
+    """A tree grown on a random part of the rows and cut back, and the rows left to judge by."""
+    binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
+    n = len(criterion.stats)
+    if not 0.0 < grow_share < 1.0:
+        raise InputError(
+            f"The share of rows to grow on is {grow_share!r}",
+            fix="Choose a number between 0 and 1.",
+        )
+    n_grow = round(grow_share * n)
+    least = max(LEAST_ROWS, round(ROWS_SHARE * n_grow)) if min_rows is None else min_rows
+    enough = int(np.ceil(2 * least / min(grow_share, 1.0 - grow_share)))
+    if n < enough:
+        raise InputError(
+            f"{n:,} rows are too few to look for regions of {least:,} rows or more",
+            fix=f"Give at least {enough:,} rows, or allow smaller regions.",
+        )
+    # drawn without a look at the outcomes: a division by them would tie the two parts together
+    drawn = np.random.default_rng(seed).permutation(n)
+    rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
+    tree = grow_tree(binned, criterion, max_depth=max_depth, min_rows=least, rows=rows)
+    tree = prune_tree(tree, -_evidence(tree, binned, criterion, rows), penalty=PENALTY)
+    return _Grown(tree, tree.apply(binned), rest)
+
+
+def _evidence(
+    tree: PartitionTree, binned: BinnedInputs, criterion: Criterion, rows: IntArray
+) -> FloatArray:
+    """Chi-square of the residuals of each node, (m,): sum of r^2 / v over the kinds of residual."""
+    leaf = tree.apply(binned)[rows]
+    values = criterion.stats.values[rows]
+    sums = np.stack(
+        [np.bincount(leaf, weights=v, minlength=tree.n_leaves) for v in values.T], axis=1
+    )
+    nodes = tree.paths.T @ sums
+    return np.asarray((nodes[:, 0::2] ** 2 / nodes[:, 1::2]).sum(axis=1))
