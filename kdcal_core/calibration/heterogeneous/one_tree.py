@@ -73,7 +73,7 @@ def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
         min_rows=max(1, round(least * len(grown_on) / len(rows.y))),
     )
     tree = cut_back(settings, rows, tree)
-    return fit_partition(settings, rows, tree, _uncut([tree], len(grown_on), least))
+    return fit_partition(settings, rows, tree, _uncut([tree], least))
 
 
 def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
@@ -100,7 +100,8 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         growing = np.flatnonzero(fold == part)
         fitting = np.flatnonzero(fold != part) if n > 1 else growing
         tree = grow(inputs, growing, max(1, round(least * len(growing) / n)))
-        tree = cut_back(settings, rows.take(fitting), tree)
+        if settings.prune:
+            tree = cut_back(settings, rows.take(fitting), tree)
         scores = Scores(rows.proba[fitting], rows.y[fitting], rows.weight[fitting])
         leaf = np.asarray(tree.apply(inputs), dtype=np.int64)[fitting]
         hierarchy = hierarchy_of(tree)
@@ -110,7 +111,7 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
     told = (
         f"No rows of the parent's training set were given: {parts} trees, each grown on one part "
         f"of the {n:,} calibration rows and fitted on the others, are averaged.",
-        *_uncut([layer.partition for layer in layers], n // parts, least),
+        *_uncut([layer.partition for layer in layers], least),
     )
     return PartitionFit(tuple(layers), tuple(regions), (*told, *region_notes(tuple(regions))))
 
@@ -130,7 +131,7 @@ def min_rows_of(min_rows: int | None, n: int, max_depth: int) -> int:
     return int(min_rows) if min_rows is not None else max(40, n // 2 ** (max_depth + 3))
 
 
-def _uncut(trees: list[Any], n: int, least: int) -> tuple[str, ...]:
+def _uncut(trees: list[Any], least: int) -> tuple[str, ...]:
     """A sentence where nothing was cut."""
     if any(tree.n_leaves > 1 for tree in trees):
         return ()
