@@ -11,9 +11,11 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
+from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.diagnostics import paired_auc
 from kdcal_core.parents import load_parent
 
 ROOT = Path(__file__).resolve().parents[2] / "sample_data"
@@ -28,6 +30,10 @@ def rows(part: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     y = (table.pop("income") == ">50K").to_numpy().astype(int)
     logits = load_parent(FOLDER / "model.onnx").logits(table)
     return table, y, logits[:, 1] - logits[:, 0]
+
+
+def both(logit: np.ndarray) -> np.ndarray:
+    return np.column_stack([expit(-logit), expit(logit)])
 
 
 def percent(share: float) -> int:
@@ -76,6 +82,18 @@ def test_a_partition_lifts_the_auc_beyond_chance() -> None:
         roc_auc_score(y, mended) - roc_auc_score(y, logit["evaluation"]), abs=1e-12
     )
     assert lift - norm.ppf(0.975) * np.sqrt(variance) > 0.004
+
+
+def test_kdcal_finds_that_lift_with_its_defaults() -> None:
+    """Given probabilities; the regions come from the training rows."""
+    (inputs, y, logit), (held, y_held, said) = rows("calibration"), rows("evaluation")
+    table, label, _ = rows("training")
+    calibrator = HeterogeneousCalibrator()
+    calibrator.fit(both(logit), y, inputs, X_partition=table, y_partition=label)
+    mended = calibrator.predict_proba(both(said), held)
+    found = paired_auc(said, mended[:, 1], y_held)
+    assert found.difference.low > 0.004
+    assert log_loss(y_held, mended) < 0.9 * log_loss(y_held, expit(said))
 
 
 def placements(score: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -5,7 +5,10 @@
 files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
 ``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all of paper 003's
 tables, its simulation study and real tables (more of them with ``--data FOLDER``), or with
-``--only`` some of these. ``--quick`` takes minutes, the whole an hour or more.
+``--only`` some of these; ``heterogeneous`` for paper 004's tables on the shipped census, or on
+five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so that the
+calibrators can be measured again without training). ``--quick`` takes minutes, the whole an hour
+or more.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-STUDIES = ("simulations", "tables", "depth", "images", "recalibration")
+STUDIES = ("simulations", "tables", "depth", "images", "recalibration", "heterogeneous")
 
 
 def main() -> None:
@@ -35,6 +38,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
     parser.add_argument("--parents", nargs="+", default=["forest", "network"])
     parser.add_argument("--data", type=Path, help="folder of the real tables and images")
+    parser.add_argument("--cache", type=Path, help="folder that keeps the networks' scores")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where tables and pictures go")
     parser.add_argument("--minutes", type=float, default=600, help="start no task after so long")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -46,6 +50,9 @@ def main() -> None:
 
     if options.study == "recalibration":
         _recalibration(options)
+        return
+    if options.study == "heterogeneous":
+        _heterogeneous(options)
         return
     kinds = tuple(options.parents)
     if options.study == "simulations":
@@ -77,6 +84,15 @@ def _recalibration(options: argparse.Namespace) -> None:
         tasks = part.tasks(options.quick, **where)
         rows = _run_all(tasks, part.run, options.workers, options.minutes)
         part.write(rows, out)
+
+
+def _heterogeneous(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.heterogeneous import report, study
+
+    out = options.out / "heterogeneous"
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = study.tasks(options.quick, options.data, options.cache)
+    report.write(_run_all(tasks, study.run, options.workers, options.minutes), out)
 
 
 def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:
