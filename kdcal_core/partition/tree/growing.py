@@ -168,6 +168,7 @@ class _Growth:
     rng: np.random.Generator
     workers: int
     mapper: Map
+    best_first: bool = False
     feature: list[int] = field(default_factory=list)
     goes_left: list[NDArray[np.bool_]] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
@@ -175,7 +176,12 @@ class _Growth:
     n: list[int] = field(default_factory=list)
 
     def grow(self, rows: NDArray[np.int64], max_leaves: int | None) -> None:
-        """Split the node of largest gain until there is none or the leaves are enough."""
+        """Split a node until there is none or the leaves are enough.
+
+        Where leaves are counted the largest gain comes first; else the newest node, so that few
+        histograms are held at once.
+        """
+        self.best_first = max_leaves is not None
         waiting: list[tuple[float, int, _Node]] = []
         self._open(_Node(rows, 0), None, waiting)
         n_leaves = 1
@@ -212,7 +218,8 @@ class _Growth:
                 node.histogram, tried, self.binned.columns, self.score, self.min_rows
             )
             if node.split is not None:
-                heapq.heappush(waiting, (-node.split.gain, number, node))
+                first = -node.split.gain if self.best_first else -number
+                heapq.heappush(waiting, (first, number, node))
         return number
 
     def _may_split(self, node: _Node) -> bool:
