@@ -180,17 +180,17 @@ def _errors(cells: _Cells, draw: Callable[[_Cells], tuple[FloatArray, FloatArray
     return lattice_errors(mass, cells.width)
 
 
-def lattice_errors(mass: FloatArray, width: float) -> FloatArray:
+def lattice_errors(mass: FloatArray, width: float, steps: int = STEPS) -> FloatArray:
     """Smooth ECE of gaps (draws, size) on a lattice, in shares of the rows: (draws,).
 
     The bandwidth s at which the smoothed error equals s. The smoothed error falls as s grows, so
-    s is found by halving log s, for all draws at once.
+    s is found by halving the range of log s ``steps`` times, for all draws at once.
     """
     size = mass.shape[1]
     waves = rfft(mass, axis=1)
     frequency = 2.0 * np.pi * rfftfreq(size, width)
     low, high = np.full(len(mass), np.log(SMALLEST)), np.zeros(len(mass))
-    for _ in range(STEPS):
+    for _ in range(steps):
         middle = 0.5 * (low + high)
         decay = np.exp(-0.5 * np.square(np.exp(middle)[:, None] * frequency))
         smoothed = np.abs(irfft(waves * decay, size, axis=1)).sum(axis=1)

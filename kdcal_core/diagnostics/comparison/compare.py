@@ -71,7 +71,8 @@ def compare(
         Folds of the calibration set, stratified by class and the same for all methods, and the
         seed of all draws.
     n_boot : int
-        Resamples behind the differences of calibration errors; at least 100.
+        Resamples behind the intervals of calibration errors and their differences (of smooth ECE
+        at most 200); at least 100.
     far : bool, optional
         Whether to ask far from the data too: about the review's foreign rows, or 1,000 rows on a
         sphere at five times the distance of the farthest one. By default where there is a model.

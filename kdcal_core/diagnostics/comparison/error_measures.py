@@ -22,6 +22,7 @@ from kdcal_core.diagnostics.targets import Target
 
 ROOM = 1.25  # the grid of true errors goes so far above the largest observed
 SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
+DRAW_STEPS = 11  # halvings of the bandwidth's range in a draw: within half a percent
 
 
 def binned_spread(
@@ -77,7 +78,7 @@ def smooth_spread(problems: Sequence[Target], draws: RowDraws) -> Spread:
     for gap, deviation, width in parts:
         scale, truth = _scales(gap, width, goal)
         stacked = (scale[:, None, None] * gap + deviation).reshape(-1, COARSE)
-        drawn_errors.append(lattice_errors(stacked, width).reshape(len(goal), -1))
+        drawn_errors.append(lattice_errors(stacked, width, DRAW_STEPS).reshape(len(goal), -1))
         truths.append(truth)
     return of_errors(value, np.array(truths), np.array(drawn_errors))
 

@@ -44,30 +44,31 @@ def overlap(review: ReviewData) -> Overlap | None:
 
     Rows of few distinct values equal each other by chance. How often they do is read off the
     calibration set itself: with c pairs of equal rows among its n (n - 1) / 2, so many of the
-    n m pairs across the sets would match were they drawn apart.
+    n m pairs across the sets would match were they drawn apart. Where no features match, as
+    where a column numbers the rows, probabilities may tell.
     """
     evaluation = review.evaluation
     if evaluation is None:
         return None
+    sets = review.calibration, evaluation
     frames = [review.inputs.get(name) for name in ("calibration", "evaluation")]
-    if any(frame is None or frame.shape[1] == 0 for frame in frames):
-        frames = [pd.DataFrame(rows.proba) for rows in (review.calibration, evaluation)]
-        own = False
-    else:
-        own = True
-    keys = [
-        _keys(frame, rows.y)
-        for frame, rows in zip(frames, (review.calibration, evaluation), strict=True)
-        if frame is not None
-    ]
-    found = count_matches(*keys)
-    if own or found.beyond_chance:
+    found = Overlap(0, 0.0, 0)
+    if all(frame is not None and frame.shape[1] > 0 for frame in frames):
+        keys = [_keys(f, rows.y) for f, rows in zip(frames, sets, strict=True) if f is not None]
+        found = count_matches(keys[0], keys[1])
+    if found.rows:
         return found
-    return Overlap(0, found.expected, found.pairs)
+    keys = [_keys(pd.DataFrame(rows.proba), rows.y) for rows in sets]
+    alike = count_matches(keys[0], keys[1], unseen=1.0)
+    return alike if alike.beyond_chance else Overlap(0, alike.expected, alike.pairs)
 
 
-def count_matches(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> Overlap:
+def count_matches(
+    first: NDArray[np.uint64], second: NDArray[np.uint64], unseen: float = 0.0
+) -> Overlap:
     """How many of ``second`` are in ``first``, and how many pairs match beside chance.
+
+    ``unseen`` equal pairs are added to those within ``first``, where none may be chance too.
 
     Examples
     --------
@@ -79,7 +80,7 @@ def count_matches(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> Over
     place = np.minimum(np.searchsorted(values, second), len(values) - 1)
     hit = values[place] == second
     n = len(first)
-    equal = float((count * (count - 1.0) / 2.0).sum())
+    equal = unseen + float((count * (count - 1.0) / 2.0).sum())
     expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * len(second)
     return Overlap(int(hit.sum()), expected, int(count[place[hit]].sum()))
 

@@ -162,6 +162,7 @@ def _binned(
             strategy=strategy,
             debiased=debiased,
             level=level,
+            n_boot=len(draws.times),
             seed=seed,
             sample_weight=one.weight,
         )
@@ -175,18 +176,19 @@ def _smooth(
     judged: Judged, draws: RowDraws, level: float, seed: int
 ) -> tuple[list[Estimate], Spread]:
     problems = [judged.confidence(one) for one in judged.found]
+    few = RowDraws(draws.group, draws.times[:SMOOTH_DRAWS])
     shown = [
         confidence_smooth_calibration_error(
             one.score,
             one.hit.astype(np.int64),
-            n_boot=SMOOTH_DRAWS,
+            n_boot=len(few.times),
             level=level,
             seed=seed,
             sample_weight=one.weight,
         )
         for one in problems
     ]
-    return shown, smooth_spread(problems, RowDraws(draws.group, draws.times[:SMOOTH_DRAWS]))
+    return shown, smooth_spread(problems, few)
 
 
 def _classwise(
@@ -199,6 +201,7 @@ def _classwise(
             kind="class",
             n_bins=BINS,
             level=level,
+            n_boot=len(draws.times),
             seed=seed,
             sample_weight=judged.weight,
         )

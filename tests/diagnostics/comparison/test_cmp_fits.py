@@ -1,0 +1,243 @@
+"""Who is fitted on what, and judged by which rows."""
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
+from kdcal_core.data import ScoredSet
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.diagnostics import brier, calibration_error, compare, log_loss
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.review import ReviewData
+
+SPEED = {"fit_seconds", "predict_seconds"}
+
+
+def scored(n, n_classes, seed, sharp=2.0, weighted=False, name="calibration"):
+    rng = np.random.default_rng(seed)
+    odds = np.exp(1.5 * rng.normal(size=(n, n_classes)))
+    p = odds / odds.sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    stated = p**sharp
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    return ScoredSet(
+        stated / stated.sum(axis=1, keepdims=True),
+        y,
+        tuple("abcdefgh"[:n_classes]),
+        f"{seed}",
+        name,
+        weight,
+    )
+
+
+def review(n=300, n_classes=3, seed=0, evaluation=None, **kwargs):
+    rows = scored(n, n_classes, seed, **kwargs)
+    return ReviewData(rows, evaluation, rows.classes, {})
+
+
+class Refuses(Calibrator):
+    """Cannot be fitted."""
+
+    def fit(self, proba, y, sample_weight=None):
+        raise ValueError("no such thing")
+
+    def predict_proba(self, proba):
+        return proba
+
+
+class Shy(Calibrator):
+    """Says the same of every row: the mean of the features' first column it was fitted on."""
+
+    needs_inputs = True
+
+    def fit(self, proba, y, X, sample_weight=None):
+        self.n_classes_, self.notes_ = proba.shape[1], ()
+        self.mean_ = float(X.iloc[:, 0].mean())
+        return self
+
+    def predict_proba(self, proba, X):
+        return np.column_stack([np.full(len(X), 1 - self.mean_), np.full(len(X), self.mean_)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_row_is_judged_by_the_fit_that_left_its_fold_out(weighted):
+    data = review(weighted=weighted)
+    rows = data.calibration
+    fold = stratified_folds(rows.y, 4, 7)
+    proba = np.empty_like(rows.proba)
+    for i in range(4):
+        kept = fold != i
+        part = ScoredSet(
+            rows.proba[kept],
+            rows.y[kept],
+            rows.classes,
+            "",
+            "",
+            rows.weight[kept] if weighted else None,
+        )
+        proba[~kept] = calibrated(fit_calibrator("isotonic", part), rows.proba[~kept]).proba
+    found = compare(["isotonic"], data, folds=4, seed=7, n_boot=100)
+    method = found.method("isotonic")
+    wanted = log_loss(proba, rows.y, sample_weight=rows.weight)
+    assert method.scores["log_loss"].value == pytest.approx(wanted.value)
+    assert method.scores["log_loss"].low == pytest.approx(wanted.low)
+    classwise = calibration_error(proba, rows.y, kind="class", sample_weight=rows.weight)
+    assert method.scores["classwise_ece"].value == pytest.approx(classwise.value)
+    assert found.judged == "cross-fitted on the calibration set"
+    assert (found.n, found.folds, found.overlap) == (300, 4, None)
+
+
+def test_the_evaluation_set_judges_one_fit_unless_cross_fitting_is_asked_for():
+    evaluation = scored(200, 3, 5, name="evaluation")
+    data = review(evaluation=evaluation)
+    found = compare(["sts"], data, n_boot=100)
+    answer = calibrated(fit_calibrator("sts", data.calibration), evaluation.proba)
+    assert found.method("sts").scores["brier"].value == pytest.approx(
+        brier(answer.proba, evaluation.y).value
+    )
+    assert (found.judged, found.n, found.folds, found.overlap) == ("evaluation set", 200, 0, 0)
+    crossed = compare(["sts"], data, n_boot=100, judge="cross-fitted")
+    assert (crossed.n, crossed.folds) == (300, 5)
+    with pytest.raises(InputError, match="no evaluation set"):
+        compare(["sts"], review(), judge="evaluation")
+
+
+def without_times(found):
+    table = found.table()
+    return table[~table["measure"].isin(SPEED)].reset_index(drop=True)
+
+
+def test_who_fits_changes_nothing():
+    data = review(80, 2)
+    keys = ["isotonic"]
+    alone = compare(keys, data, folds=2, n_boot=100)
+    with ThreadPoolExecutor(2) as threads:
+        pd.testing.assert_frame_equal(
+            without_times(alone),
+            without_times(compare(keys, data, folds=2, n_boot=100, executor=threads)),
+        )
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        pd.testing.assert_frame_equal(
+            without_times(alone),
+            without_times(compare(keys, data, folds=2, n_boot=100, executor=processes)),
+        )
+
+
+def test_company_changes_no_methods_own_numbers():
+    data = review(100, 2)
+    alone = compare(["sts"], data, n_boot=100).method("sts")
+    among = compare(["histogram", "sts"], data, n_boot=100).method("sts")
+    for key in set(alone.scores) - SPEED:
+        assert alone.scores[key] == among.scores[key]
+
+
+def test_what_cannot_be_fitted_is_told_and_the_others_go_on():
+    data = review(100, 2)
+    found = compare(["sts", ("own", Refuses()), ("shy", Shy())], data, n_boot=100)
+    assert [one.key for one in found.methods] == ["uncalibrated", "sts"]
+    assert "no such thing" in found.failed["own"]
+    assert "features" in found.failed["shy"]
+    with ThreadPoolExecutor(2) as pool:
+        again = compare(["sts", ("own", Refuses())], data, n_boot=100, executor=pool)
+    assert again.failed == {"own": found.failed["own"]}
+
+
+def test_methods_that_read_features_get_those_of_the_rows():
+    rows = scored(90, 2, 0)
+    X = pd.DataFrame({"x": np.linspace(0.0, 1.0, 90)}, index=np.arange(90) * 3)
+    data = ReviewData(rows, None, rows.classes, {"calibration": X})
+    found = compare([("shy", Shy())], data, folds=3, n_boot=100, far=False)
+    fold = stratified_folds(rows.y, 3, 0)
+    mean = np.array([X["x"].to_numpy()[fold != i].mean() for i in range(3)])[fold]
+    loss = -np.log(np.where(rows.y == 1, mean, 1 - mean)).mean()
+    assert found.method("shy").scores["log_loss"].value == pytest.approx(loss)
+    assert found.method("shy").size_bytes == 8
+
+
+class Flat:
+    """A parent that says the same everywhere."""
+
+    def predict_proba(self, X):
+        return np.tile([0.9, 0.1], (len(X), 1))
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_far_rows_are_the_users_own_or_on_a_sphere(foreign):
+    rows = scored(200, 2, 0)
+    X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "kind": ["a", "b"] * 100})
+    own = {"mine": X.iloc[:30] + X.iloc[:30]} if foreign else {}
+    data = ReviewData(rows, None, rows.classes, {"calibration": X}, parent=Flat(), foreign=own)
+    found = compare(["confidence"], data, n_boot=100)
+    parent = found.method("uncalibrated").scores
+    prior = max(np.mean(rows.y == 0), np.mean(rows.y == 1))
+    assert parent["oce"].value == pytest.approx(abs(0.9 - prior))
+    assert parent["mmc"].value == pytest.approx(0.9)
+    assert parent["oce"].n == (30 if foreign else 1000)
+    pair = found.paired["mmc", "parent"][1]
+    assert pair.difference.value == pytest.approx(
+        found.method("confidence").scores["mmc"].value - 0.9
+    )
+    assert any(("30 foreign rows" if foreign else "on a sphere") in note for note in found.notes)
+
+
+def test_without_a_model_nothing_is_asked_far_away():
+    found = compare([], review(60, 2), n_boot=100)
+    assert not any(one.group == "outside" for one in found.measures)
+    assert any("no model" in note for note in found.notes)
+    with pytest.raises(InputError, match="no model"):
+        compare([], review(60, 2), n_boot=100, far=True)
+
+
+def test_progress_rises_to_one_and_may_cancel():
+    told = []
+    compare(["sts"], review(60, 2), n_boot=100, progress=lambda share, _: told.append(share))
+    assert told == sorted(told)
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+
+    def stop(share, note):
+        if share > 0.2:
+            raise KeyboardInterrupt(note)
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(["sts"], review(60, 2), n_boot=100, progress=stop)
+
+
+def test_rows_of_both_sets_are_counted_and_warned_of():
+    data = review(200, 2)
+    shared = ScoredSet(
+        data.calibration.proba[:50], data.calibration.y[:50], data.classes, "", "evaluation"
+    )
+    with pytest.warns(InputWarning, match="50 rows of the evaluation set"):
+        found = compare(["sts"], ReviewData(data.calibration, shared, data.classes, {}), n_boot=100)
+    assert found.overlap == 50
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match="divided into 5 folds"):
+        compare(["sts"], review(4, 2), n_boot=100)
+    with pytest.raises(InputError, match="named twice"):
+        compare(["sts", "sts"], review(60, 2))
+    with pytest.raises(InputError):
+        compare(["no such"], review(60, 2))
+    with pytest.raises(InputError, match="n_boot"):
+        compare(["sts"], review(60, 2), n_boot=10)
+    with pytest.raises(InputError, match="level"):
+        compare(["sts"], review(60, 2), level=1.0)
+
+
+def test_one_class_alone_has_no_area():
+    rows = scored(60, 2, 0)
+    data = ReviewData(
+        ScoredSet(rows.proba, np.zeros(60, dtype=np.int64), rows.classes, "", "calibration"),
+        None,
+        rows.classes,
+        {},
+    )
+    found = compare(["confidence"], data, n_boot=100)
+    assert "auc" not in [one.key for one in found.measures]
+    assert any("all of one class" in note for note in found.notes)

@@ -1,0 +1,80 @@
+"""Rows that both sets have."""
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.comparison.overlap import overlap
+from kdcal_core.review import ReviewData
+
+
+def rows(n, seed, decimals=None):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(size=n)
+    p = p if decimals is None else p.round(decimals)
+    y = rng.integers(0, 2, n)
+    return ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "", "")
+
+
+def features(n, seed):
+    rng = np.random.default_rng(seed)
+    age = np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n))
+    return pd.DataFrame({"age": age, "job": rng.choice(["cook", None], n)})
+
+
+def joined(first, second, index):
+    return ScoredSet(
+        np.concatenate([first.proba[index], second.proba]),
+        np.concatenate([first.y[index], second.y]),
+        first.classes,
+        "",
+        "",
+    )
+
+
+def test_the_same_features_and_class_whatever_the_columns_types():
+    cal, new = rows(80, 0), rows(30, 1)
+    X, other = features(80, 0), features(30, 1)
+    both = joined(cal, new, np.arange(20))
+    Z = pd.concat([X.iloc[:20], other], ignore_index=True)
+    Z["age"] = Z["age"].astype("Float64")
+    Z["job"] = Z["job"].astype("category")
+    matched = overlap(ReviewData(cal, both, cal.classes, {"calibration": X, "evaluation": Z}))
+    a = [(*t, int(k)) for t, k in zip(X.astype(str).itertuples(index=False), cal.y, strict=True)]
+    W = pd.concat([X.iloc[:20], other], ignore_index=True).astype(str)
+    b = [(*t, int(k)) for t, k in zip(W.itertuples(index=False), both.y, strict=True)]
+    assert matched.rows == sum(t in set(a) for t in b) >= 20
+
+
+def test_another_class_is_another_row():
+    cal = rows(50, 0)
+    flipped = ScoredSet(cal.proba, 1 - cal.y, cal.classes, "", "")
+    X = {"calibration": features(50, 0), "evaluation": features(50, 0)}
+    X = {name: frame[["age"]].fillna(0.0) + np.arange(50)[:, None] for name, frame in X.items()}
+    assert overlap(ReviewData(cal, flipped, cal.classes, X)).rows == 0
+    assert overlap(ReviewData(cal, cal, cal.classes, X)).rows == 50
+
+
+def test_probabilities_tell_where_there_are_no_features_or_they_number_the_rows():
+    cal, new = rows(300, 0), rows(100, 1)
+    both = joined(cal, new, np.arange(40))
+    bare = ReviewData(cal, both, cal.classes, {})
+    assert overlap(bare).rows == 40
+    numbered = {
+        "calibration": pd.DataFrame({"id": np.arange(300)}),
+        "evaluation": pd.DataFrame({"id": np.arange(1000, 1140)}),
+    }
+    assert overlap(ReviewData(cal, both, cal.classes, numbered)).rows == 40
+
+
+def test_probabilities_of_few_values_match_by_chance_and_that_says_nothing():
+    for seed in range(20):
+        cal, new = rows(300, seed, decimals=2), rows(200, 100 + seed, decimals=2)
+        found = overlap(ReviewData(cal, new, cal.classes, {}))
+        assert found.pairs > 100
+        assert found.rows == 0
+
+
+def test_without_an_evaluation_set_there_is_nothing_to_share():
+    cal = rows(10, 0)
+    assert overlap(ReviewData(cal, None, cal.classes, {})) is None
