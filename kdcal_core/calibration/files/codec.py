@@ -75,7 +75,11 @@ class Encoder:
         }
         return {
             "class": type(calibrator).__name__,
-            "parameters": {name: self.value(value) for name, value in parameters.items()},
+            "parameters": {
+                # a list of names is given as JSON has it, and kept as a tuple
+                name: self.value(tuple(value) if isinstance(value, list) else value)
+                for name, value in parameters.items()
+            },
             "state": {name: self.value(value) for name, value in state.items()},
         }
 

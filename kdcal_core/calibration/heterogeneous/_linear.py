@@ -36,6 +36,9 @@ def identity(q: int) -> FloatArray:
     return np.append(np.ones(q - 1), 0.0)
 
 
+# Beyond it a score could leave the range of a double.
+_LARGEST = 1e100
+
 FEATURES = {2: platt_features, 3: beta_features}
 
 
@@ -71,7 +74,8 @@ class LinearMaps:
 
     def check(self, n_classes: int, n_regions: int) -> None:
         """Refuse parameters that do not fit, as a damaged file may hold them."""
-        check_array(self, "parameters", (1 if n_classes == 2 else n_classes, n_regions, None))
+        shape = (1 if n_classes == 2 else n_classes, n_regions, None)
+        check_array(self, "parameters", shape, low=-_LARGEST, high=_LARGEST)
         demand(self.parameters.shape[2] in FEATURES, "the number of parameters")
 
 

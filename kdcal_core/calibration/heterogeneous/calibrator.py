@@ -63,8 +63,7 @@ class HeterogeneousCalibrator(Calibrator):
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
     reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
     kept and flagged; a region with one class or few rows leans on the region around it
-    (decision D105). Kernel densities keep the parent's predicted class; the other maps may move
-    it.
+    (decision D105).
 
     Examples
     --------

@@ -100,18 +100,18 @@ def _known(asked: list[str], columns: tuple[str, ...]) -> tuple[str, ...]:
 def fit_columns(settings: Any, rows: FitRows) -> PartitionFit:
     """The values of the columns, or their combinations, as regions."""
     found, codes = _coded(rows.X, None)
-    kept, counts = np.unique(codes, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MAX_REGIONS]
-    partition = ColumnPartition(found, np.ascontiguousarray(kept[order]))
+    _, first, counts = np.unique(_keys(codes), return_index=True, return_counts=True)
+    order = np.lexsort((first, -counts))[:MAX_REGIONS]
+    partition = ColumnPartition(found, codes[first[order]])
     notes = [
         f"{column.name} has more than {MAX_BINS - 1} values: the rarest are one region, "
         f"{column.categories[-1]!r}."
         for column in found
         if column.pooled
     ]
-    if len(kept) > MAX_REGIONS:
+    if len(first) > MAX_REGIONS:
         notes.append(
-            f"{len(kept):,} combinations of values occur: the {len(kept) - MAX_REGIONS:,} rarest "
+            f"{len(first):,} combinations of values occur: the {len(first) - MAX_REGIONS:,} rarest "
             "are one region."
         )
     return fit_partition(settings, rows, partition, tuple(notes), partition.n_leaves - 1)
@@ -141,8 +141,12 @@ def _coded(
 
 def _keys(codes: NDArray[np.uint8]) -> NDArray[Any]:
     """Each row of codes as one value that can be sorted and compared."""
-    plain = np.ascontiguousarray(codes)
-    return plain.view(np.dtype((np.void, plain.shape[1])))[:, 0]
+    width = codes.shape[1]
+    if width > 8:
+        return np.ascontiguousarray(codes).view(np.dtype((np.void, width)))[:, 0]
+    whole = np.zeros((len(codes), 8), dtype=np.uint8)  # whole numbers sort fastest
+    whole[:, :width] = codes
+    return whole.view(np.uint64)[:, 0]
 
 
 def _value_words(column: InputColumn, code: int) -> str:

@@ -1,6 +1,7 @@
 """HeterogeneousCalibrator: its partitions, its manners, and what it refuses."""
 
 import itertools
+import json
 import re
 import warnings
 
@@ -14,6 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import estimator_checks as checks
 
 from kdcal_core.calibration import calibrated, fit_calibrator
+from kdcal_core.calibration.files.codec import Decoder, Encoder
 from kdcal_core.calibration.heterogeneous import MAPS, HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.columns import MAX_REGIONS, NUMBER_BINS
 from kdcal_core.data import ScoredSet
@@ -329,3 +331,34 @@ def test_no_warning_of_a_plain_fit():
         warnings.simplefilter("error")
         proba, y, frame = people(500)
         HeterogeneousCalibrator().fit(proba, y, frame).predict_proba(proba, frame)
+
+
+@pytest.mark.parametrize("width", [2, 9])
+def test_combinations_of_few_and_of_many_columns(width):
+    """Up to eight columns are one whole number, more are compared byte by byte."""
+    proba, y, _ = people(500)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"c{i}": rng.choice(["a", "b"], 500) for i in range(width)})
+    calibrator = HeterogeneousCalibrator("groups").fit(proba, y, frame)
+    counted = frame.value_counts()
+    assert [region.n for region in calibrator.regions_] == [*counted, 0]
+    at = calibrator.trees_[0].apply(frame)
+    for region in calibrator.regions_[:4]:
+        rows = np.flatnonzero(at == region.leaf)
+        words = " and ".join(f"{name} is {frame[name][rows[0]]}" for name in frame)
+        assert region.words == words
+        assert frame.iloc[rows].nunique().max() == 1
+
+
+@pytest.mark.parametrize("kind", list(MAPS))
+@pytest.mark.parametrize("partition", CUTS)
+def test_what_is_kept_answers_alike(partition, kind):
+    proba, y, frame = people(150)
+    fitted = make(partition, calibrator=kind).fit(proba, y, frame)
+    encoder = Encoder()
+    told = json.loads(json.dumps(encoder.calibrator(fitted)))
+    again = Decoder(encoder.arrays, json.loads(json.dumps(encoder.records))).calibrator(told)
+    np.testing.assert_array_equal(
+        again.predict_proba(proba, frame), fitted.predict_proba(proba, frame)
+    )
+    assert [vars(one) for one in again.regions_] == [vars(one) for one in fitted.regions_]
