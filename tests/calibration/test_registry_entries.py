@@ -221,11 +221,11 @@ def test_a_network_gets_a_kernel_density_network():
     np.testing.assert_allclose(calibrated(one, rows.proba, X).proba, direct, atol=1e-12)
 
 
-def test_training_rows_make_the_partition(made):
+def test_training_rows_make_the_partition_and_progress_is_told(made):
     rows, X, training, parent = made
     told = []
     fit_calibrator(
-        "heterogeneous_tree",
+        "kernel_density",
         rows,
         X,
         training=training,

@@ -96,9 +96,15 @@ class ClasswiseHistogram(OneVersusRest):
 
 
 def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArray:
-    """Edges of equal mass; scores of exactly 0 that would fill a bin have one to themselves."""
+    """Edges of equal mass, halfway between scores, so that no rounding moves a row.
+
+    Scores of exactly 0 that would fill a bin have one to themselves.
+    """
     edges = quantile_edges(score, n_bins, weight)
+    known = np.append(np.unique(score), 1.0)
     zero = score == 0
-    if zero.all() or weight[zero].sum() * n_bins < weight.sum():
-        return edges
-    return np.insert(edges, 1, score[~zero].min() / 2)
+    if not zero.all() and weight[zero].sum() * n_bins >= weight.sum():
+        edges = np.insert(edges, 1, 0.0)
+    inner = edges[1:-1]
+    edges[1:-1] = 0.5 * (inner + known[np.searchsorted(known, inner, side="right")])
+    return np.unique(edges)  # the middle of neighbouring doubles is one of them
