@@ -67,7 +67,8 @@ def shift_test(
     Lugannani and Rice's (1980) saddlepoint approximation in its form for whole numbers; where
     all events happen, or none, they are exact. The interval inverts the same test along the
     family that shifts all log odds: logit p_i + theta w_i, with w of mean one, under which T is
-    tilted exponentially. Time O(n).
+    tilted exponentially. Where instead a few rows of near certainty fail, the interval is a
+    little narrow: 91% measured in place of 95%. Time O(n).
 
     Examples
     --------

@@ -1,0 +1,98 @@
+"""The test of stated against observed rates: exact laws, size, coverage, edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kdcal_core.diagnostics.regions.shift import shift_test
+
+RATES = st.lists(st.floats(0.02, 0.98), min_size=12, max_size=60)
+
+
+def law(rates):
+    """Chances of 0, 1, ... events of independent rows, one convolution a row."""
+    mass = np.ones(1)
+    for rate in rates:
+        mass = np.convolve(mass, [1.0 - rate, rate])
+    return mass
+
+
+def mid_p(rates, count):
+    mass = law(rates)
+    above = mass[count + 1 :].sum() + 0.5 * mass[count]
+    return min(1.0, 2.0 * min(above, 1.0 - above))
+
+
+@settings(max_examples=80, deadline=None)
+@given(RATES, st.data())
+def test_p_value_is_the_mid_p_of_the_poisson_binomial(rates, data):
+    n = len(rates)
+    count = data.draw(st.integers(0, n))
+    hit = (np.arange(n) < count).astype(float)
+    exact = mid_p(rates, count)
+    found = shift_test(np.array(rates), hit, np.ones(n), 0.95, 0.05)
+    if exact > 1e-8:
+        assert found.p_value == pytest.approx(exact, rel=0.12, abs=0.02 * (exact > 0.3))
+    assert (found.p_value < 0.05 - 1e-4) <= (found.low > 0 or found.high < 0)
+    assert (found.p_value > 0.05 + 1e-4) <= (found.low <= 0 <= found.high)
+    assert -found.stated - 1e-9 <= found.low <= found.high <= 1 - found.stated + 1e-9
+
+
+@pytest.mark.parametrize(("a", "b", "n"), [(4.0, 2.0, 200), (0.3, 0.3, 80)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_size_and_coverage_with_unlike_rows(a, b, n, weighted):
+    rng = np.random.default_rng(n + weighted)
+    rejected, covered = 0, 0
+    for _ in range(300):
+        score = rng.beta(a, b, n)
+        truth = score * np.where(np.arange(n) % 2, 0.8, 1.0)  # only half of the rows are off
+        weight = rng.exponential(size=n) + 0.05 if weighted else np.ones(n)
+        sound, off = ((rng.random(n) < rate).astype(float) for rate in (score, truth))
+        rejected += shift_test(score, sound, weight, 0.95, 0.05).p_value < 0.05
+        found = shift_test(score, off, weight, 0.95, 0.05)
+        covered += found.low <= np.average(truth - score, weights=weight) <= found.high
+    assert rejected / 300 < 0.085
+    assert covered / 300 > 0.88
+
+
+def test_the_detectable_gap_is_found_in_four_of_five():
+    rng = np.random.default_rng(5)
+    score, found_at = rng.uniform(0.3, 0.8, 600), 0.05 / 8
+    gap = shift_test(score, np.ones(600), np.ones(600), 0.95, found_at).minimum_detectable
+    p_values = [
+        shift_test(score, (rng.random(600) < score - gap) * 1.0, np.ones(600), 0.95, 0.05).p_value
+        for _ in range(300)
+    ]
+    assert 0.72 < np.mean(np.array(p_values) < found_at) < 0.88
+
+
+def test_weights_of_one_size_change_nothing():
+    rng = np.random.default_rng(6)
+    score, hit = rng.random(50), (rng.random(50) < 0.5) * 1.0
+    assert shift_test(score, hit, np.full(50, 9.0), 0.95, 0.05) == shift_test(
+        score, hit, np.ones(50), 0.95, 0.05
+    )
+
+
+@pytest.mark.parametrize("stated", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_nothing_or_everything_happening_keeps_a_width(stated, n):
+    for hit in (np.zeros(n), np.ones(n)):
+        found = shift_test(np.full(n, stated), hit, np.ones(n), 0.95, 0.05)
+        gap = hit[0] - stated
+        assert found.low <= gap + 1e-9
+        assert gap - 1e-9 <= found.high
+        assert found.high - found.low > 1e-3
+        half = 0.5 * (stated if hit[0] else 1 - stated) ** n  # mid-p of the extreme
+        assert found.p_value == pytest.approx(2 * min(half, 1 - half), abs=1e-6)
+
+
+def test_certainties_that_fail_are_found():
+    hit = np.ones(500)
+    hit[:3] = 0
+    found = shift_test(np.ones(500), hit, np.ones(500), 0.95, 0.05)
+    assert found.p_value < 1e-10
+    assert found.high < 0
