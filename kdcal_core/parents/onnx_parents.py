@@ -163,6 +163,16 @@ class OnnxClassifier(OnnxModel):
         if scores.logits is not None:
             self.logits = partial(_logits, core, scores.logits, len(scores.classes))
 
+    @property
+    def scores(self) -> Scores:
+        """The tensor of the graph that becomes the probabilities, for what is appended to it."""
+        return self._scores
+
+    def raw_scores(self, X: Features) -> NDArray[Any]:
+        """That tensor for rows, (n, K), or (n, 1) for two classes."""
+        parts = [flat(raw) for _, (raw,) in self._core.run(X, [self._scores.name])]
+        return np.concatenate(parts)
+
     def predict_proba(self, X: Features) -> FloatArray:
         """Probabilities, (n, K) float64, rows summing to one."""
         scores = self._scores

@@ -9,6 +9,7 @@ from kdcal_core.calibration.files.card import (
     ParentMark,
     make_card,
 )
+from kdcal_core.calibration.files.onnx_export import OnnxExport, can_export_onnx, export_onnx
 from kdcal_core.calibration.files.saved import (
     LoadedCalibrator,
     load_calibrator,
@@ -20,7 +21,10 @@ __all__ = [
     "CardEstimate",
     "DataMark",
     "LoadedCalibrator",
+    "OnnxExport",
     "ParentMark",
+    "can_export_onnx",
+    "export_onnx",
     "load_calibrator",
     "make_card",
     "save_calibrator",

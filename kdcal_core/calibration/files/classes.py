@@ -28,7 +28,6 @@ CALIBRATOR_HOMES: dict[str, str] = {
     "VennAbers": f"{_HOME}standard.venn_abers",
     "HeterogeneousCalibrator": f"{_HOME}heterogeneous.calibrator",
     "KernelDensityCalibrator": f"{_HOME}kernel_density_entry",
-    "KernelDensityCalibrator": f"{_HOME}kernel_density_entry",
 }
 #: Frozen dataclasses in fitted state.
 RECORD_HOMES: dict[str, str] = {

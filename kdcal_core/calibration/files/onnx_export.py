@@ -1,0 +1,258 @@
+"""A calibrator appended to its parent's ONNX graph: one model that gives calibrated answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.calibration.archive import new_file
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.files.card import CalibratorCard
+from kdcal_core.calibration.files.onnx_maps import calibrated_nodes, why_not
+from kdcal_core.calibration.files.onnx_nodes import Nodes
+from kdcal_core.calibration.fitting import calibrated
+from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.parents import load_parent
+from kdcal_core.parents.base import Features, ParentInfo
+from kdcal_core.parents.onnx_check import read_model
+from kdcal_core.parents.onnx_graph import Graph
+from kdcal_core.parents.onnx_input import read_inputs
+from kdcal_core.parents.onnx_parents import OnnxClassifier
+from kdcal_core.parents.onnx_session import open_session, run
+from kdcal_core.parents.outputs import OutputKind
+
+OUTPUTS = ("calibrated_probabilities", "predicted_class", "confidence")
+LARGEST_DIFFERENCE = 1e-5
+_LEAST_OPSET, _USUAL_OPSET = 13, 17
+_MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """An ONNX model that was written.
+
+    Attributes
+    ----------
+    path : str
+    inputs : tuple of str
+        Those of the parent. Untrusted text.
+    outputs : tuple of str
+        "calibrated_probabilities" (n, K), "predicted_class" (n,), counted from 0, "confidence"
+        (n,).
+    max_difference : float
+        Largest difference to the calibrator in Python, over ``n_rows`` real rows.
+    n_rows : int
+    """
+
+    path: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    max_difference: float
+    n_rows: int
+
+
+def can_export_onnx(calibrator: Calibrator, parent: ParentInfo | None) -> str | None:
+    """Why a calibrator cannot become part of its parent's ONNX file; None where it can.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+    parent : ParentInfo or None
+        The model under review.
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration import TemperatureScaling
+    >>> can_export_onnx(TemperatureScaling(), None)
+    'There is no model, only its predictions.'
+    """
+    why = why_not(calibrator)
+    if why is not None:
+        return f"This calibrator cannot be told in ONNX: {why}."
+    if parent is None:
+        return "There is no model, only its predictions."
+    if not parent.name.lower().endswith(".onnx"):
+        return (
+            "The model is no ONNX file. Export it to ONNX and review that file, or use the "
+            "calibrator file with the model as it is."
+        )
+    return None
+
+
+def export_onnx(
+    calibrator: Calibrator,
+    parent_path: str | Path,
+    out_path: str | Path,
+    card: CalibratorCard,
+    X: Features,
+) -> OnnxExport:
+    """Write the parent with the calibrator behind it as one ONNX model.
+
+    The parent's nodes stay as they are; its probabilities go on in double precision through the
+    calibrator's nodes. The finished file is run on real rows beside the calibrator in Python
+    before it takes its name.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    parent_path : str or Path
+        The parent's ONNX file.
+    out_path : str or Path
+    card : CalibratorCard
+        Its name, version and digests go into the model's metadata.
+    X : DataFrame or (n, n_features) array
+        Real rows; the first 2,000 are tried.
+
+    Raises
+    ------
+    InputError
+        The calibrator or the parent does not allow it, or the answers differ by more than 1e-5.
+    """
+    import onnx
+
+    path = Path(parent_path)
+    why = why_not(calibrator)
+    if why is not None:
+        raise InputError(
+            f"This calibrator cannot be told in ONNX: {why}", fix="Use the calibrator file."
+        )
+    parent = load_parent(path, task="classification")
+    if not isinstance(parent, OnnxClassifier):
+        raise InputError("The model is no ONNX file", fix="Use the calibrator file.")
+    if len(parent.classes) != calibrator.n_classes_:
+        raise InputError(
+            f"The model has {len(parent.classes):,} classes, and the calibrator was fitted for "
+            f"{calibrator.n_classes_:,}",
+            fix="Give the model that it was fitted for.",
+        )
+    rows = X[:_MOST_ROWS]
+    model = Graph(read_model(path, name=path.name)).with_outputs([parent.scores.name])
+    _check_opset(model)
+    width = parent.raw_scores(rows[:1]).shape[1]
+    nodes = Nodes()
+    proba = _proba(nodes, parent.scores.name, parent.scores.kind, width)
+    found = calibrated_nodes(nodes, calibrator, proba)
+    _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
+    _checked(model)
+    expected = calibrated(calibrator, parent.predict_proba(rows))
+    difference = _difference(model, rows, expected.proba, expected.confidence)
+    with new_file(out_path) as made:
+        onnx.save(model, made)
+    inputs = tuple(str(value.name) for value in Graph(model).inputs)
+    return OnnxExport(str(out_path), inputs, OUTPUTS, difference, len(expected.proba))
+
+
+def _check_opset(model: Any) -> None:
+    from onnx import helper
+
+    opset = next((one for one in model.opset_import if one.domain in ("", "ai.onnx")), None)
+    if opset is None:
+        model.opset_import.append(helper.make_opsetid("", _USUAL_OPSET))
+    elif opset.version < _LEAST_OPSET:
+        raise InputError(
+            f"The model's operators are of version {opset.version}, and the calibrator needs "
+            f"{_LEAST_OPSET} or newer",
+            fix="Export the model again with a newer opset, or use the calibrator file.",
+        )
+
+
+def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
+    """The parent's probabilities from its scores, as :func:`to_proba` makes them."""
+    from onnx import TensorProto
+
+    values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
+    values = nodes.node("Reshape", values, np.array([-1, width]))
+    if kind == "logit":
+        if width == 1:
+            return nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", values), values]))
+        return nodes.node("Softmax", values, axis=1)
+    if kind == "log-probability":
+        values = nodes.node("Exp", values)
+    if width == 1:
+        values = nodes.columns([nodes.less(1.0, values), values])
+    return nodes.node("Div", values, nodes.row_sum(values))
+
+
+def _finish(model: Any, nodes: Nodes, asked: str, found: str, card: CalibratorCard) -> None:
+    """Outputs and metadata; ``asked`` is the tensor whose largest entry is the prediction."""
+    from onnx import TensorProto, helper
+
+    k = len(card.classes)
+    top = nodes.largest(asked, k)
+    confidence = nodes.row_sum(nodes.mul(found, top))
+    flat = nodes.node("Reshape", confidence, np.array([-1]))
+    made = (
+        nodes.node("Cast", found, to=TensorProto.FLOAT),
+        nodes.node("ArgMax", asked, axis=1, keepdims=0),
+        nodes.node("Cast", flat, to=TensorProto.FLOAT),
+    )
+    del model.graph.output[:]
+    kinds: list[tuple[int, list[str | int]]] = [
+        (TensorProto.FLOAT, ["rows", k]),
+        (TensorProto.INT64, ["rows"]),
+        (TensorProto.FLOAT, ["rows"]),
+    ]
+    for name, tensor, (kind, shape) in zip(OUTPUTS, made, kinds, strict=True):
+        nodes.nodes.append(helper.make_node("Identity", [tensor], [name]))
+        model.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
+    model.graph.node.extend(nodes.nodes)
+    model.graph.initializer.extend(nodes.constants)
+    del model.graph.value_info[:]
+    _describe(model, card)
+
+
+def _describe(model: Any, card: CalibratorCard) -> None:
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    metadata |= {
+        "task": "classification",
+        "classes": json.dumps(list(card.classes)),
+        "kdcal_calibrator": card.title,
+        "kdcal_calibrator_key": card.key,
+        "kdcal_version": card.kdcal_version,
+        "kdcal_created": card.created,
+    }
+    if card.parent is not None:
+        metadata["kdcal_parent_sha256"] = card.parent.digest
+    for which, data in card.data.items():
+        metadata[f"kdcal_{which}_sha256"] = data.digest
+    del model.metadata_props[:]
+    for key, value in metadata.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+
+
+def _checked(model: Any) -> None:
+    from onnx import checker
+
+    try:
+        checker.check_model(model)
+    except checker.ValidationError as error:
+        raise InputError(
+            "The model with the calibrator behind it is no valid ONNX model: "
+            f"{str(error).splitlines()[0][:200]}",
+            fix="Use the calibrator file.",
+        ) from error
+
+
+def _difference(model: Any, rows: Features, proba: FloatArray, confidence: FloatArray) -> float:
+    """Largest difference between the finished model and the calibrator in Python."""
+    inputs = read_inputs(Graph(model))
+    n = inputs.batch or len(proba)
+    feed = inputs.feed(rows[:n])
+    theirs, _, theirs_confidence = run(open_session(model), list(OUTPUTS), feed)
+    difference = max(
+        float(np.abs(theirs - proba[:n]).max()),
+        float(np.abs(theirs_confidence - confidence[:n]).max()),
+    )
+    if not difference <= LARGEST_DIFFERENCE:
+        raise InputError(
+            f"In ONNX Runtime the calibrated probabilities differ by up to {difference:.2g}",
+            fix="Use the calibrator file: it computes as the calibrator here does.",
+        )
+    return difference

@@ -1,0 +1,219 @@
+"""What each calibrator computes, written as nodes of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.calibration.base import CLIP, Calibrator
+from kdcal_core.calibration.files.onnx_nodes import Nodes
+
+_CORNERS_AT_SCORES = (
+    "its steps stand at the very scores of the calibration rows, where the last digit of another "
+    "runtime would decide on which side a row lies"
+)
+_REASONS = {
+    "CumulativeConfidence": _CORNERS_AT_SCORES,
+    "VennAbers": _CORNERS_AT_SCORES,
+    "HeterogeneousCalibrator": "it reads the rows' columns besides the probabilities",
+    "KernelDensityCalibrator": "it asks the model for the region of each row",
+}
+
+
+def why_not(calibrator: Calibrator) -> str | None:
+    """Why a calibrator cannot be told in ONNX, as half a sentence; None where it can.
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration import TopLabelHistogram
+    >>> why_not(TopLabelHistogram()), why_not(TopLabelHistogram(strategy="quantile"))[:15]
+    (None, 'its steps stand')
+    """
+    name = type(calibrator).__name__
+    if getattr(calibrator, "strategy", None) == "quantile":
+        return _CORNERS_AT_SCORES
+    if name in MAPS:
+        return None
+    return _REASONS.get(name, "kdcal does not know how to write it")
+
+
+def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str) -> str:
+    """Append a calibrator to its parent's probabilities, both (n, K) double.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    calibrator : Calibrator
+        One that :data:`MAPS` knows.
+    proba : str
+        The tensor of the parent's probabilities.
+    """
+    return MAPS[type(calibrator).__name__](nodes, calibrator, proba)
+
+
+def _unchanged(nodes: Nodes, calibrator: Calibrator, proba: str) -> str:
+    return nodes.node("Identity", proba)
+
+
+def _temperature(nodes: Nodes, calibrator: Any, proba: str) -> str:
+    top = nodes.largest(proba, calibrator.n_classes_)
+    logs = nodes.log(proba, CLIP)
+    logs = nodes.add(logs, nodes.mul(top, calibrator.awards_[None, :]))
+    temperature = nodes.node("MatMul", top, calibrator.temperatures_[:, None])
+    return nodes.node("Softmax", nodes.node("Div", logs, temperature), axis=1)
+
+
+def _vector(nodes: Nodes, calibrator: Any, proba: str) -> str:
+    logs = nodes.log(proba, CLIP)
+    weights = calibrator.weights_
+    if weights.ndim == 2:
+        logs = nodes.node("MatMul", logs, weights.T)
+    else:
+        logs = nodes.mul(logs, weights[None, :])
+    return nodes.node("Softmax", nodes.add(logs, calibrator.offsets_[None, :]), axis=1)
+
+
+def _log_odds(nodes: Nodes, proba: str, n_classes: int) -> str:
+    """log p / (1 - p); 1 - p of the largest entry is the sum of the others."""
+    top = nodes.largest(proba, n_classes)
+    others = nodes.mul(proba, nodes.less(1.0, top))
+    rest = nodes.add(
+        nodes.mul(nodes.less(1.0, proba), nodes.less(1.0, top)),
+        nodes.mul(top, nodes.row_sum(others)),
+    )
+    return nodes.node("Sub", nodes.log(proba, CLIP), nodes.log(rest, CLIP))
+
+
+def _of_odds(new_odds: Callable[[Nodes, Any, str], str]) -> Callable[[Nodes, Any, str], str]:
+    """A map of the log odds of each class, or of the second of two."""
+
+    def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
+        k = calibrator.n_classes_
+        odds = _log_odds(nodes, proba, k)
+        if k == 2:
+            odds = new_odds(nodes, calibrator, nodes.column(odds, 1))
+            return nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", odds), odds]))
+        odds = new_odds(nodes, calibrator, odds)
+        logs = nodes.node("Neg", nodes.softplus(nodes.node("Neg", odds)))
+        return nodes.node("Softmax", logs, axis=1)
+
+    return write
+
+
+@_of_odds
+def _platt(nodes: Nodes, calibrator: Any, odds: str) -> str:
+    scaled = nodes.mul(odds, calibrator.slopes_[None, :])
+    return nodes.add(scaled, calibrator.offsets_[None, :])
+
+
+@_of_odds
+def _beta(nodes: Nodes, calibrator: Any, odds: str) -> str:
+    log_p = nodes.node("Neg", nodes.softplus(nodes.node("Neg", odds)))
+    low = nodes.mul(log_p, calibrator.a_[None, :])
+    high = nodes.mul(nodes.softplus(odds), calibrator.b_[None, :])
+    return nodes.add(nodes.add(low, high), calibrator.c_[None, :])
+
+
+def _one_vs_rest(
+    one: Callable[[Nodes, Any, int, str], str],
+) -> Callable[[Nodes, Any, str], str]:
+    """A map of each class's probability, or of the second of two."""
+
+    def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
+        k = calibrator.n_classes_
+        if k == 2:
+            second = one(nodes, calibrator, 0, nodes.column(proba, 1))
+            return nodes.columns([nodes.less(1.0, second), second])
+        parts = [one(nodes, calibrator, j, nodes.column(proba, j)) for j in range(k)]
+        return nodes.shares(nodes.columns(parts), k)
+
+    return write
+
+
+@_one_vs_rest
+def _isotonic(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    at, value = calibrator.corners_[j], calibrator.values_[j]
+    if len(at) == 1:
+        return _constant(nodes, float(value[0]), score)
+    slopes = np.diff(value) / np.diff(at)
+    return nodes.cubic(score, at, np.stack([slopes, value[:-1]]))
+
+
+@_one_vs_rest
+def _sigmoid(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    scaled = nodes.mul(score, float(calibrator.slopes_[j]))
+    return nodes.node("Sigmoid", nodes.add(scaled, float(calibrator.offsets_[j])))
+
+
+@_one_vs_rest
+def _class_bins(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    above = nodes.count_above(score, calibrator.edges_[j], inclusive=False)
+    return nodes.step(above, calibrator.values_[j])
+
+
+def _top_label(
+    one: Callable[[Nodes, Any, int, str], str],
+) -> Callable[[Nodes, Any, str], str]:
+    """A confidence for each predicted class; the other entries fill up to one."""
+
+    def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
+        k = calibrator.n_classes_
+        top = nodes.largest(proba, k)
+        score = nodes.row_sum(nodes.mul(proba, top))
+        parts = nodes.columns([one(nodes, calibrator, j, score) for j in range(k)])
+        said = nodes.row_sum(nodes.mul(parts, top))
+        confidence = nodes.node("Max", nodes.node("Min", said, 1.0), 0.0)
+        rest = nodes.less(1.0, top)
+        others = nodes.mul(proba, rest)
+        none = nodes.double(nodes.node("Equal", nodes.row_sum(others), 0.0))
+        # where all others are zero they share what is left equally
+        others = nodes.add(others, nodes.mul(rest, none))
+        share = nodes.node("Div", nodes.less(1.0, confidence), nodes.row_sum(others))
+        return nodes.add(nodes.mul(others, share), nodes.mul(top, confidence))
+
+    return write
+
+
+@_top_label
+def _class_confidence(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    return _constant(nodes, float(calibrator.confidence_[j]), score)
+
+
+@_top_label
+def _bins(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    above = nodes.count_above(score, calibrator.edges_[j], inclusive=False)
+    return nodes.step(above, calibrator.values_[j])
+
+
+@_top_label
+def _densities(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    curve = calibrator._curves_[j]
+    if curve is None:
+        return _constant(nodes, float(calibrator._conf1_[j]), score)
+    from scipy.interpolate import CubicHermiteSpline
+
+    pieces = CubicHermiteSpline(curve.at, curve.value, curve.slope)
+    return nodes.cubic(score, curve.at, pieces.c)
+
+
+def _constant(nodes: Nodes, value: float, like: str) -> str:
+    return nodes.add(nodes.mul(like, 0.0), value)
+
+
+#: How to write a calibrator, by the name of its class.
+MAPS: dict[str, Callable[[Nodes, Any, str], str]] = {
+    "UncalibratedConfidence": _unchanged,
+    "TopLabelConfidence": _class_confidence,
+    "TopLabelHistogram": _bins,
+    "TopLabelKDE": _densities,
+    "TemperatureScaling": _temperature,
+    "IsotonicConfidence": _isotonic,
+    "SigmoidConfidence": _sigmoid,
+    "PlattScaling": _platt,
+    "BetaCalibration": _beta,
+    "ClasswiseHistogram": _class_bins,
+    "VectorScaling": _vector,
+    "DirichletScaling": _vector,
+}

@@ -1,0 +1,132 @@
+"""Nodes of an ONNX graph, written one after the other; all numbers are double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PREFIX = "kdcal_"
+
+
+class Nodes:
+    """Collects nodes and constants; each method returns the name of the tensor it makes.
+
+    Operators are those of version 13 and of every later one alike. Tensors are (n, k) unless a
+    method says otherwise.
+
+    Examples
+    --------
+    >>> nodes = Nodes()
+    >>> nodes.add("p", 1.0)
+    'kdcal_1'
+    >>> [node.op_type for node in nodes.nodes], [constant.name for constant in nodes.constants]
+    (['Add'], ['kdcal_0'])
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._n = 0
+
+    def node(self, kind: str, *inputs: str | float | NDArray[Any], **attributes: Any) -> str:
+        """One operator; arrays and numbers among its inputs become constants."""
+        from onnx import helper
+
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        made = self._name()
+        self.nodes.append(helper.make_node(kind, names, [made], **attributes))
+        return made
+
+    def constant(self, value: float | NDArray[Any]) -> str:
+        """A number or an array; fractions are double, whole numbers int64."""
+        from onnx import numpy_helper
+
+        array = np.asarray(value)
+        array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+        name = self._name()
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def add(self, a: str, b: str | float | NDArray[Any]) -> str:
+        return self.node("Add", a, b)
+
+    def mul(self, a: str, b: str | float | NDArray[Any]) -> str:
+        return self.node("Mul", a, b)
+
+    def less(self, one: float, a: str) -> str:
+        """one - a."""
+        return self.node("Sub", one, a)
+
+    def row_sum(self, a: str) -> str:
+        """Sum over the columns, (n, 1)."""
+        return self.node("ReduceSum", a, np.array([1]), keepdims=1)
+
+    def column(self, a: str, at: int) -> str:
+        """One column, (n, 1)."""
+        return self.node("Gather", a, np.array([at]), axis=1)
+
+    def columns(self, parts: list[str]) -> str:
+        """Columns side by side."""
+        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=1)
+
+    def log(self, a: str, floor: float) -> str:
+        """log of a, or of ``floor`` where a is smaller."""
+        return self.node("Log", self.node("Max", a, floor))
+
+    def softplus(self, a: str) -> str:
+        """log(1 + exp(a)), finite for every a."""
+        away = self.node("Exp", self.node("Neg", self.node("Abs", a)))
+        return self.add(self.node("Max", a, 0.0), self.node("Log", self.add(away, 1.0)))
+
+    def double(self, condition: str) -> str:
+        """1 where the condition holds, and 0 elsewhere."""
+        from onnx import TensorProto
+
+        return self.node("Cast", condition, to=TensorProto.DOUBLE)
+
+    def largest(self, a: str, n_classes: int) -> str:
+        """1 in the column of each row's largest entry, the first of equal ones, and 0 elsewhere."""
+        at = self.node("ArgMax", a, axis=1, keepdims=1)
+        return self.double(self.node("Equal", at, np.arange(n_classes)[None, :]))
+
+    def shares(self, a: str, n_classes: int) -> str:
+        """Rows brought to sum one; a row of zeros becomes uniform."""
+        total = self.row_sum(a)
+        none = self.double(self.node("Equal", total, 0.0))
+        filled = self.add(a, self.mul(none, np.full((1, n_classes), 1.0)))
+        return self.node("Div", filled, self.row_sum(filled))
+
+    def count_above(self, x: str, corners: NDArray[Any], *, inclusive: bool) -> str:
+        """How many corners lie below x, (n,) int64; ``inclusive`` counts those at x too."""
+        from onnx import TensorProto
+
+        kind = "GreaterOrEqual" if inclusive else "Greater"
+        found = self.row_sum(self.double(self.node(kind, x, corners[None, :])))
+        return self.node("Reshape", self.node("Cast", found, to=TensorProto.INT64), np.array([-1]))
+
+    def step(self, at: str, values: NDArray[Any]) -> str:
+        """values[at - 1] kept within the table, (n, 1); ``at`` (n,) counts from 1."""
+        first = self.node("Sub", at, np.array(1))
+        inside = self.node("Max", self.node("Min", first, np.array(len(values) - 1)), np.array(0))
+        return self.node("Gather", values[:, None], inside, axis=0)
+
+    def cubic(self, x: str, corners: NDArray[Any], coefficients: NDArray[Any]) -> str:
+        """A piecewise polynomial, (n, 1), held constant beyond its corners.
+
+        ``coefficients`` (p, g - 1) holds those of each piece, the highest power first, in the
+        distance from the corner (g,) where the piece begins.
+        """
+        inside = self.node("Max", self.node("Min", x, float(corners[-1])), float(corners[0]))
+        at = self.count_above(inside, corners, inclusive=True)
+        distance = self.node("Sub", inside, self.step(at, corners[:-1]))
+        found = self.step(at, coefficients[0])
+        for row in coefficients[1:]:
+            found = self.add(self.mul(found, distance), self.step(at, row))
+        return found
+
+    def _name(self) -> str:
+        name = f"{_PREFIX}{self._n}"
+        self._n += 1
+        return name
