@@ -83,15 +83,15 @@ def review_data(
     if "evaluation" in review.sets:
         evaluation = load_set(workspace, review_id, "evaluation")
     roles = review.roles or Roles()
-    columns = _input_columns(review, roles)
+    columns = input_columns(review)
     inputs, groups = {}, {}
     for which in review.sets:
         frame = rows_of(workspace, review_id, review.tables[which])
-        inputs[which], groups[which] = frame[columns], _free(frame, roles, columns)
+        inputs[which], groups[which] = frame[columns], free_columns(frame, roles, columns)
     training_y = None
     if review.training is not None:
         frame = rows_of(workspace, review_id, review.training)
-        inputs["training"], groups["training"] = frame[columns], _free(frame, roles, columns)
+        inputs["training"], groups["training"] = frame[columns], free_columns(frame, roles, columns)
         training_y = _labels(frame, review.training, roles, review.classes)
     foreign = review.foreign if with_foreign and roles.features else {}
     return ReviewData(
@@ -106,8 +106,9 @@ def review_data(
     )
 
 
-def _input_columns(review: Review, roles: Roles) -> list[str]:
+def input_columns(review: Review) -> list[str]:
     """The features; where there are none, the columns without a role that every table has."""
+    roles = review.roles or Roles()
     if roles.features:
         return list(roles.features)
     tables = [review.tables[which] for which in review.sets]
@@ -120,7 +121,8 @@ def _input_columns(review: Review, roles: Roles) -> list[str]:
     ]
 
 
-def _free(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.DataFrame:
+def free_columns(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.DataFrame:
+    """The columns that are neither inputs nor have another role."""
     taken = {*used_columns(roles), *columns}
     return frame[[name for name in frame.columns if name not in taken]]
 

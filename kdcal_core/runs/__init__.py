@@ -32,12 +32,26 @@ from kdcal_core.runs.recalibration_results import (
     Selection,
 )
 from kdcal_core.runs.recalibration_run import recalibration_request
+from kdcal_core.runs.regions_results import (
+    AS_IT_IS,
+    ONE_MAP,
+    PARTITION_TITLES,
+    RegionsMethod,
+    RegionsRecord,
+    RegionsRun,
+    RegionsSettings,
+    Scores,
+)
+from kdcal_core.runs.regions_run import regions_request
 from kdcal_core.runs.space_run import load_space, space_request
 from kdcal_core.runs.spaces import Space, principal_axes, regression_space, space_names, space_title
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
+    "AS_IT_IS",
+    "ONE_MAP",
     "PARENT",
+    "PARTITION_TITLES",
     "RADII",
     "ForeignKind",
     "ForeignRecord",
@@ -58,9 +72,14 @@ __all__ = [
     "RecalibrationRecord",
     "RecalibrationRun",
     "RecalibrationSettings",
+    "RegionsMethod",
+    "RegionsRecord",
+    "RegionsRun",
+    "RegionsSettings",
     "Request",
     "RowAnswers",
     "Rows",
+    "Scores",
     "Selection",
     "Space",
     "foreign_frame",
@@ -71,6 +90,7 @@ __all__ = [
     "load_space",
     "principal_axes",
     "recalibration_request",
+    "regions_request",
     "regression_space",
     "space_names",
     "space_request",
