@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.calibration.heterogeneous.calibrator import HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.flags import RegionFit
+from kdcal_core.calibration.heterogeneous.hidden import layer_frame
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
 from kdcal_core.calibration.heterogeneous.layers import Layer
 from kdcal_core.calibration.heterogeneous.partitions import PARTITIONS
@@ -19,4 +20,5 @@ __all__ = [
     "RegionFit",
     "Scores",
     "fit_maps",
+    "layer_frame",
 ]

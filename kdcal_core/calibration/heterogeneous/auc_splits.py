@@ -174,6 +174,6 @@ def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
 
     def grow(inputs: BinnedInputs, which: IntArray, least: int) -> PartitionTree:
         gain = AucGain(score[which], positive[which], rows.weight[which])
-        return grow_tree(inputs.take(which), gain, max_depth=settings.max_depth, min_rows=least)
+        return grow_tree(inputs.take(which), gain, max_depth=settings.depth, min_rows=least)
 
     return fit_in_parts(settings, rows, grow)

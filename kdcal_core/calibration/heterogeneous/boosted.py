@@ -57,6 +57,8 @@ RATE = 0.3
 # Stages without a smaller held-out loss after which no more are tried.
 PATIENCE = 20
 _FOLDS = 5
+# The stages together cut as finely as a tree of this depth, and so do their smallest regions.
+_AS_DEEP = 6
 _LEAST_VARIANCE = 1e-6
 
 
@@ -156,7 +158,7 @@ def _stages(
     from kdcal_core.partition.tree import grow_tree
 
     proba = rows.proba
-    least = min_rows_of(settings.min_rows, len(rows.y), settings.max_depth)
+    least = min_rows_of(settings.min_rows, len(rows.y), _AS_DEEP)
     depth, rate = 0, 1.0  # one map for all rows comes first, whole
     while True:
         scores = Scores(proba, rows.y, rows.weight)
@@ -177,7 +179,7 @@ def _stages(
         layer = Layer(tree, Damped(fit.maps, rate))
         proba = layer.maps.predict(proba, leaf)
         yield layer, proba
-        depth, rate = settings.max_depth, RATE
+        depth, rate = settings.depth, RATE
 
 
 def _stages_wanted(

@@ -32,8 +32,9 @@ class HeterogeneousCalibrator(Calibrator):
         Key of :data:`PARTITIONS`.
     calibrator : str, default="platt"
         The map inside a region, a key of :data:`MAPS`.
-    max_depth : int, default=3
-        Questions asked before a region is reached, where the partition is a tree.
+    max_depth : int or None, default=None
+        Questions asked before a region is reached, where the partition is made of trees; None for
+        what did best where it was measured: 3 for a tree, 6 for a forest, 2 for boosted trees.
     min_rows : int or None, default=None
         Fewest calibration rows in a region; None for the rule of
         :func:`~kdcal_core.calibration.heterogeneous.one_tree.min_rows_of`.
@@ -84,7 +85,7 @@ class HeterogeneousCalibrator(Calibrator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "partition": [StrOptions(set(PARTITIONS))],
         "calibrator": [StrOptions(set(MAPS))],
-        "max_depth": [Interval(Integral, 1, 12, closed="both")],
+        "max_depth": [None, Interval(Integral, 1, 12, closed="both")],
         "min_rows": [None, Interval(Integral, 1, None, closed="left")],
         "n_trees": [Interval(Integral, 1, 1000, closed="both")],
         "column": [None, str, "array-like"],
@@ -97,7 +98,7 @@ class HeterogeneousCalibrator(Calibrator):
         self,
         partition: str = "tree",
         calibrator: str = "platt",
-        max_depth: int = 3,
+        max_depth: int | None = None,
         min_rows: int | None = None,
         n_trees: int = 100,
         column: str | list[str] | None = None,
@@ -182,6 +183,12 @@ class HeterogeneousCalibrator(Calibrator):
         proba = check_proba(proba, n_classes=self.n_classes_)
         frame = _inputs(X, len(proba), self.columns_)
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
+
+    @property
+    def depth(self) -> int:
+        """The depth of the partition's trees: ``max_depth``, or the rule where that is None."""
+        kind = PARTITIONS[self.partition]
+        return kind.depth if self.max_depth is None else int(self.max_depth)
 
     @property
     def trees_(self) -> tuple[Any, ...]:

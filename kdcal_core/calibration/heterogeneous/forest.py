@@ -9,12 +9,16 @@ default with an overfitted network, three seeds each, log loss and AUC of test r
 
 * maps fitted on all rows beat maps fitted on the rows that a tree was not grown on, out of bag or
   another half, on all four: pooling keeps the leaves honest, and rows are worth more than purity;
-* averaged probabilities are as good as averaged logits or better on the real tables.
+* averaged probabilities are as good as averaged logits or better on the real tables;
+* deeper is better, up to depth 8 on all four: with a depth of 3, 5, 6 and 8 the log loss is 0.572,
+  0.557, 0.553, 0.550 on 3,000 simulated rows, 0.326, 0.317, 0.314, 0.311 on adult and 0.437, 0.435,
+  0.434, 0.433 on credit default. 6 is the default: 8 takes some three times as long.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +33,8 @@ from kdcal_core.partition._blocks import cores
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs, Gini
 
+# Share of the columns that is drawn for each split.
+COLUMNS = 1 / 3
 # Rows whose probabilities are averaged at once: they stay in the cache over the trees.
 _ROWS = 50_000
 
@@ -99,15 +105,15 @@ def _tree(
 
     rng = np.random.default_rng([settings.random_state, number])
     n = len(grown_on)
-    least = min_rows_of(settings.min_rows, n_fitted, settings.max_depth)
+    least = min_rows_of(settings.min_rows, n_fitted, settings.depth)
     return grow_tree(
         grown_on,
         criterion,
-        max_depth=settings.max_depth,
+        max_depth=settings.depth,
         # a leaf of the training rows should hold enough of the calibration rows
         min_rows=max(1, round(least * n / n_fitted)),
         rows=rng.integers(0, n, n),
-        features=max(1, len(grown_on.columns) // 3),
+        features=ceil(COLUMNS * len(grown_on.columns)),
         seed=int(rng.integers(2**31)),
         threads=1,
     )

@@ -137,11 +137,14 @@ class PartitionKind:
         (layers, proba, X) -> (n, K).
     reads : callable
         (settings, columns of X) -> those that the partition is found in; others are let be.
+    depth : int
+        Of its trees, where nobody asks for another.
     """
 
     fit: Callable[[Any, FitRows], PartitionFit]
     combine: Callable[[tuple[Layer, ...], FloatArray, Any], FloatArray]
     reads: Callable[[Any, tuple[str, ...]], tuple[str, ...]] = all_columns
+    depth: int = 3
 
 
 def averaged(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:

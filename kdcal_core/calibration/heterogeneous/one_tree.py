@@ -53,7 +53,7 @@ def fit_tree(settings: Any, rows: FitRows) -> PartitionFit:
     """A tree that parts the classes, with a map in each of its leaves."""
     from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
 
-    n_classes, depth = rows.proba.shape[1], settings.max_depth
+    n_classes, depth = rows.proba.shape[1], settings.depth
     if rows.X_partition is None or rows.y_partition is None:
         criterion = Gini(class_target(rows.y, n_classes), rows.weight)
         return fit_in_parts(
@@ -90,7 +90,7 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
 
     n = len(rows.y)
     inputs = bin_inputs(rows.X)
-    least = min_rows_of(settings.min_rows, n, settings.max_depth)
+    least = min_rows_of(settings.min_rows, n, settings.depth)
     parts = min(PARTS, n)
     fold = stratified_folds(rows.y, parts, settings.random_state) if n > 1 else np.zeros(1, int)
     layers: list[Layer] = []

@@ -15,8 +15,8 @@ from kdcal_core.calibration.heterogeneous.one_tree import fit_tree
 
 PARTITIONS: dict[str, PartitionKind] = {
     "tree": PartitionKind(fit_tree, averaged_in_blocks),
-    "forest": PartitionKind(fit_forest, averaged_in_blocks),
-    "boosted": PartitionKind(fit_boosted, nested),
+    "forest": PartitionKind(fit_forest, averaged_in_blocks, depth=6),
+    "boosted": PartitionKind(fit_boosted, nested, depth=2),
     "auc": PartitionKind(fit_auc, averaged_in_blocks),
     "column": PartitionKind(fit_columns, averaged, column_read),
     "groups": PartitionKind(fit_columns, averaged, group_columns),
