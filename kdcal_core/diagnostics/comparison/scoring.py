@@ -176,19 +176,19 @@ def _smooth(
     judged: Judged, draws: RowDraws, level: float, seed: int
 ) -> tuple[list[Estimate], Spread]:
     problems = [judged.confidence(one) for one in judged.found]
-    few = RowDraws(draws.group, draws.times[:SMOOTH_DRAWS])
+    few = min(len(draws.times), SMOOTH_DRAWS)
     shown = [
         confidence_smooth_calibration_error(
             one.score,
             one.hit.astype(np.int64),
-            n_boot=len(few.times),
+            n_boot=few,
             level=level,
             seed=seed,
             sample_weight=one.weight,
         )
         for one in problems
     ]
-    return shown, smooth_spread(problems, few)
+    return shown, smooth_spread(problems, draws.group, few, seed)
 
 
 def _classwise(

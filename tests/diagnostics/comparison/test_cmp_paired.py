@@ -120,7 +120,7 @@ def test_methods_that_say_the_same_do_not_differ():
         for pairs in (parent(spread), best(spread)):
             for pair in pairs:
                 assert pair.difference.value == 0.0
-                assert pair.p_value > 0.9
+                assert pair.p_value >= 0.5
                 assert pair.verdict == "cannot be told apart"
 
 
@@ -183,9 +183,8 @@ def test_smooth_errors_likewise():
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.5, 0.75, n)
         hit = (rng.random(n) < p).astype(np.int64)
-        draws = row_draws(n, 100, np.random.default_rng(seed))
         scores = [np.full(n, p.mean()), p, p + 0.2]
-        spread = smooth_spread([confidence_target(s, hit) for s in scores], draws)
+        spread = smooth_spread([confidence_target(s, hit) for s in scores], np.arange(n), 100, seed)
         pairs = parent(spread, MEASURES["smooth_ece"])
         told += pairs[1].verdict != "cannot be told apart"
         found += pairs[2].verdict == "worse"
