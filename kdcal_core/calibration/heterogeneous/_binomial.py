@@ -24,19 +24,26 @@ class Binomial:
         self.weight, self.positive, self.node, self.m = weight, positive, node, m
 
     def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        q = len(self.columns)
         score = np.einsum("qn,nq->n", self.columns, theta[self.node])
         p = expit(score)
         value = self._sum(self.weight * np.logaddexp(0.0, score) - self.positive * score)
         error = self.weight * p - self.positive
         mass = self.weight * p * (1.0 - p)
         gradient = np.stack([self._sum(error * x) for x in self.columns], axis=1)
-        curvature = np.empty((self.m, q, q))
+        return value, gradient, self._products(mass)
+
+    def bound(self) -> FloatArray:
+        """The curvature where every probability is one half, (m, q, q)."""
+        return self._products(0.25 * self.weight)
+
+    def _products(self, mass: FloatArray) -> FloatArray:
+        q = len(self.columns)
+        total = np.empty((self.m, q, q))
         for i in range(q):
             for j in range(i + 1):
                 found = self._sum(mass * self.columns[i] * self.columns[j])
-                curvature[:, i, j] = curvature[:, j, i] = found
-        return value, gradient, curvature
+                total[:, i, j] = total[:, j, i] = found
+        return total
 
     def _sum(self, values: FloatArray) -> FloatArray:
         return bin_sums(self.node, self.m, values)

@@ -8,14 +8,15 @@ import numpy as np
 
 from kdcal_core.data import FloatArray
 
-_STEPS = 60
-_HALVINGS = 20
+_STEPS = 300
 # Newton decrement, as a share of the node's loss, below which one last step ends a fit.
 _DONE = 1e-11
 # The rounding of a sum over the rows, as a share of it.
 _ROUNDING = 1e-12
 # Keeps a fit that its rows leave open (all scores equal) where it is drawn to.
-_RIDGE = 1e-9
+_RIDGE = 1e-10
+# Share of the bound in the curvature after a first step that failed; it goes up or down by four.
+_DAMPING = 0.01
 
 
 class Loss(Protocol):
@@ -24,11 +25,18 @@ class Loss(Protocol):
     def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Loss (m,), gradient (m, q) and curvature (m, q, q) at ``theta`` (m, q)."""
 
+    def bound(self) -> FloatArray:
+        """(m, q, q): at least the curvature, wherever it is taken."""
+
 
 def minimise(
     loss: Loss, start: FloatArray, centre: FloatArray, precision: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Parameters of each node that minimise its loss and a quadratic pull to its centre.
+
+    A node whose step does not lower its loss takes the next one with a share of the loss's bound
+    in place of its curvature. With all of it every step goes down: so scores of 0 and 1, where
+    the curvature is nearly nothing, end where the others do.
 
     Parameters
     ----------
@@ -46,29 +54,32 @@ def minimise(
     """
     theta = start.copy()
     value, gradient, curvature = loss(theta)
-    pull = precision + np.zeros_like(curvature)
-    scale = np.maximum(np.trace(curvature, axis1=1, axis2=2), 1.0)
-    pull = pull + _RIDGE * scale[:, None, None] * np.eye(theta.shape[1])
+    bound = loss.bound()
+    scale = np.maximum(np.trace(bound, axis1=1, axis2=2), 1.0)
+    pull = precision + _RIDGE * scale[:, None, None] * np.eye(theta.shape[1])
+    damping = np.zeros(len(theta))
     for _ in range(_STEPS):
         off = theta - centre
         slope = gradient + np.einsum("mij,mj->mi", pull, off)
-        step = np.linalg.solve(curvature + pull, slope[:, :, None])[:, :, 0]
+        steepness = curvature + pull
+        if damping.any():
+            steepness = steepness + damping[:, None, None] * (bound - curvature)
+        step = np.linalg.solve(steepness, slope[:, :, None])[:, :, 0]
         decrement = np.einsum("mi,mi->m", slope, step)
-        if not (decrement > _DONE * (1.0 + np.abs(value))).any():
-            theta = theta - step
+        done = decrement <= _DONE * (1.0 + np.abs(value))
+        ahead = theta - step
+        found = loss(ahead)
+        before, after = value + _penalty(off, pull), found[0] + _penalty(ahead - centre, pull)
+        better = done | (after <= before - 1e-4 * decrement + _ROUNDING * np.abs(before))
+        theta = np.where(better[:, None], ahead, theta)
+        value = np.where(better, found[0], value)
+        gradient = np.where(better[:, None], found[1], gradient)
+        curvature = np.where(better[:, None, None], found[2], curvature)
+        if done.all():
             break
-        before = value + _penalty(off, pull)
-        length = np.ones(len(theta))
-        for _ in range(_HALVINGS):
-            ahead = theta - length[:, None] * step
-            found = loss(ahead)
-            after = found[0] + _penalty(ahead - centre, pull)
-            bound = before - 1e-4 * length * decrement + _ROUNDING * np.abs(before)
-            if (after <= bound).all():
-                break
-            length = np.where(after <= bound, length, 0.5 * length)
-        theta, (value, gradient, curvature) = ahead, found
-    _, gradient, curvature = loss(theta)
+        raised = np.minimum(np.maximum(4.0 * damping, _DAMPING), 1.0)
+        lowered = np.where(damping > _DAMPING, 0.25 * damping, 0.0)
+        damping = np.where(better, lowered, raised)
     return theta, gradient, curvature
 
 

@@ -133,5 +133,9 @@ class _VectorLoss:
         curvature = self._sum(square - mean**2)
         return value, gradient[:, None], curvature[:, None, None]
 
+    def bound(self) -> FloatArray:
+        """A quarter of the squared range of each row, (m, 1, 1): no variance is larger."""
+        return self._sum(0.25 * self.z.min(axis=1) ** 2)[:, None, None]
+
     def _sum(self, values: FloatArray) -> FloatArray:
         return bin_sums(self.node, self.m, self.weight * values)
