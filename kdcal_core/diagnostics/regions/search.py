@@ -86,9 +86,11 @@ def find_regions(
 
     Notes
     -----
-    Measured on 5,000 rows of 20 numbers with a gap of 0.1 in 8% of the rows, cut off by one of
-    the numbers: halves find more than 30 or 70% of the rows to grow on, and these settings find
-    half as much again as regions of 2% kept with any gain.
+    Measured with 20 columns of numbers and a gap of 0.1 in 8% of the rows, cut off by one of
+    them: found in 32% of searches in 5,000 rows, 80% in 10,000, all in 20,000; a gap of 0.15 in
+    88% in 5,000. Regions that take two columns to name need more rows. Growing on 30 or 70% of
+    the rows finds no more than growing on half of them. False alarms where the model is right:
+    4.0% of 1,500 searches.
 
     Raises
     ------
