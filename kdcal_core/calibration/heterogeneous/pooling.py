@@ -33,6 +33,8 @@ from kdcal_core.data import FloatArray, IntArray
 # The prior of S: this many nodes' worth of differences with standard deviation SPREAD.
 PRIOR_NODES = 2.0
 SPREAD = 0.2
+# Nodes never differ by more: where scores are 0 or 1, a parabola says nothing of a loss far away.
+WIDEST = 5.0
 _ROUNDS = 3
 _EM_STEPS = 100
 _SETTLED = 1e-4
@@ -139,6 +141,7 @@ def _spread(
         off = (mean - mean[above])[seen]
         squares = np.einsum("m,mi,mj->ij", widen[seen], off, off) + covariance[seen].sum(axis=0)
         found = (squares + prior) / (n_seen + PRIOR_NODES)
+        found = found * min(1.0, WIDEST**2 / float(np.trace(found)))
         done = np.abs(found - spread).max() < _SETTLED * np.trace(spread)
         spread = found
         if done:

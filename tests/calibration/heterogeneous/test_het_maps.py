@@ -320,3 +320,22 @@ def test_regions_may_be_numbered_in_any_order(seed, kind):
 def test_maps_that_contradict_themselves_are_refused(maps):
     with pytest.raises(InputError, match="contradicts itself"):
         maps.check(2, 2)
+
+
+@pytest.mark.parametrize("kind", ["platt", "beta"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(8))
+def test_scores_of_zero_and_one_that_are_often_wrong(kind, n_classes, seed):
+    """Nearly no curvature where the fit starts; the rates of right and wrong are the answer."""
+    rng = np.random.default_rng(seed)
+    proba = np.eye(n_classes)[rng.integers(0, n_classes, 120)]
+    y = rng.integers(0, n_classes, 120)
+    weight = np.exp(2 * rng.normal(size=120))
+    leaf = rng.integers(0, 5, 120)
+    scores = Scores(proba, y, weight / weight.mean())
+    for n_regions, at in ((1, leaf * 0), (5, leaf)):
+        fit = fit_maps(kind, scores, at, Hierarchy.flat(n_regions))
+        found = fit.maps.predict(proba, at)
+        assert np.isfinite(found).all()
+        loss = np.average(-np.log(np.maximum(found[np.arange(120), y], 1e-12)), weights=weight)
+        assert loss < np.log(n_classes) + 0.02
