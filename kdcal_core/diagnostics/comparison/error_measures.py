@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.binning import bin_sums
+from kdcal_core.data import FloatArray
+from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import (
     RowDraws,
@@ -22,6 +22,7 @@ from kdcal_core.diagnostics.targets import Target
 
 ROOM = 1.25  # the grid of true errors goes so far above the largest observed
 SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
+CHANCE_BINS = 10  # of the rates by which outcomes are drawn
 DRAW_STEPS = 11  # halvings of the bandwidth's range in a draw: within half a percent
 
 
@@ -59,22 +60,30 @@ def binned_spread(
     return of_errors(observed, np.tile(truth, (len(parts), 1)), drawn_errors)
 
 
-def smooth_spread(problems: Sequence[Target], group: IntArray, n_draws: int, seed: int) -> Spread:
-    """Smooth ECE likewise: the gaps lie on a lattice of logits, rows in groups (n,).
+def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread:
+    """Smooth ECE likewise: the gaps lie on a lattice of logits.
 
     Where a kernel holds hardly a row, a miss drawn twice or not at all stays where it is, and
-    resampled rows show about half of the noise. So deviations are the rows' own gaps with a sign
-    drawn for each group (the wild bootstrap; Wu 1986), the same for all methods.
+    resampled rows show about half of the noise. So outcomes are drawn anew, a row being right
+    with its stated probability plus the gap of its bin, by one uniform number for all methods.
     """
-    parts = []
-    n_groups = int(group.max()) + 1
-    sign = 2.0 * np.random.default_rng(seed).integers(0, 2, size=(n_draws, n_groups)) - 1.0
-    for one in problems:
-        index, width = lattice(one, COARSE)
-        key = group[one.rows] * COARSE + index
-        excess = bin_sums(key, n_groups * COARSE, one.weight * (one.hit - one.score))
-        grouped = excess.reshape(n_groups, COARSE) / one.weight.sum()
-        parts.append((grouped.sum(axis=0), sign @ grouped, width))
+    places = [lattice(one, COARSE) for one in problems]
+    chances = [_chance(one) for one in problems]
+    weights = [one.weight / one.weight.sum() for one in problems]
+    drawn = np.empty((len(problems), n_draws, COARSE))
+    rng = np.random.default_rng(seed)
+    for draw in range(n_draws):
+        level = rng.random(len(problems[0].score))
+        for i, ((index, _), chance, weight) in enumerate(
+            zip(places, chances, weights, strict=True)
+        ):
+            drawn[i, draw] = bin_sums(index, COARSE, weight * ((level < chance) - chance))
+    parts = [
+        (bin_sums(index, COARSE, weight * (one.hit - one.score)), deviation, width)
+        for one, (index, width), weight, deviation in zip(
+            problems, places, weights, drawn, strict=True
+        )
+    ]
     value = np.array([float(lattice_errors(gap[None, :], width)[0]) for gap, _, width in parts])
     goal = error_grid(max(ROOM * float(value.max()), 1e-6))[SMOOTH_GRID]
     truths, drawn_errors = [], []
@@ -95,3 +104,11 @@ def _scales(gap: FloatArray, width: float, goal: FloatArray) -> tuple[FloatArray
     reached = np.maximum.accumulate(lattice_errors(tried[:, None] * gap, width))
     scale = np.interp(goal, reached, tried)
     return scale, lattice_errors(scale[:, None] * gap, width)
+
+
+def _chance(one: Target) -> FloatArray:
+    """How likely each row is right: its stated probability plus the gap of its equal-mass bin."""
+    edges = edges_for(one, CHANCE_BINS, "quantile")
+    table = bin_table(one, edges)
+    gap = np.nan_to_num(table.rate - table.score)
+    return np.clip(one.score + gap[bin_index(one.score, edges)], 0.0, 1.0)

@@ -188,7 +188,7 @@ def _smooth(
         )
         for one in problems
     ]
-    return shown, smooth_spread(problems, draws.group, few, seed)
+    return shown, smooth_spread(problems, few, seed)
 
 
 def _classwise(

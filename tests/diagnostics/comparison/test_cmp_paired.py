@@ -184,7 +184,7 @@ def test_smooth_errors_likewise():
         p = rng.uniform(0.5, 0.75, n)
         hit = (rng.random(n) < p).astype(np.int64)
         scores = [np.full(n, p.mean()), p, p + 0.2]
-        spread = smooth_spread([confidence_target(s, hit) for s in scores], np.arange(n), 100, seed)
+        spread = smooth_spread([confidence_target(s, hit) for s in scores], 100, seed)
         pairs = parent(spread, MEASURES["smooth_ece"])
         told += pairs[1].verdict != "cannot be told apart"
         found += pairs[2].verdict == "worse"
