@@ -1,0 +1,193 @@
+"""``kdcal score``: every row once, calibrated as in memory, or one line that says why not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.calibration import fit_calibrator
+from kdcal_core.calibration.files import make_card, save_calibrator
+from kdcal_core.calibration.files.scoring import score_table
+from kdcal_core.cli import main
+from kdcal_core.data import ScoredSet, encode_labels
+from kdcal_core.errors import InputError
+from kdcal_core.parents import load_parent, parent_info
+
+ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
+DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
+CLASSES = ("<=50K", ">50K")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    code = main(["score", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, its Platt calibrator, and the tables to score."""
+    folder = tmp_path_factory.mktemp("score")
+    shutil.copy(ADULT / "model.json", folder / "model.json")
+    pd.read_parquet(ADULT / "evaluation.parquet").head(700).to_csv(folder / "rows.csv", index=False)
+    parent = load_parent(folder / "model.json", task="classification")
+    frame = pd.read_parquet(ADULT / "calibration.parquet").head(1000)
+    X = frame.drop(columns="income")
+    proba = parent.predict_proba(X)
+    scored = ScoredSet(proba, encode_labels(frame["income"], CLASSES), CLASSES, "d", "calibration")
+    info = parent_info(parent, folder / "model.json", "model.json")
+    for key in ("platt", "heterogeneous_tree"):
+        calibrator = fit_calibrator(key, scored, X)
+        card = make_card(
+            key, calibrator, classes=CLASSES, data={}, parent=info, features=list(X.columns)
+        )
+        save_calibrator(calibrator, folder / f"{key}.kdcal", card)
+    return folder
+
+
+def words(place: Path, key: str = "platt") -> list[object]:
+    return ["--calibrator", place / f"{key}.kdcal", "--model", place / "model.json"]
+
+
+@pytest.mark.parametrize("key", ["platt", "heterogeneous_tree"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_every_row_comes_out_calibrated(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path, suffix: str, key: str
+) -> None:
+    from kdcal_core.calibration.files import load_calibrator
+
+    out = tmp_path / f"out{suffix}"
+    code, said, err = run(capsys, *words(place, key), "--data", place / "rows.csv", "--out", out)
+    assert (code, err) == (0, "")
+    assert said.startswith("700 rows in ")
+    found = pd.read_csv(out) if suffix == ".csv" else pd.read_parquet(out)
+    assert list(found) == ["row", "proba_<=50K", "proba_>50K", "predicted", "confidence"]
+    assert found["row"].tolist() == list(range(1, 701))
+    frame = pd.read_csv(place / "rows.csv")
+    parent = load_parent(place / "model.json", task="classification")
+    proba = parent.predict_proba(frame.drop(columns="income"))
+    expected = load_calibrator(place / f"{key}.kdcal").calibrated(proba, frame)
+    np.testing.assert_allclose(found.iloc[:, 1:3], expected.proba, rtol=1e-12)
+    np.testing.assert_allclose(found["confidence"], expected.confidence, rtol=1e-12)
+    assert found["predicted"].tolist() == [CLASSES[k] for k in expected.predicted]
+    assert [one.name for one in tmp_path.iterdir()] == [out.name]
+
+
+def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    frame = pd.read_parquet(DIGITS / "calibration.parquet")
+    outputs = [f"proba_{k}" for k in range(10)]
+    names = tuple(str(k) for k in range(10))
+    proba = frame[outputs].to_numpy(dtype=float)
+    proba = proba / proba.sum(axis=1, keepdims=True)
+    scored = ScoredSet(proba, frame["label"].to_numpy(), names, "d", "calibration")
+    calibrator = fit_calibrator("sts", scored)
+    save_calibrator(
+        calibrator, tmp_path / "c.kdcal", make_card("sts", calibrator, classes=names, data={})
+    )
+    table = DIGITS / "evaluation.parquet"
+    words = ("--calibrator", tmp_path / "c.kdcal", "--predictions", table)
+    code, _, err = run(capsys, *words, "--out", tmp_path / "o.csv")
+    assert (code, err) == (0, "")
+    found = pd.read_csv(tmp_path / "o.csv")
+    proba = pd.read_parquet(table)[outputs].to_numpy(dtype=float)
+    proba = proba / proba.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found[outputs], calibrator.predict_proba(proba), rtol=1e-9)
+
+
+def fails(capsys: pytest.CaptureFixture[str], *given: object) -> str:
+    code, out, err = run(capsys, *given)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_another_model_is_refused_unless_any_will_do(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    text = (place / "model.json").read_text()
+    (tmp_path / "model.json").write_text(text + "\n")
+    other = ["--calibrator", place / "platt.kdcal", "--model", tmp_path / "model.json"]
+    rest = ["--data", place / "rows.csv", "--out", tmp_path / "o.csv"]
+    assert "belongs to the model 'model.json'" in fails(capsys, *other, *rest)
+    assert not (tmp_path / "o.csv").exists()
+    code, said, _ = run(capsys, *other, *rest, "--any-model")
+    assert code == 0
+    assert "fitted for another model" in said
+    assert (tmp_path / "o.csv").exists()
+
+
+def test_a_fault_leaves_nothing_behind_and_names_its_place(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    frame = pd.read_csv(place / "rows.csv").astype({"age": "float64"})
+    frame.drop(columns="age").to_csv(tmp_path / "no_age.csv", index=False)
+    frame.loc[640, "age"] = np.inf
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    out = ["--out", tmp_path / "o.csv"]
+    err = fails(capsys, *words(place), "--data", tmp_path / "odd.csv", *out)
+    assert "odd.csv" in err
+    assert "row 641" in err
+    err = fails(capsys, *words(place), "--data", tmp_path / "no_age.csv", *out)
+    assert "'age'" in err
+    cut = (place / "platt.kdcal").read_bytes()[:-100]
+    (tmp_path / "cut.kdcal").write_bytes(cut)
+    broken = ["--calibrator", tmp_path / "cut.kdcal", "--model", place / "model.json"]
+    assert "cut.kdcal" in fails(capsys, *broken, "--data", place / "rows.csv", *out)
+    names = sorted(one.name for one in tmp_path.iterdir())
+    assert names == ["cut.kdcal", "no_age.csv", "odd.csv"]
+
+
+def test_words_that_do_not_go_together(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    calibrator = ["--calibrator", place / "platt.kdcal"]
+    model, rows = ["--model", place / "model.json"], place / "rows.csv"
+    out = ["--out", tmp_path / "o.csv"]
+    assert "needs --model" in fails(capsys, *calibrator, "--data", rows, *out)
+    said = fails(capsys, *calibrator, *model, "--predictions", rows, *out)
+    assert "takes no --model" in said
+    said = fails(capsys, *calibrator, *model, "--data", tmp_path / "none.csv", *out)
+    assert "no such file" in said
+    said = fails(capsys, *calibrator, *model, "--data", rows, "--out", tmp_path / "o.xlsx")
+    assert ".csv or .parquet" in said
+    said = fails(capsys, *calibrator, *model, "--data", rows, "--out", rows)
+    assert "one of those that are read" in said
+    said = fails(capsys, *calibrator, *model, "--data", rows, "--out", tmp_path / "no" / "o.csv")
+    assert "folder" in said
+
+
+def test_rows_are_counted_through_all_blocks(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kdcal_core.data import csv_tables
+
+    monkeypatch.setattr(csv_tables, "_BLOCK", 1 << 12)
+    given = (str(place / "platt.kdcal"), str(place / "rows.csv"))
+    seen: list[str] = []
+    found = score_table(
+        *given,
+        str(tmp_path / "o.csv"),
+        ".csv",
+        str(place / "model.json"),
+        progress=lambda share, note: seen.append(note),
+    )
+    assert len(seen) > 5
+    assert found["rows"] == 700
+    assert sum(found["classes"].values()) == 700
+    assert pd.read_csv(tmp_path / "o.csv")["row"].tolist() == list(range(1, 701))
+    frame = pd.read_csv(place / "rows.csv").astype({"age": "float64"})
+    frame.loc[650, "age"] = np.inf
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    with pytest.raises(InputError) as error:
+        score_table(
+            given[0],
+            str(tmp_path / "odd.csv"),
+            str(tmp_path / "p.csv"),
+            ".csv",
+            str(place / "model.json"),
+        )
+    assert error.value.row == 651
