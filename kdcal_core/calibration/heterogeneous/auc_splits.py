@@ -25,8 +25,12 @@ the rest of the rows are two regions; its split makes three:
 The rest counts as one region: a node need not know how the others were split, so the tree does
 not depend on the order in which nodes are taken, and at the root, where there is no rest, the
 gain is the exact lift of the whole partition. Sums over few rows promise too much (every split of
-pure noise has a gain above zero), so bins are few: of 4, 8 and 16, 8 did best on simulated
-regions, adult and credit default.
+pure noise has a gain above zero), so bins are few: of 4, 8 and 16, no number did
+better than 8 on both simulated regions and real tables (adult, credit default).
+
+What to expect: on simulated regions such trees were better than those of the Gini index (log loss
+0.573 against 0.580 with 3,000 rows), on adult and credit default a little worse (0.330 against
+0.327, 0.443 against 0.437): the gain asks more of the rows.
 """
 
 from __future__ import annotations

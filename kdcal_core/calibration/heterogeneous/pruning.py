@@ -3,6 +3,10 @@
 Every node of a tree is taken as a region in turn and its map judged on rows that the map was not
 fitted on. Of all subtrees, the one whose leaves have the smallest sum of held-out log losses is
 left. The tree itself must come from other rows than these.
+
+Partial pooling has done most of this already, so it is not the default: trees of depth 5 had a
+log loss of 0.3171 on adult and 0.4361 on credit default (an overfitted network, test rows, three
+seeds), and pruned 0.3174 and 0.4359. What is gained is a partition that is shorter to read.
 """
 
 from __future__ import annotations
