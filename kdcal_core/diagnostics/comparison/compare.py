@@ -104,9 +104,9 @@ def compare(
     smaller its true error, the more. Their plain difference therefore favours methods that say
     little. Here both methods' gaps are resampled with the same rows, at every pair of true errors
     that the observed values allow, and the least favourable pair counts; the difference shown is
-    of the errors less what noise alone adds. Where both errors are equal, "better" was said in at
-    most 4% of simulated runs and "worse" in at most 4% (errors of opposite sign), mostly in none;
-    the plain bootstrap says one of them in up to 85% where one method states few values.
+    of the errors less what noise alone adds. Where both errors are equal, "better" was said in
+    about 4% of simulated runs at most, and "worse" likewise (errors of opposite sign); mostly in
+    none. The plain bootstrap says one of them in up to 85% where one method states few values.
 
     *Best*: whoever leads on these rows is picked by them, which flatters it. A method is called
     worse than the best only where the joint test over all methods refuses that no other is
