@@ -1,0 +1,120 @@
+"""``kdcal score``: rows a minute with the model included, and memory that does not grow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration import fit_calibrator
+from kdcal_core.calibration.files import make_card, save_calibrator
+from kdcal_core.data import ScoredSet
+from kdcal_core.parents import load_parent
+
+N_FEATURES = 20
+FEW, MANY = 100_000, 2_000_000
+GOAL = 120.0  # seconds for MANY: a million rows a minute
+
+_CHILD = """
+import json, sys, time
+from pathlib import Path
+from kdcal_core.calibration.files.scoring import score_table
+start = time.perf_counter()
+found = score_table(*sys.argv[1:])
+seconds = time.perf_counter() - start
+# getrusage would count the parent's memory from before the new program began
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+peak = int(status["VmHWM"].split()[0]) / 1024
+print(json.dumps([found["rows"], seconds, peak]))
+"""
+
+
+def run() -> list[dict[str, Any]]:
+    """Platt behind a light network; CSV and Parquet, few rows and many."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        _prepare(folder)
+        return [_row(folder, n, suffix) for suffix in (".csv", ".parquet") for n in (FEW, MANY)]
+
+
+def _row(folder: Path, n: int, suffix: str) -> dict[str, Any]:
+    table = _table(folder, n, suffix)
+    words = ["c.kdcal", table.name, f"out{suffix}", suffix, "model.onnx"]
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, *words], cwd=folder, capture_output=True, check=True
+    )
+    rows, seconds, peak = json.loads(done.stdout)
+    table.unlink()
+    assert rows == n
+    return {
+        "name": "score",
+        "what": f"Platt behind a network, {N_FEATURES} columns, {suffix[1:]}, peak {peak:,.0f} MB",
+        "n": n,
+        "seconds": seconds,
+        "reference": None,
+        "reference_seconds": None,
+        "ratio": None,
+        "goal": GOAL * n / MANY,
+    }
+
+
+def _prepare(folder: Path) -> None:
+    """A network of 64 hidden units as ONNX, and its calibrator."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(N_FEATURES, 64)).astype(np.float32)
+    second = rng.normal(size=(64, 2)).astype(np.float32) / 8
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["h"]),
+            helper.make_node("Relu", ["h"], ["r"]),
+            helper.make_node("MatMul", ["r", "v"], ["z"]),
+            helper.make_node("Softmax", ["z"], ["probabilities"], axis=1),
+        ],
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, N_FEATURES])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 2])],
+        [numpy_helper.from_array(first, "w"), numpy_helper.from_array(second, "v")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    names = model.metadata_props.add()
+    names.key, names.value = "feature_names", json.dumps(_names())
+    onnx.save(model, folder / "model.onnx")
+    parent = load_parent(folder / "model.onnx", task="classification")
+    proba = parent.predict_proba(_rows(2000, 0))
+    y = (rng.random(2000) < proba[:, 1]).astype(np.int64)
+    rows = ScoredSet(proba, y, parent.classes, "digest", "calibration")
+    calibrator = fit_calibrator("platt", rows)
+    card = make_card("platt", calibrator, classes=parent.classes, data={})
+    save_calibrator(calibrator, folder / "c.kdcal", card)
+
+
+def _names() -> list[str]:
+    return [f"x{j}" for j in range(N_FEATURES)]
+
+
+def _rows(n: int, seed: int) -> pd.DataFrame:
+    values = np.random.default_rng(seed).normal(size=(n, N_FEATURES)).round(4)
+    return pd.DataFrame(values, columns=_names())
+
+
+def _table(folder: Path, n: int, suffix: str) -> Path:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    path = folder / f"rows{suffix}"
+    table = pa.Table.from_pandas(_rows(n, 1), preserve_index=False)
+    if suffix == ".csv":
+        pa_csv.write_csv(table, path)
+    else:
+        pq.write_table(table, path)
+    return path
