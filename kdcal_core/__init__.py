@@ -37,6 +37,8 @@ _HOME = {
     "VennAbers": "calibration",
     "calibrated": "calibration",
     "fit_calibrator": "calibration",
+    "load_calibrator": "calibration.files",
+    "save_calibrator": "calibration.files",
     "KernelDensityForest": "calibration",
     "KernelDensityGraph": "calibration",
     "KernelDensityNetwork": "calibration",
