@@ -23,6 +23,10 @@ PAPER_002 = (
     "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
 )
 PAPER_003 = "Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
+PAPER_004 = (
+    "Paper 004: Durfee et al., *Heterogeneous Calibration: A post-hoc model-agnostic framework for "
+    "improved generalization*."
+)
 # what the tiles mean, for readers to whom their names mean nothing
 _MEANING = {
     "Accuracy": "How often the predicted class is the true one.",
@@ -44,6 +48,10 @@ _MEANING = {
     "CRPS": "Continuous ranked probability score: how far the whole predicted distribution lies "
     "from the outcome, in the outcome's own unit. Lower is better.",
     "Bias": "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
+    "AUC": "The chance that a row of the second class is given a higher probability of it than a "
+    "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows alone.",
+    "Log loss": "A score of the whole stated probability, lower is better: sure predictions that "
+    "are wrong cost most.",
     "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
     "that are wrong cost most.",
 }
@@ -108,7 +116,7 @@ def chart(
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(how_to_read)
-            for paper in (PAPER_002, PAPER_003):
+            for paper in (PAPER_002, PAPER_003, PAPER_004):
                 if paper.partition(":")[0].lower() in how_to_read.lower():
                     st.caption(paper)
         csv_button(table, key=f"{key}_csv", name=name)

@@ -88,6 +88,14 @@ PLACES = {
         "Predictive distributions before and after a repair, and what it gained",
         tasks=("regression",),
     ),
+    "regions": _Place(
+        "../pages/regions.py",
+        "Regions",
+        ":material/account_tree:",
+        "In which regions of the inputs the model is wrong, and what repairing them does",
+        "Diagnose",
+        get_args(Task),
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -302,6 +310,11 @@ _WILL_SHOW = {
         "Here you will see whether outcomes fall where the predicted distributions said they "
         "would: over all rows, and place by place on a map, because good coverage of all rows can "
         "hide predictions that are too low in one place and too high in another."
+    ),
+    "regions": (
+        "Here you will see in which regions of the inputs the model is wrong beyond chance: the "
+        "regions drawn as a tree and as a table, each with its rows and its reliability, and what "
+        "a repair region by region does to the AUC and the log loss."
     ),
     "recalibration": (
         "Here you will see the same predictions before and after a repair that needs no new "

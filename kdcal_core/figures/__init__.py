@@ -5,6 +5,7 @@ Every figure takes ``dark`` and has a transparent ground.
 
 from __future__ import annotations
 
+from kdcal_core.figures.auc_lift import auc_lift_figure, auc_lift_table
 from kdcal_core.figures.bands import (
     STYLED,
     BandLine,
@@ -63,11 +64,25 @@ from kdcal_core.figures.recalibration_selection import (
     neighbour_selection_table,
 )
 from kdcal_core.figures.recalibration_truth import Moments, truth_figure, truth_table
+from kdcal_core.figures.region_tree import RegionMark, region_colour, region_tree_figure
+from kdcal_core.figures.regions import (
+    RegionMap,
+    region_gaps_figure,
+    region_maps_figure,
+    region_maps_table,
+    region_marks,
+    shown_regions,
+)
 from kdcal_core.figures.reliability import (
     confusion_figure,
     reliability_figure,
     score_histogram_figure,
     small_multiples,
+)
+from kdcal_core.figures.score_histograms import (
+    ScorePanel,
+    score_panels_figure,
+    score_panels_table,
 )
 
 __all__ = [
@@ -86,8 +101,13 @@ __all__ = [
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
+    "RegionMap",
+    "RegionMark",
     "RowIntervals",
+    "ScorePanel",
     "SelectionCurve",
+    "auc_lift_figure",
+    "auc_lift_table",
     "bandwidth_figure",
     "confidence_curve_figure",
     "confusion_figure",
@@ -127,9 +147,18 @@ __all__ = [
     "recalibration_measures_figure",
     "recalibration_measures_table",
     "recalibrator_style",
+    "region_colour",
+    "region_gaps_figure",
+    "region_maps_figure",
+    "region_maps_table",
+    "region_marks",
+    "region_tree_figure",
     "reliability_figure",
     "score_histogram_figure",
+    "score_panels_figure",
+    "score_panels_table",
     "selection_figure",
+    "shown_regions",
     "small_multiples",
     "truth_figure",
     "truth_table",

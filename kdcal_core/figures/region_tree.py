@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from kdcal_core.data import FloatArray, escape_html
-from kdcal_core.figures.palette import Palette, palette
+from kdcal_core.figures.palette import TRANSPARENT, Palette, palette
 from kdcal_core.figures.template import new_figure
 from kdcal_core.partition.tree import PartitionTree, TreeNode
 
-_LINE = 46  # pixels for a region
+_LINE = 50  # pixels for a region
 _SMALLEST, _LARGEST = 11.0, 30.0
-_LETTERS = 104  # of the conditions from the root to a region
+_LETTERS = 100  # of the conditions from the root to a region
 _STRONG = 0.2  # a gap of this size has the full colour
+_LEAST = 0.35  # share of the full colour that a clear fault has at least
 _CAPTION_ROOM = 0.42  # of the width of the branches, at the right
+_OF_PIT = ("too low", "too high", "too narrow", "too wide")
+_LEGEND = {
+    "over-confident": "Over-confident beyond chance",
+    "under-confident": "Under-confident beyond chance",
+    "too low": "Predictions too low",
+    "too high": "Predictions too high",
+    "too narrow": "Spread too narrow",
+    "too wide": "Spread too wide",
+    "other": "Wrong in another way",
+    "none": "Within chance",
+}
 
 
 @dataclass(frozen=True)
@@ -28,18 +42,17 @@ class RegionMark:
     ----------
     caption : str
         Stands beside it: what the model says and what is seen. Untrusted.
+    fault : str
+        The kind of a :class:`kdcal_core.diagnostics.Region`'s fault; "none" stays hollow.
     strength : float
-        Which way the fault goes and how far: above 0 red (over-confident), below 0 blue
-        (under-confident), full at 0.2 either way.
-    clear : bool
-        Whether the fault is beyond chance; a region without one stays grey and hollow.
+        How far it is off; at 0.2 a fault of the confidence has its full colour.
     hover : tuple of str
         Lines of the hover box. Untrusted.
     """
 
     caption: str
-    strength: float
-    clear: bool
+    fault: str = "none"
+    strength: float = 0.0
     hover: tuple[str, ...] = ()
 
 
@@ -48,7 +61,8 @@ def region_tree_figure(
 ) -> go.Figure:
     """The tree with its conditions on the branches and one mark a region, in leaf order.
 
-    The marks are the last trace, and a mark's number is its region's. ``picked`` is ringed.
+    The marks carry their region's number as the first value of ``customdata``. ``picked`` is
+    ringed.
 
     Raises
     ------
@@ -61,9 +75,10 @@ def region_tree_figure(
     nodes = tree.nodes()
     height = _heights(tree, nodes)
     levels = max(int(tree.depth.max()), 1)
-    figure = new_figure(dark, height=64 + _LINE * tree.n_leaves)
+    figure = new_figure(dark, height=96 + _LINE * tree.n_leaves)
     figure.add_trace(_branches(nodes, height, colours))
     figure.add_trace(_conditions(nodes, height, _LETTERS // levels, colours))
+    figure.add_traces(_legend(marks, colours))
     figure.add_trace(_marks(tree, nodes, height, marks, colours, picked))
     figure.update_layout(
         xaxis={
@@ -71,14 +86,55 @@ def region_tree_figure(
             "range": [-0.08, levels * (1 + _CAPTION_ROOM)],
             "fixedrange": True,
         },
-        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -0.6], "fixedrange": True},
-        showlegend=False,
+        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -0.7], "fixedrange": True},
         hovermode="closest",
         dragmode=False,
         clickmode="event+select",
-        margin={"l": 8, "r": 8, "t": 16, "b": 8},
+        margin={"l": 8, "r": 8, "t": 36, "b": 8},
+        legend={"itemclick": False, "itemdoubleclick": False},
     )
     return figure
+
+
+def region_colour(fault: str, strength: float, colours: Palette) -> str:
+    """The fill of a region: none within chance, else the colour of its fault.
+
+    Examples
+    --------
+    >>> light = palette(dark=False)
+    >>> region_colour("over-confident", 0.3, light), region_colour("too low", 0.1, light)
+    ('rgb(178, 24, 43)', '#e69f00')
+    """
+    if fault == "none":
+        return TRANSPARENT
+    if fault in _OF_PIT:
+        return str(getattr(colours, fault.replace(" ", "_")))
+    if fault == "other":
+        return colours.muted
+    share = min(max(abs(strength) / _STRONG, _LEAST), 1.0)
+    at = 0.5 + 0.5 * share * (1.0 if fault == "over-confident" else -1.0)
+    return str(sample_colorscale([list(stop) for stop in colours.diverging], [at])[0])
+
+
+def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
+    """What the colours mean, as far as they occur."""
+    there = {mark.fault for mark in marks}
+    return [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=words,
+            marker={
+                "size": 13,
+                "color": region_colour(fault, _STRONG, colours),
+                "line": {"color": colours.muted, "width": 1},
+            },
+            hoverinfo="skip",
+        )
+        for fault, words in _LEGEND.items()
+        if fault in there
+    ]
 
 
 def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
@@ -99,7 +155,12 @@ def _branches(nodes: Sequence[TreeNode], height: FloatArray, colours: Palette) -
             y += [height[node.parent], height[node.parent], height[node.node], height[node.node]]
             y += [None]
     return go.Scatter(
-        x=x, y=y, mode="lines", hoverinfo="skip", line={"color": colours.muted, "width": 1}
+        x=x,
+        y=y,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"color": colours.muted, "width": 1},
     )
 
 
@@ -112,12 +173,22 @@ def _conditions(
         x=[node.depth - 0.92 for node in below],
         y=[height[node.node] for node in below],
         mode="text",
-        text=[escape_html(word, limit=letters) for word in words],
+        text=[_two_lines(word, letters) for word in words],
         customdata=[escape_html(word, limit=300) for word in words],
         textposition="top right",
         textfont={"size": 12, "color": colours.text},
         hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
     )
+
+
+def _two_lines(words: str, letters: int) -> str:
+    """The words in at most two lines, the second one cut where they are longer."""
+    lines = textwrap.wrap(" ".join(words.split()), letters) or [""]
+    if len(lines) == 1:
+        return escape_html(lines[0], limit=letters)
+    rest = " ".join(lines[1:])
+    return f"{escape_html(lines[0], limit=letters)}<br>{escape_html(rest, limit=letters)}"
 
 
 def _marks(
@@ -130,24 +201,22 @@ def _marks(
 ) -> go.Scatter:
     leaves = sorted((node for node in nodes if node.leaf is not None), key=_leaf_of)
     share = np.array([node.n for node in leaves], dtype=float) / max(tree.n[0], 1)
-    strength = [mark.strength / _STRONG if mark.clear else 0.0 for mark in marks]
     ring = [colours.truth if at == picked else colours.muted for at in range(len(marks))]
+    hover = ["<br>".join(escape_html(line, limit=200) for line in m.hover) for m in marks]
     return go.Scatter(
         x=[node.depth for node in leaves],
         y=[height[node.node] for node in leaves],
         mode="markers+text",
-        text=[escape_html(mark.caption, limit=90) for mark in marks],
+        text=["  " + escape_html(mark.caption, limit=90) for mark in marks],
         textposition="middle right",
         textfont={"size": 13, "color": colours.text},
         cliponaxis=False,
-        customdata=["<br>".join(escape_html(line, limit=200) for line in m.hover) for m in marks],
-        hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
+        customdata=[[at, lines] for at, lines in enumerate(hover)],
+        hovertemplate="%{customdata[1]}<extra></extra>",
         marker={
             "size": _SMALLEST + (_LARGEST - _SMALLEST) * np.sqrt(share),
-            "color": np.clip(strength, -1.0, 1.0),
-            "cmin": -1.0,
-            "cmax": 1.0,
-            "colorscale": colours.diverging,
+            "color": [region_colour(mark.fault, mark.strength, colours) for mark in marks],
             "opacity": 1.0,
             "line": {
                 "color": ring,

@@ -33,14 +33,13 @@ from kdcal_core.runs.recalibration_results import (
 )
 from kdcal_core.runs.recalibration_run import recalibration_request
 from kdcal_core.runs.regions_results import (
-    AS_IT_IS,
     ONE_MAP,
     PARTITION_TITLES,
+    EventScores,
     RegionsMethod,
     RegionsRecord,
     RegionsRun,
     RegionsSettings,
-    Scores,
 )
 from kdcal_core.runs.regions_run import regions_request
 from kdcal_core.runs.space_run import load_space, space_request
@@ -48,11 +47,11 @@ from kdcal_core.runs.spaces import Space, principal_axes, regression_space, spac
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
-    "AS_IT_IS",
     "ONE_MAP",
     "PARENT",
     "PARTITION_TITLES",
     "RADII",
+    "EventScores",
     "ForeignKind",
     "ForeignRecord",
     "ForeignRun",
@@ -79,7 +78,6 @@ __all__ = [
     "Request",
     "RowAnswers",
     "Rows",
-    "Scores",
     "Selection",
     "Space",
     "foreign_frame",

@@ -12,7 +12,6 @@ from kdcal_core.runs.storage import damaged, load_array, load_whole
 
 ONE_MAP = "one_map"
 """One Platt map for all rows: what calibration without regions does."""
-AS_IT_IS = "parent"
 PARTITION_TITLES = {
     "tree": "Tree of the classes",
     "boosted": "Trees on the errors (boosted)",
@@ -100,6 +99,8 @@ class RegionsRecord:
         The parent first.
     has_training_scores : bool
         Whether the parent's scores of its training rows are kept.
+    weighted : bool
+        Whether the judged rows have weights, which everything counts by.
     notes : tuple of str
         Untrusted text.
     """
@@ -112,11 +113,12 @@ class RegionsRecord:
     event: str | None
     methods: tuple[RegionsMethod, ...]
     has_training_scores: bool
+    weighted: bool = False
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class EventScores:
     """Stated probabilities of an event and whether it happened.
 
     Attributes
@@ -162,7 +164,7 @@ class RegionsRun:
                 return one
         raise KeyError(key)
 
-    def scores(self, key: str) -> Scores:
+    def scores(self, key: str) -> EventScores:
         """One method's scores of the judged rows.
 
         Raises
@@ -173,14 +175,18 @@ class RegionsRun:
         self.method(key)
         return self._scores(key, self.record.n_judged)
 
-    def training_scores(self) -> Scores | None:
+    def weight(self) -> FloatArray | None:
+        """Weights of the judged rows, where they have any."""
+        return load_array(self._folder, "weight") if self.record.weighted else None
+
+    def training_scores(self) -> EventScores | None:
         """The parent's scores of its training rows, or of 100,000 of them; None without them."""
         return self._scores("training", None) if self.record.has_training_scores else None
 
-    def _scores(self, name: str, n: int | None) -> Scores:
+    def _scores(self, name: str, n: int | None) -> EventScores:
         score, hit = (load_array(self._folder, f"{name}_{part}") for part in ("score", "hit"))
         if score.ndim != 1 or score.shape != hit.shape or n not in (None, len(score)):
             raise damaged()
         if not ((score >= 0) & (score <= 1)).all():
             raise damaged()
-        return Scores(score, hit)
+        return EventScores(score, hit)

@@ -16,15 +16,15 @@ from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.scores import log_losses
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
-from kdcal_core.diagnostics import log_loss, paired_auc, paired_difference
+from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.review import Review, ReviewData, Workspace, review_data
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
+from kdcal_core.runs.recalibration_results import PARENT
 from kdcal_core.runs.regions_results import (
-    AS_IT_IS,
     ONE_MAP,
     PARTITION_TITLES,
     RegionsMethod,
@@ -146,6 +146,8 @@ def calibrate_regions(
                 methods.append(_method(rows, key, chosen, binary, path, report))
             except InputError as error:
                 notes.append(f"{_title(key, chosen)} was left out. {error}")
+    if rows.judged.weight is not None:
+        save_array(path, "weight", np.asarray(rows.judged.weight))
     record = RegionsRecord(
         settings=chosen,
         judged_on="cross-fitted" if data.evaluation is None else "evaluation",
@@ -155,6 +157,7 @@ def calibrate_regions(
         event=data.classes[1] if binary else None,
         methods=tuple(methods),
         has_training_scores=_training_scores(data, binary, chosen.seed, path),
+        weighted=rows.judged.weight is not None,
         notes=tuple(notes),
     )
     save_record(path, record)
@@ -243,18 +246,24 @@ def _method(
         key=key,
         title=title,
         log_loss=log_loss(proba, y, sample_weight=weight),
-        difference=paired_difference(
-            log_losses(proba, y),
-            log_losses(rows.judged.proba, y),
-            weight=weight,
-            name="Log loss minus the model's, row by row",
-            label="Log loss change",
-        ),
+        difference=_change(proba, rows.judged),
         auc=pair,
         n_regions=sum(layer.partition.n_leaves for layer in getattr(fitted, "layers_", ())),
         seconds=seconds,
         notes=fitted.notes_,
     )
+
+
+def _change(proba: FloatArray, judged: ScoredSet) -> Estimate:
+    """Log loss minus the parent's on the same rows."""
+    found = paired_difference(
+        log_losses(proba, judged.y),
+        log_losses(judged.proba, judged.y),
+        weight=judged.weight,
+        name="Log loss minus the model's, row by row",
+        label="Log loss change",
+    )
+    return replace(found, expected=None)
 
 
 def _read_by(
@@ -296,9 +305,9 @@ def _taken(rows: ScoredSet, kept: IntArray) -> ScoredSet:
 
 def _parent(rows: _Rows, binary: bool, folder: Path) -> RegionsMethod:
     judged = rows.judged
-    _save_scores(folder, AS_IT_IS, judged.proba, judged.y, binary)
+    _save_scores(folder, PARENT, judged.proba, judged.y, binary)
     found = log_loss(judged.proba, judged.y, sample_weight=judged.weight)
-    return RegionsMethod(AS_IT_IS, "The model as it is", found, None, None, 0, 0.0)
+    return RegionsMethod(PARENT, "The model as it is", found, None, None, 0, 0.0)
 
 
 def _save_scores(folder: Path, name: str, proba: FloatArray, y: IntArray, binary: bool) -> None:

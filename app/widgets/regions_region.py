@@ -1,0 +1,198 @@
+"""One region closely: its reliability beside all rows', its map, its rows."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.widgets import regions_results as found
+from app.widgets import regions_text as text
+from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.map_region import beside
+from app.widgets.pit_rows import answers as pit_answers
+from app.widgets.pit_rows import furthest_first
+from app.widgets.regions_parts import View, select_key
+from kdcal_core.calibration.heterogeneous import RegionFit
+from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.diagnostics import region_finding
+from kdcal_core.figures import (
+    PitPanel,
+    pit_panels,
+    pit_table,
+    region_maps_figure,
+    region_maps_table,
+    region_words,
+    regression_reading,
+    regression_words,
+    small_multiples,
+    words,
+)
+
+PAGE_ROWS = 100
+
+
+def closely(view: View) -> None:
+    """The picked region with a way to pick it without a mouse."""
+    with st.container(border=True):
+        st.markdown("**One region closely**")
+        _choose(view)
+        told = region_finding(view.region, regression=view.looked.regression)
+        st.markdown(escape_markdown(told, 800))
+        if view.region.n == 0:
+            return
+        if view.looked.regression:
+            _pit(view)
+        else:
+            left, right = st.columns([1.4, 1], gap="medium")
+            with left:
+                _reliability(view)
+            with right:
+                _map(view)
+        _rows(view)
+
+
+def _choose(view: View) -> None:
+    regions = view.search.regions
+    key = select_key(view.looked, view.asked)
+    st.session_state.setdefault(key, view.picked)
+    st.selectbox(
+        "Region",
+        options=[one.leaf for one in regions],
+        format_func=lambda leaf: f"{leaf + 1}. {regions[leaf].words}"[:140],
+        key=key,
+        help="Or click a mark in the picture above.",
+    )
+
+
+def _reliability(view: View) -> None:
+    both = found.reliability_of(view.looked, view.asked, view.picked)
+    curves = [found.with_label(both.region, 0), found.with_label(both.everything, 1)]
+    chart(
+        small_multiples(curves, ["This region", "All judged rows"], dark=is_dark()),
+        key="regions_reliability",
+        takeaway="",
+        how_to_read=text.BESIDE,
+        alt=f"This region: {words.reliability_alt(both.region)} "
+        f"All judged rows: {words.reliability_alt(both.everything)}",
+        table=lambda: pd.concat(
+            [
+                both.region.table().assign(rows="region"),
+                both.everything.table().assign(rows="all judged rows"),
+            ],
+            ignore_index=True,
+        ),
+        name=f"{view.looked.review.title} reliability of region {view.picked + 1}",
+    )
+
+
+def _map(view: View) -> None:
+    """What a Platt map of the region would do."""
+    fit = found.fits_of(view.looked, view.asked)[view.picked]
+    at = 0 if view.looked.binary else view.label
+    name = view.looked.review.classes[view.label]
+    lines = found.maps_of(view.looked, view.asked, view.label)
+    chart(
+        region_maps_figure(lines, dark=is_dark(), picked=view.picked),
+        key="regions_maps",
+        takeaway=f"What would repair the stated probability of {name}. " + _map_words(fit, at),
+        how_to_read=text.MAPS,
+        alt=f"Platt maps of {len(lines):,} regions. This region: {_map_words(fit, at)}",
+        table=lambda: region_maps_table(lines),
+        name=f"{view.looked.review.title} maps of the regions",
+    )
+    if not view.looked.binary:
+        _every_class(view, fit)
+
+
+def _map_words(fit: RegionFit, at: int) -> str:
+    slope, offset = fit.parameters["slope"][at], fit.parameters["offset"][at]
+    told = region_words.map_words(slope, offset, fit.borrowed[at], fit.flags)
+    if fit.needed:
+        told += f" About {fit.needed:,} rows would do; it has {fit.n:,}."
+    return told
+
+
+def _every_class(view: View, fit: RegionFit) -> None:
+    with st.expander(
+        "The map of every class", key="regions_every_class", on_change="rerun"
+    ) as shown:
+        if shown.open:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Class": list(view.looked.review.classes),
+                        "Rows": list(fit.n_by_class),
+                        "Slope": fit.parameters["slope"],
+                        "Offset": fit.parameters["offset"],
+                        "Borrowed": [f"{one:.0%}" for one in fit.borrowed],
+                    }
+                ),
+                hide_index=True,
+                key="regions_class_maps",
+                column_config={
+                    "Rows": st.column_config.NumberColumn(format="localized"),
+                    "Slope": st.column_config.NumberColumn(format="%.2f"),
+                    "Offset": st.column_config.NumberColumn(format="%.2f"),
+                },
+                alt="Slope and offset of the region's map of every class",
+            )
+
+
+def _pit(view: View) -> None:
+    both = found.pit_of(view.looked, view.asked, view.picked)
+    panels = [
+        PitPanel("This region", both.region, both.region_fault.kind),
+        PitPanel("All judged rows", both.everything, both.everything_fault.kind),
+    ]
+    st.markdown(escape_markdown(both.region_fault.words, 400))
+    chart(
+        pit_panels(panels, dark=is_dark(), columns=2),
+        key="regions_pit",
+        takeaway="",
+        how_to_read=regression_reading.PIT_PANELS,
+        alt=regression_words.pit_panels_alt(panels),
+        table=lambda: pit_table(panels),
+        name=f"{view.looked.review.title} PIT of region {view.picked + 1}",
+    )
+
+
+def _rows(view: View) -> None:
+    with st.expander(
+        "The rows of this region", key="regions_rows_open", on_change="rerun"
+    ) as shown:
+        if not shown.open:
+            return
+        looked = view.looked
+        rows = found.rows_in(view.search, view.picked)
+        if looked.regression:
+            rows = furthest_first(looked.judged, rows)
+            said = "the ones whose outcome lies furthest out first"
+        else:
+            rows = found.worst_first(looked.scored, rows)
+            said = "the ones whose true class was given the least probability first"
+        page = rows[:PAGE_ROWS]
+        more = f" of {len(rows):,}" if len(rows) > len(page) else ""
+        st.caption(f"{len(page):,}{more} judged rows, {said}.")
+        st.dataframe(
+            _answers(view, page),
+            hide_index=True,
+            height=390 if len(page) > 10 else "content",
+            key="regions_rows",
+            column_config={"Row": st.column_config.NumberColumn(format="localized")},
+            alt="Rows of the region with what the model says and their own values",
+        )
+        csv_button(
+            lambda: _answers(view, rows),
+            key="regions_rows_csv",
+            name=f"{looked.review.title} rows of region {view.picked + 1}",
+        )
+
+
+def _answers(view: View, rows: IntArray) -> pd.DataFrame:
+    looked = view.looked
+    if looked.regression:
+        return pit_answers(looked.judged, rows, 0.95)
+    own = looked.frame.iloc[rows]
+    target = looked.review.roles.target if looked.review.roles else None
+    own = own.drop(columns=[name for name in (target,) if name in own])
+    return beside(found.answers(looked, rows), own, rows)

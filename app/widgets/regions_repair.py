@@ -1,0 +1,330 @@
+"""Before and after: calibration region by region as a job, and whether it pays here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.widgets import graph_results, session, waiting
+from app.widgets import regions_results as found
+from app.widgets import regions_text as text
+from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.numbers import interval, number
+from app.widgets.regions_parts import View
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import estimate_text
+from kdcal_core.errors import InputError
+from kdcal_core.figures import (
+    ScorePanel,
+    auc_lift_figure,
+    auc_lift_table,
+    region_words,
+    reliability_figure,
+    score_panels_figure,
+    score_panels_table,
+    words,
+)
+from kdcal_core.runs import (
+    ONE_MAP,
+    PARENT,
+    PARTITION_TITLES,
+    RegionsMethod,
+    RegionsRun,
+    RegionsSettings,
+    Request,
+    regions_request,
+)
+
+DEFAULT = ("tree", "boosted", "auc")
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A finished run, and the method that the pictures show."""
+
+    key: str
+    run: RegionsRun
+    chosen: str
+
+    @property
+    def before(self) -> RegionsMethod:
+        return self.run.method(PARENT)
+
+    @property
+    def after(self) -> RegionsMethod:
+        return self.run.method(self.chosen)
+
+
+def repaired(view: View) -> Repair | None:
+    """The card that asks for the repair; None while there is no result."""
+    review = view.looked.review
+    with st.container(border=True):
+        st.markdown("**Repaired region by region: before and after**")
+        settings = _settings(view)
+        try:
+            asked = regions_request(session.workspace(), review.id, settings)
+        except InputError as error:
+            st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+            return None
+        opened = _opened(view, asked)
+        if opened is None:
+            return None
+        return _chosen(asked.key, opened)
+
+
+def _settings(view: View) -> RegionsSettings:
+    keys = [key for key in PARTITION_TITLES if key != "column" or view.asked.column is not None]
+    chosen = st.pills(
+        "Regions by",
+        options=keys if view.looked.inputs else ["column"],
+        selection_mode="multi",
+        default=[key for key in DEFAULT if view.looked.inputs] or None,
+        format_func=PARTITION_TITLES.__getitem__,
+        key=f"regions_methods_{len(keys)}",
+        help="One map for all rows stands beside them, to compare with.",
+        **_KEPT,
+    )
+    with st.popover("What these do", type="tertiary", icon=":material/help:"):
+        st.markdown(text.SETTINGS)
+    return RegionsSettings(
+        partitions=tuple(chosen or ()),
+        max_depth=view.asked.max_depth,
+        min_rows=view.asked.min_rows,
+        column=view.asked.column if "column" in (chosen or ()) else None,
+    )
+
+
+def _opened(view: View, asked: Request) -> RegionsRun | None:
+    review = view.looked.review
+    if waiting.find(asked.key) is None:
+        st.markdown(
+            "Each region gets a map of its own from stated to calibrated probability, fitted on "
+            "calibration rows and judged on rows that it has not seen. You will see what that does "
+            "to the AUC, the log loss and the reliability diagram."
+        )
+        if st.button(
+            "Calibrate by regions",
+            key="regions_start",
+            type="primary",
+            icon=":material/play_arrow:",
+        ):
+            graph_results.begin(asked, review)
+            st.rerun()
+        return None
+    job = graph_results.finished(asked, review)
+    return None if job is None else found.run_of(job)
+
+
+def _chosen(key: str, run: RegionsRun) -> Repair | None:
+    for note in run.record.notes:
+        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
+    methods = [one for one in run.keys if one not in (PARENT, ONE_MAP)]
+    if not methods:
+        return None
+    chosen = st.segmented_control(
+        "In the pictures below",
+        options=methods,
+        default=methods[0],
+        required=True,
+        format_func=lambda one: run.method(one).title[:60],
+        key=f"regions_shown_{key[:16]}",
+        **_KEPT,
+    )
+    assert chosen is not None
+    return Repair(key, run, chosen)
+
+
+def before_and_after(view: View, repair: Repair) -> None:
+    """What the repair did, in pictures and in a table."""
+    after = repair.after
+    with st.container(border=True):
+        told = [region_words.change_words(after.difference)] if after.difference else []
+        if after.auc is not None:
+            told.insert(0, region_words.lift_words(after.title, after.auc))
+        st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
+        st.caption(escape_markdown(text.judged_words(repair.run.record), 400))
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _reliability(view, repair)
+        with right:
+            if after.auc is not None:
+                _lift(view, repair)
+        _methods_table(view, repair)
+        if repair.run.record.event is not None:
+            _scores(view, repair)
+        for note in after.notes:
+            st.caption(escape_markdown(note, 700))
+
+
+def _reliability(view: View, repair: Repair) -> None:
+    before = found.run_reliability(repair.key, repair.run, PARENT)
+    after = found.run_reliability(repair.key, repair.run, repair.chosen)
+    event = repair.run.record.event
+    chart(
+        reliability_figure(
+            before,
+            dark=is_dark(),
+            calibrated=after,
+            calibrated_name="Calibrated by regions",
+            x_title="Stated probability" if event else "Stated confidence",
+            y_title="How often it is the class" if event else "How often it is right",
+        ),
+        key="regions_before_after",
+        takeaway=f"Stated probability of {event}." if event else "",
+        how_to_read=text.BEFORE_AFTER,
+        alt=f"Before: {words.reliability_alt(before)} After: {words.reliability_alt(after)}",
+        table=lambda: pd.concat(
+            [before.table().assign(who="model"), after.table().assign(who="calibrated")],
+            ignore_index=True,
+        ),
+        name=f"{view.looked.review.title} reliability before and after",
+    )
+
+
+def _lift(view: View, repair: Repair) -> None:
+    lines = [(one.title, one.auc) for one in repair.run.record.methods if one.auc is not None]
+    chart(
+        auc_lift_figure(lines, dark=is_dark()),
+        key="regions_lift",
+        takeaway=_lift_takeaway(repair),
+        how_to_read=text.LIFT,
+        alt=region_words.lift_alt(lines),
+        table=lambda: auc_lift_table(lines),
+        name=f"{view.looked.review.title} AUC lift",
+    )
+
+
+def _lift_takeaway(repair: Repair) -> str:
+    """What one map for all rows does, beside the best of the partitions."""
+    lines = [
+        one
+        for one in repair.run.record.methods
+        if one.auc is not None and one.key not in (PARENT, ONE_MAP)
+    ]
+    best = max(lines, key=lambda one: one.auc.lift.value if one.auc else -np.inf)
+    assert best.auc is not None
+    lift = best.auc.lift
+    return (
+        "One map for all rows cannot change the order of the rows. The largest lift has "
+        f"{best.title}: {number(lift)} ({interval(lift)})."
+    )
+
+
+def _methods_table(view: View, repair: Repair) -> None:
+    methods = repair.run.record.methods
+    binary = repair.run.record.event is not None
+    columns: dict[str, list[str]] = {
+        "Calibrated by": [one.title for one in methods],
+        "Log loss": [number(one.log_loss) for one in methods],
+        "Change": [estimate_text(one.difference) if one.difference else "" for one in methods],
+    }
+    if binary:
+        columns["AUC lift"] = [estimate_text(one.auc.lift) if one.auc else "" for one in methods]
+    columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
+    columns["Seconds"] = [f"{one.seconds:.1f}" if one.seconds else "" for one in methods]
+    table = pd.DataFrame(columns)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="regions_methods_table",
+        column_config={
+            "Change": st.column_config.TextColumn(
+                help="Log loss minus the model's, row by row on the same rows: below 0 is better."
+            ),
+            "Regions": st.column_config.TextColumn(help="Over all trees of the last fit."),
+            "Seconds": st.column_config.TextColumn(help="To fit, over all folds."),
+        },
+        alt="Log loss, its change, AUC lift, regions and time of every way to calibrate",
+    )
+    csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
+
+
+def _scores(view: View, repair: Repair) -> None:
+    run, event = repair.run, repair.run.record.event
+    training = run.training_scores()
+    held, after = run.scores(PARENT), run.scores(repair.chosen)
+    panels = [] if training is None else [ScorePanel("Training rows", training.score, training.hit)]
+    panels += [
+        ScorePanel("Held-out rows", held.score, held.hit),
+        ScorePanel("Held-out rows, calibrated", after.score, after.hit),
+    ]
+    told = region_words.score_words([one.name for one in panels], [one.certain for one in panels])
+    st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
+    chart(
+        score_panels_figure(panels, dark=is_dark(), labels=("Other rows", "Rows of the class")),
+        key="regions_scores",
+        takeaway=told,
+        how_to_read=text.SCORES,
+        alt=told,
+        table=lambda: score_panels_table(panels),
+        name=f"{view.looked.review.title} scores by label",
+    )
+    if training is None:
+        st.caption(
+            "With the model's training rows (Load page) a further panel shows how much more surely "
+            "they are told apart."
+        )
+
+
+def conditions(view: View, repair: Repair | None) -> None:
+    """The paper's three conditions for use, checked on these rows."""
+    with st.container(border=True):
+        st.markdown("**Does calibration by regions pay here?**")
+        for holds, told in _checked(view, repair):
+            icon = ":material/check:" if holds else ":material/close:"
+            st.markdown(f"{icon} {escape_markdown(told, 600)}")
+        with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
+            st.markdown(text.ADVICE)
+
+
+def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
+    gap = found.whole_of(view.looked).gap
+    sure = gap.low > 0
+    fits = [one for one in found.fits_of(view.looked, view.asked) if one.n]
+    thin = [one for one in fits if one.needed]
+    search = view.search
+    many = len(search.faulty)
+    parts = [
+        (
+            sure,
+            f"An over-confident model: stated confidence minus accuracy is {estimate_text(gap)}"
+            + ("." if sure else ", so it is not too sure of itself over all rows."),
+        ),
+        (
+            many > 0,
+            f"Regions that can be told apart: {many:,} of {len(fits):,} differ beyond chance."
+            if many
+            else "Regions that can be told apart: none differs beyond chance, so one map for all "
+            "rows may do as well.",
+        ),
+        (
+            not thin,
+            f"Enough rows that the model has not seen: each of {len(fits):,} regions holds 20 or "
+            "more of its rarer class."
+            if not thin
+            else f"Enough rows that the model has not seen: {len(thin):,} of {len(fits):,} regions "
+            "hold fewer than 20 of their rarer class and lean on the region around them; about "
+            f"{max(one.needed for one in thin):,} rows in each would do.",
+        ),
+    ]
+    lift = repair.after.auc.lift if repair and repair.after.auc else None
+    if lift is not None:
+        parts.append(
+            (
+                lift.low > 0,
+                f"What it did on rows that no map has seen: AUC lift {estimate_text(lift)}.",
+            )
+        )
+    return parts
+
+
+def elsewhere() -> None:
+    """Where a regression is repaired."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Distributions are repaired place by place on another page.")
+        session.page_link("recalibration", "Recalibration")

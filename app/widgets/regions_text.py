@@ -1,0 +1,125 @@
+"""What the Regions page explains, in our own words."""
+
+from __future__ import annotations
+
+from app.widgets.numbers import interval, number
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.runs import RegionsMethod, RegionsRecord
+
+TREE = r"""
+**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
+the end of its way it is in one region. Beside each region stands what the model says there on
+average and what is seen, with the number of rows. The larger the mark, the more rows. **Red**:
+over-confident, the event is rarer than stated; **blue**: under-confident, more frequent. A hollow
+region differs by no more than chance explains.
+
+**Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
+finds the regions and the other half, which had no say in where they lie, judges them; p values are
+corrected for their number (Holm). Were the model right everywhere, any region at all would be
+coloured in at most 5% of searches. The **minimum detectable gap** is the one that would be found in
+four of five searches of this size: smaller faults may hide.
+
+**Where the model is wrong** grows the tree on outcome minus stated probability: the question of a
+review (our addition). **Where classes differ** grows it on the classes, on the training rows if
+there are any, as paper 004 does (section 5.1, Algorithm 1). **A column of yours**
+takes its values, or ten stretches of numbers.
+"""
+TREE_OF_PIT = r"""
+**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
+the end of its way it is in one region. The larger the mark, the more rows. The colours name the
+fault of the predicted distributions there, by the place and the spread of the PIT values (paper 003
+section 2); a hollow region differs by no more than chance explains.
+
+One half of the rows finds the regions and the other half judges them; p values are corrected for
+their number (Holm), so that of a model that is right everywhere any region is coloured in at most
+5% of searches (our addition).
+"""
+BESIDE = r"""
+Left the rows of the picked region, right all judged rows, on one scale. Points on the dashed line:
+stated and observed agree. Grey boxes hold the points of a calibrated model in 95% of all samples
+of that size. A model can be right over all rows and wrong in every region, when faults of
+opposite sign cancel (paper 004 section 3 builds such a case).
+"""
+MAPS = r"""
+Platt's map of each region (paper 004 section 2.1 and Algorithm 1): log odds times a slope plus an
+offset, fitted on the region's rows. **On the dashed line** nothing changes. A slope **below 1**
+pulls probabilities towards one half: the model was too sure. A slope of **0** forgets the score
+and leaves the region's rate, so the maps lie between the model and the tree (section 5.2). A
+**negative** slope turns the order round and is flagged, never hidden (decision D105). Regions with
+few rows lean on the region around them; how much stands beside.
+"""
+LIFT = r"""
+How much larger the AUC became, as a share of what it was (decision D108), with the interval of the
+paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
+cannot change the order of the rows**, and so leaves the AUC where it was, however over-confident
+the model is (sections 2 and 4.1). Maps that differ from region to region can, and the best ones
+only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on.
+"""
+SCORES = r"""
+How the scores of both labels are spread, on the scale of log odds (paper 004 Fig. 1). An
+over-confident model parts its training rows far more cleanly than fresh rows: the two heaps stand
+far apart on the left panel and run into each other on the next. Calibration pulls them back to
+what fresh rows bear out. What lies beyond 0.1% and 99.9% stands in the outermost bars.
+"""
+BEFORE_AFTER = r"""
+Slate: the model as it is; teal: calibrated by regions. Judged on rows that had no part in the fit.
+Points on the diagonal say what they see. One map for all rows would mend this picture too; what
+only regions can mend is the order of the rows (paper 004 sections 2 and 4).
+"""
+SETTINGS = r"""
+* **Tree of the classes**: paper 004 Algorithm 1. A shallow tree on the training rows parts the
+  classes, and each of its regions gets a Platt map of its own. Without training rows a fifth of the
+  calibration rows grows each of five trees and the rest fits its maps (decision D102).
+* **Trees on the errors (boosted)**: maps nested in one another, each on the regions where the ones
+  before are still wrong (section 5; the text of section 13 is lost, so this is our derivation).
+* **Splits that raise the AUC**: a tree grown greedily on just that (our derivation for section 12).
+* **Forest**: many trees, their answers averaged. **The chosen column**: its values are the regions.
+
+Depth and fewest rows are those set above. Regions with few rows are drawn to the region around
+them. Fitted on the calibration set and judged on the evaluation set; without one, each calibration
+row is calibrated by the other four fifths.
+"""
+ADVICE = """
+* **When it pays** (paper 004 section 5.1): the model is too sure of itself, the inputs fall into
+  regions that can be told apart, and there are enough rows that the model has not seen. All three
+  are checked above on these very rows.
+* **Fresh rows beat validation rows.** Algorithm 1 calibrates on validation rows; where these also
+  chose the model, they flatter it. A calibration set of its own is preferable (section 5.1).
+* **Over-confidence alone does not hurt the order.** Correcting it with one map mends the stated
+  probabilities and leaves the AUC; only partitions change it (sections 2 and 4.1).
+* **It narrows what tuning would decide.** In the paper's experiments the calibrated AUC hardly
+  depended on the learning rate, so that calibration may save some of the search (sections 6.3, 7).
+* **Do not expect the lift to grow with the model.** The text says so of all data sets; its own
+  Table 1 does not bear that out (decision D106).
+"""
+
+
+def judged_words(record: RegionsRecord) -> str:
+    """On which rows the methods were fitted and judged."""
+    if record.judged_on == "evaluation":
+        how = (
+            f"Fitted on the {record.n_fit:,} calibration rows, judged on the "
+            f"{record.n_judged:,} evaluation rows"
+        )
+    else:
+        how = f"Each of the {record.n_judged:,} calibration rows is calibrated by the other folds"
+    trees = (
+        f"; trees of the classes are grown on {record.n_training:,} training rows"
+        if record.n_training
+        else ""
+    )
+    return f"{how}{trees}."
+
+
+def auc_note(method: RegionsMethod) -> str:
+    """Under the tile of the AUC: what it was, and the lift."""
+    assert method.auc is not None
+    lift = method.auc.lift
+    return f"{number(method.auc.a)} before; lift {number(lift)} ({interval(lift)})"
+
+
+def loss_note(method: RegionsMethod, before: Estimate) -> str:
+    """Under the tile of the log loss: what it was, and the change from row to row."""
+    assert method.difference is not None
+    change = method.difference
+    return f"{number(before)} before; change {number(change)} ({interval(change)})"

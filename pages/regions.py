@@ -1,0 +1,27 @@
+"""Regions: where in the inputs the model is wrong beyond chance, and what a repair does."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.widgets import regions_parts as parts
+from app.widgets import regions_region, regions_repair, session
+
+review = session.scored_review("regions")
+if review is not None:
+    looked = parts.looked_at(review)
+    if looked is not None:
+        top = st.container()
+        view = parts.asked_for(looked)
+        if view is not None:
+            regions_region.closely(view)
+            repair = None
+            if looked.regression:
+                regions_repair.elsewhere()
+            else:
+                repair = regions_repair.repaired(view)
+                if repair is not None:
+                    regions_repair.before_and_after(view, repair)
+                regions_repair.conditions(view, repair)
+            with top:
+                parts.finding(view, repair and repair.after, repair and repair.before)
