@@ -163,20 +163,26 @@ def estimate_row(
     """
     said = notes or [_note(estimate) for estimate in estimates]
     for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
-        with column.container(border=True, height="stretch"):
-            st.metric(
-                escape_markdown(estimate.label),
-                number(estimate),
-                delta=interval(estimate),
-                delta_color="off",
-                delta_arrow="off",
-                help=escape_markdown(
-                    f"{_MEANING.get(estimate.label, '')} {estimate.name}. {estimate.n:,} rows. "
-                    f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
-                    800,
-                ),
-            )
-            st.caption(note)
+        with column:
+            estimate_tile(estimate, note)
+
+
+def estimate_tile(estimate: Estimate, note: str) -> None:
+    """One tile, as high as its neighbours: value, interval, and our own words below."""
+    with st.container(border=True, height="stretch"):
+        st.metric(
+            escape_markdown(estimate.label),
+            number(estimate),
+            delta=interval(estimate),
+            delta_color="off",
+            delta_arrow="off",
+            help=escape_markdown(
+                f"{_MEANING.get(estimate.label, '')} {estimate.name}. {estimate.n:,} rows. "
+                f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
+                800,
+            ),
+        )
+        st.caption(note)
 
 
 def _note(estimate: Estimate) -> str:

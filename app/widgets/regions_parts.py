@@ -10,15 +10,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.widgets import pit_results, session
 from app.widgets import regions_results as found
 from app.widgets import regions_text as text
-from app.widgets import session
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.charts import chart, csv_button, estimate_tile, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_results import Looked, Purpose, Question
 from app.widgets.set_choice import choose_set
 from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import Region, RegionSearch, number_text, search_finding
+from kdcal_core.diagnostics import Estimate, Region, RegionSearch, number_text
 from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.errors import InputError
 from kdcal_core.figures import region_gaps_figure, region_marks, region_tree_figure, region_words
@@ -27,9 +27,9 @@ from kdcal_core.review import Review
 from kdcal_core.runs import RegionsMethod
 
 PURPOSES: dict[Purpose, str] = {
-    "wrong": "Where the model is wrong",
+    "wrong": "Where it is wrong",
     "classes": "Where classes differ",
-    "column": "A column of yours",
+    "column": "Along a column",
 }
 AUTOMATIC = "Automatic"
 LEAST_ROWS = (AUTOMATIC, 10, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -58,9 +58,8 @@ class View:
 
 def looked_at(review: Review) -> Looked | None:
     """The rows to look at; where no column describes them, says so and returns None."""
-    looked = Looked(review, choose_set(review, "regions"))
-    if looked.columns:
-        return looked
+    if Looked(review, "calibration").columns:
+        return Looked(review, choose_set(review, "regions"))
     st.subheader("There is nothing to cut into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
@@ -76,7 +75,7 @@ def looked_at(review: Review) -> Looked | None:
         with st.container(horizontal=True):
             for name, label in (
                 (("pit", "PIT"),)
-                if looked.regression
+                if review.task == "regression"
                 else (("reliability", "Reliability"), ("confidence", "Confidence by class"))
             ):
                 session.page_link(name, label)
@@ -256,16 +255,15 @@ def picked_leaf(event: Any, n_regions: int) -> int | None:
 def finding(view: View, after: RegionsMethod | None, before: RegionsMethod | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     search = view.search
-    st.subheader(escape_markdown(search_finding(search), 700), anchor=False)
-    left, right = st.columns(2)
-    with left:
-        one, two = st.columns(2)
-        with one.container(border=True, height="stretch"):
-            _count(search)
-        with two.container(border=True, height="stretch"):
-            _share(search)
-    with right:
-        _estimates(view, after, before)
+    st.subheader(escape_markdown(region_words.page_finding(search), 700), anchor=False)
+    one, two, *rest = st.columns(4)
+    with one.container(border=True, height="stretch"):
+        _count(search)
+    with two.container(border=True, height="stretch"):
+        _share(search)
+    for column, (estimate, note) in zip(rest, _estimates(view, after, before), strict=False):
+        with column:
+            estimate_tile(estimate, note)
 
 
 def _count(search: RegionSearch) -> None:
@@ -297,22 +295,24 @@ def _share(search: RegionSearch) -> None:
     st.caption("of all judged rows")
 
 
-def _estimates(view: View, after: RegionsMethod | None, before: RegionsMethod | None) -> None:
-    """AUC and log loss, after the repair where there is one."""
+def _estimates(
+    view: View, after: RegionsMethod | None, before: RegionsMethod | None
+) -> list[tuple[Estimate, str]]:
+    """Two more tiles: AUC and log loss, after the repair where there is one."""
     if view.looked.regression:
-        overall = view.search.overall
-        estimate_row([overall], notes=[f"all {overall.n:,} judged rows together"])
-        return
-    whole = found.whole_of(view.looked)
+        whole = pit_results.whole_of(view.looked.judged)
+        crps = whole.scores.rows["crps"]
+        return [
+            (whole.fault.bias, f"all {whole.fault.bias.n:,} rows together"),
+            (crps, f"all {crps.n:,} rows together"),
+        ]
+    measured = found.whole_of(view.looked)
+    first = (measured.auc or measured.gap, "the model as it is")
     if after is None or before is None or after.difference is None:
-        shown = [whole.auc or whole.gap, whole.log_loss]
-        estimate_row(shown, notes=["the model as it is"] * 2)
-        return
-    loss = text.loss_note(after, before.log_loss)
-    if after.auc is None:
-        estimate_row([whole.gap, after.log_loss], notes=["the model as it is", loss])
-        return
-    estimate_row([after.auc.b, after.log_loss], notes=[text.auc_note(after), loss])
+        return [first, (measured.log_loss, "the model as it is")]
+    if after.auc is not None:
+        first = (after.auc.b, text.auc_note(after))
+    return [first, (after.log_loss, text.loss_note(after, before.log_loss))]
 
 
 def _table(view: View) -> None:
@@ -327,7 +327,7 @@ def _table(view: View) -> None:
             height=390 if len(table) > 10 else "content",
             key="regions_table",
             column_config={
-                "Rule": st.column_config.TextColumn(width="large"),
+                "Rule": st.column_config.TextColumn(width=300),
                 "Rows": st.column_config.NumberColumn(format="localized"),
                 "Corrected p": st.column_config.TextColumn(
                     help="How often a model that is right here would show as large a gap, "

@@ -66,7 +66,9 @@ def _choose(view: View) -> None:
 
 def _reliability(view: View) -> None:
     both = found.reliability_of(view.looked, view.asked, view.picked)
-    curves = [found.with_label(both.region, 0), found.with_label(both.everything, 1)]
+    curves = [found.with_label(both.everything, 1)]
+    if len(view.search.regions) > 1:
+        curves.insert(0, found.with_label(both.region, 0))
     chart(
         small_multiples(curves, ["This region", "All judged rows"], dark=is_dark()),
         key="regions_reliability",

@@ -154,7 +154,10 @@ def before_and_after(view: View, repair: Repair) -> None:
         with right:
             if after.auc is not None:
                 _lift(view, repair)
-        _methods_table(view, repair)
+            else:
+                _methods_table(view, repair)
+        if after.auc is not None:
+            _methods_table(view, repair)
         if repair.run.record.event is not None:
             _scores(view, repair)
         for note in after.notes:

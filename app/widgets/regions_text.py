@@ -19,9 +19,9 @@ corrected for their number (Holm). Were the model right everywhere, any region a
 coloured in at most 5% of searches. The **minimum detectable gap** is the one that would be found in
 four of five searches of this size: smaller faults may hide.
 
-**Where the model is wrong** grows the tree on outcome minus stated probability: the question of a
+**Where it is wrong** grows the tree on outcome minus stated probability: the question of a
 review (our addition). **Where classes differ** grows it on the classes, on the training rows if
-there are any, as paper 004 does (section 5.1, Algorithm 1). **A column of yours**
+there are any, as paper 004 does (section 5.1, Algorithm 1). **Along a column**
 takes its values, or ten stretches of numbers.
 """
 TREE_OF_PIT = r"""

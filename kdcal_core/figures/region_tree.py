@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
 from kdcal_core.data import FloatArray, escape_html
-from kdcal_core.figures.palette import TRANSPARENT, Palette, palette
+from kdcal_core.figures.palette import Palette, palette
 from kdcal_core.figures.template import new_figure
 from kdcal_core.partition.tree import PartitionTree, TreeNode
 
@@ -97,16 +97,16 @@ def region_tree_figure(
 
 
 def region_colour(fault: str, strength: float, colours: Palette) -> str:
-    """The fill of a region: none within chance, else the colour of its fault.
+    """The fill of a region: that of the page within chance, else the colour of its fault.
 
     Examples
     --------
     >>> light = palette(dark=False)
-    >>> region_colour("over-confident", 0.3, light), region_colour("too low", 0.1, light)
-    ('rgb(178, 24, 43)', '#e69f00')
+    >>> region_colour("too low", 0.1, light) == light.too_low
+    True
     """
     if fault == "none":
-        return TRANSPARENT
+        return colours.surface
     if fault in _OF_PIT:
         return str(getattr(colours, fault.replace(" ", "_")))
     if fault == "other":

@@ -14,6 +14,8 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     estimate_text,
     number_text,
+    region_finding,
+    search_finding,
 )
 from kdcal_core.diagnostics.regions import p_text
 
@@ -69,6 +71,14 @@ def _values(region: Region) -> tuple[str, str]:
     return number_text(region.stated, width), number_text(region.observed.value, width)
 
 
+def page_finding(search: RegionSearch) -> str:
+    """The worst region and how many there are, or what would have been found."""
+    if _judged(search) == 1 and search.faulty:
+        told = region_finding(search.faulty[0], regression=search.regression)
+        return f"No part of the inputs stands out from the rest. {told}"
+    return search_finding(search)
+
+
 def tree_words(search: RegionSearch) -> str:
     """How the regions were found, and which rows judge them."""
     how = (
@@ -77,6 +87,8 @@ def tree_words(search: RegionSearch) -> str:
         if search.n_grow
         else f"The regions are judged on {search.n_judge:,} rows that had no say in where they lie"
     )
+    if _judged(search) == 1:
+        return f"{how}. No split was worth making, so all rows are one region."
     return f"{how}; corrected p values hold for all {_judged(search):,} of them together."
 
 
@@ -126,11 +138,13 @@ one half. 10% of the map is borrowed from the region around it.'
         does = f"all probabilities move {'up' if offset > 0 else 'down'}"
     else:
         does = "log odds grow: the model is not sure enough here"
-    flagged = f" Careful: {', '.join(flags)}." if flags else ""
-    return (
-        f"Slope {slope:.2f}, offset {offset:.2f}: {does}. {borrowed:.0%} of the map is borrowed "
-        f"from the region around it.{flagged}"
+    leans = (
+        f" {borrowed:.0%} of the map is borrowed from the region around it."
+        if borrowed >= 0.005
+        else ""
     )
+    flagged = f" Careful: {', '.join(flags)}." if flags else ""
+    return f"Slope {slope:.2f}, offset {offset:.2f}: {does}.{leans}{flagged}"
 
 
 def lift_words(title: str, auc: PairedAuc) -> str:
