@@ -169,8 +169,8 @@ class _Gap:
 
     @property
     def p_value(self) -> float:
-        if self.var_gap == 0.0:
-            return 1.0
+        if self.var_gap == 0.0:  # as the interval has it: 0 lies on its edge at this level
+            return float(min(1.0, 2.0 * (1.0 - min(abs(self.b - self.a), 0.5)) ** self.least))
         return float(2.0 * stdtr(self.freedom, -abs(self.b - self.a) / self.var_gap**0.5))
 
     def difference(self, same: bool) -> tuple[float, float, str]:
@@ -179,6 +179,8 @@ class _Gap:
             return gap, gap, "both scores order the rows alike"
         if self.var_gap == 0.0:
             most = float(betaincinv(1.0, max(self.least, 1e-9), 0.5 + self.level / 2.0))
+            # pairs that all change: a share of them lost counts twice, not gained and turned round
+            most *= max(2.0 * abs(gap), 1.0)
             return max(gap - most, -1.0), min(gap + most, 1.0), "Clopper-Pearson of pairs"
         half = self.t * self.var_gap**0.5
         return max(gap - half, -1.0), min(gap + half, 1.0), "DeLong, t quantile"

@@ -147,6 +147,15 @@ def test_two_perfect_scores_are_still_in_doubt():
     assert found.p_value == 1.0
 
 
+@pytest.mark.parametrize("first", [0.0, -1.0])
+def test_from_no_or_a_reversed_order_to_a_perfect_one_is_a_sign_test_of_pairs(first):
+    for m in (2, 5, 6, 20):
+        y, score = np.repeat([0, 1], m), np.arange(2.0 * m)
+        found = paired_auc(first * score, score, y)
+        assert found.p_value == pytest.approx(min(2 * 0.5**m, 1.0))
+        assert (found.difference.low > 0) == (found.p_value < 0.05)
+
+
 def test_worst_and_best_areas_and_single_rows_keep_a_width():
     assert auc([1.0, 0.0], [0, 1]).high == pytest.approx(0.975)
     worst = auc(-np.arange(20.0), np.repeat([0, 1], 10))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,16 +27,19 @@ class Overlap:
         other.
     pairs : int
         Matching pairs found.
+    error : float
+        Standard error of ``pairs - expected`` where the sets are drawn apart.
     """
 
     rows: int
     expected: float
     pairs: int
+    error: float
 
     @property
     def beyond_chance(self) -> bool:
         """Whether there are more matches than equal rows by chance would give."""
-        return bool(self.pairs > self.expected + 5.0 * self.expected**0.5)
+        return bool(self.pairs > self.expected + 5.0 * self.error)
 
 
 def overlap(review: ReviewData) -> Overlap | None:
@@ -44,15 +47,17 @@ def overlap(review: ReviewData) -> Overlap | None:
 
     Rows of few distinct values equal each other by chance. How often they do is read off the
     calibration set itself: with c pairs of equal rows among its n (n - 1) / 2, so many of the
-    n m pairs across the sets would match were they drawn apart. Where no features match, as
-    where a column numbers the rows, probabilities may tell.
+    n m pairs across the sets would match were they drawn apart. Pairs that share a row are not
+    drawn apart from each other: where a few values are frequent the count varies by more than
+    its root, by n m sd(q) (1/n + 1/m)^(1/2) besides, q being the share of a row's value. Where no
+    features match, as where a column numbers the rows, probabilities may tell.
     """
     evaluation = review.evaluation
     if evaluation is None:
         return None
     sets = review.calibration, evaluation
     frames = [review.inputs.get(name) for name in ("calibration", "evaluation")]
-    found = Overlap(0, 0.0, 0)
+    found = Overlap(0, 0.0, 0, 0.0)
     if all(frame is not None and frame.shape[1] > 0 for frame in frames):
         keys = [_keys(f, rows.y) for f, rows in zip(frames, sets, strict=True) if f is not None]
         found = count_matches(keys[0], keys[1])
@@ -60,7 +65,7 @@ def overlap(review: ReviewData) -> Overlap | None:
         return found
     keys = [_keys(pd.DataFrame(rows.proba), rows.y) for rows in sets]
     alike = count_matches(keys[0], keys[1], unseen=1.0)
-    return alike if alike.beyond_chance else Overlap(0, alike.expected, alike.pairs)
+    return alike if alike.beyond_chance else replace(alike, rows=0)
 
 
 def count_matches(
@@ -79,10 +84,13 @@ def count_matches(
     values, count = np.unique(first, return_counts=True)
     place = np.minimum(np.searchsorted(values, second), len(values) - 1)
     hit = values[place] == second
-    n = len(first)
+    n, m = len(first), len(second)
     equal = unseen + float((count * (count - 1.0) / 2.0).sum())
-    expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * len(second)
-    return Overlap(int(hit.sum()), expected, int(count[place[hit]].sum()))
+    expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * m
+    share = count / n
+    uneven = float((share * (share - (share**2).sum()) ** 2).sum())
+    error = (expected + (n * m) ** 2 * uneven * (1.0 / n + 1.0 / m)) ** 0.5
+    return Overlap(int(hit.sum()), expected, int(count[place[hit]].sum()), error)
 
 
 def _keys(frame: pd.DataFrame, y: IntArray) -> NDArray[np.uint64]:

@@ -62,12 +62,38 @@ class Pairing:
                 curves += [(k, f, share * p / whole) for f, p in pairs.items() if p > 0]
         return cls(y, weight, fold, tuple((k, f, share / total) for k, f, share in curves))
 
+    @property
+    def lead(self) -> FloatArray:
+        """The largest part that each row can have in an area's sampling error, (n,)."""
+        lead = np.zeros(len(self.y))
+        for k, f, share in self.curves:
+            lead += share * self._shares(k, f)
+        return lead
+
     def area(self, proba: FloatArray) -> tuple[float, FloatArray]:
-        """Mean area, and each row's part of its sampling error (n,)."""
+        """Mean area, and each row's part of its sampling error (n,).
+
+        Parts are centred on the class's area over all folds, not on the fold's own: a fold with
+        one row of a class would show no variance of it.
+        """
         value, part = 0.0, np.zeros(len(self.y))
+        areas: dict[int, list[tuple[int, float, float]]] = {}
         for k, f, share in self.curves:
             rows = np.flatnonzero(self.fold == f)
             one, own = roc_area(proba[rows, k], self.y[rows] == k, self.weight[rows])
             value += share * one
             part[rows] += share * own
+            areas.setdefault(k, []).append((f, share, one))
+        for k, found in areas.items():
+            mean = sum(share * one for _, share, one in found) / sum(s for _, s, _ in found)
+            for f, share, one in found:
+                part += share * (one - mean) * self._shares(k, f)
         return value, part
+
+    def _shares(self, k: int, f: int) -> FloatArray:
+        """Each row's share of its side of a curve, 0 outside the fold, (n,)."""
+        shares = np.zeros(len(self.y))
+        for side in (self.y == k, self.y != k):
+            here = (self.fold == f) & side
+            shares[here] = self.weight[here] / self.weight[here].sum()
+        return shares

@@ -24,7 +24,7 @@ from kdcal_core.diagnostics.comparison.row_measures import (
     hits,
     log_losses,
 )
-from kdcal_core.diagnostics.comparison.spread import Spread, of_means, unbiased
+from kdcal_core.diagnostics.comparison.spread import Spread, of_areas, of_means
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
 from kdcal_core.diagnostics.intervals import clopper_pearson, kish, normal_quantile
 from kdcal_core.diagnostics.ranking import area_interval
@@ -235,7 +235,7 @@ def _auc(judged: Judged, level: float) -> tuple[list[Estimate], Spread] | None:
         _area_estimate(judged, pairing, area, own, level)
         for area, own in zip(areas, part, strict=True)
     ]
-    return shown, unbiased(np.array(areas), part @ part.T)
+    return shown, of_areas(np.array(areas), part, pairing.lead, judged.y, judged.weight)
 
 
 def _area_estimate(

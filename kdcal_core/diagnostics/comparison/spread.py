@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.intervals import kish
 
 GRID = 16
@@ -61,6 +61,39 @@ def of_means(losses: FloatArray, weight: FloatArray, floor: float = 0.0) -> Spre
     covariance = away @ away.T * (n / max(n - 1, 1))
     effective = kish(weight)
     return unbiased(value, covariance, max(effective - 1.0, 1.0), floor / effective)
+
+
+def of_areas(
+    value: FloatArray, part: FloatArray, lead: FloatArray, side: IntArray, weight: FloatArray
+) -> Spread:
+    """Areas under ROC curves (M,) from the parts of the rows (M, n) in their sampling error.
+
+    Each true class is a sample of its own, as in :func:`kdcal_core.diagnostics.ranking
+    .area_variance`; the degrees of freedom are those of the pair of methods that has the fewest.
+    A class of one row tells no variance: a difference is then as uncertain as its ``lead`` lets
+    it be.
+    """
+    m = len(value)
+    covariance, doubt, lone = np.zeros((m, m)), np.zeros((m, m)), 0.0
+    for one in np.unique(side):
+        here = side == one
+        spare = kish(weight[here]) - 1.0
+        if spare < 1e-9:
+            lone += float(np.square(lead[here]).sum())
+            continue
+        each = part[:, here] @ part[:, here].T * ((spare + 1.0) / spare)
+        covariance += each
+        doubt += _of_gaps(each) ** 2 / spare
+    gap = _of_gaps(covariance)
+    varies = (gap > 1e-18) & (doubt > 0.0)
+    freedom = float((gap[varies] ** 2 / doubt[varies]).min(initial=np.inf))
+    return unbiased(value, covariance, freedom, lone**0.5)
+
+
+def _of_gaps(covariance: FloatArray) -> FloatArray:
+    """Variance of the difference of each pair, (M, M)."""
+    variance = np.diag(covariance)
+    return np.asarray(variance[:, None] + variance - 2.0 * covariance)
 
 
 def unbiased(

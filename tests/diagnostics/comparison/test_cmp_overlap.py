@@ -75,6 +75,24 @@ def test_probabilities_of_few_values_match_by_chance_and_that_says_nothing():
         assert found.rows == 0
 
 
+def test_features_of_a_few_uneven_values_do_not_match_beyond_chance():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        both = [pd.DataFrame(rng.binomial(1, 0.2, (1000, 3))) for _ in range(2)]
+        sets = rows(1000, seed), rows(1000, 100 + seed)
+        X = dict(zip(("calibration", "evaluation"), both, strict=True))
+        found = overlap(ReviewData(*sets, sets[0].classes, X))
+        assert found.rows > 900
+        assert not found.beyond_chance
+    X["evaluation"] = pd.DataFrame(rng.normal(size=(1000, 3)))
+    X["calibration"] = X["evaluation"].sample(200, random_state=0).reset_index(drop=True)
+    again = ScoredSet(sets[1].proba, np.zeros(1000, dtype=int), sets[1].classes, "", "")
+    some = ScoredSet(sets[0].proba[:200], np.zeros(200, dtype=int), again.classes, "", "")
+    found = overlap(ReviewData(some, again, again.classes, X))
+    assert found.rows == 200
+    assert found.beyond_chance
+
+
 def test_without_an_evaluation_set_there_is_nothing_to_share():
     cal = rows(10, 0)
     assert overlap(ReviewData(cal, None, cal.classes, {})) is None

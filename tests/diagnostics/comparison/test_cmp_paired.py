@@ -12,7 +12,7 @@ from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smoo
 from kdcal_core.diagnostics.comparison.paired import against_best, against_parent, holm
 from kdcal_core.diagnostics.comparison.row_measures import Pairing
 from kdcal_core.diagnostics.comparison.scoring import MEASURES
-from kdcal_core.diagnostics.comparison.spread import of_means, unbiased
+from kdcal_core.diagnostics.comparison.spread import of_areas, of_means
 from kdcal_core.diagnostics.targets import confidence_target
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
@@ -68,12 +68,40 @@ def test_areas_are_compared_by_delongs_covariances():
     scores = [np.column_stack([1 - s, s]) for s in (1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))]
     areas, parts = zip(*(pairing.area(one) for one in scores), strict=True)
     part = np.array(parts)
-    got = parent(unbiased(np.array(areas), part @ part.T), AREA)[1]
+    got = parent(of_areas(np.array(areas), part, pairing.lead, y, np.ones(n)), AREA)[1]
     want = paired_auc(a, b, y)
     assert got.difference.value == pytest.approx(want.difference.value)
-    assert got.difference.low == pytest.approx(want.difference.low, abs=2e-4)
-    assert got.p_value == pytest.approx(want.p_value, rel=0.03)
+    assert got.difference.low == pytest.approx(want.difference.low)
+    assert got.p_value == pytest.approx(want.p_value)
     assert got.verdict == ("worse" if want.p_value < 0.05 else "cannot be told apart")
+
+
+def test_equal_areas_are_told_apart_no_more_often_than_said_with_few_positives():
+    y = np.r_[np.ones(10, dtype=int), np.zeros(190, dtype=int)]
+    fold = np.arange(200) % 5  # two positives in each
+    pairing = Pairing.of(y, np.ones(200), fold, 2)
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        shared = rng.normal(size=200) + 1.5 * y
+        scores = 1 / (1 + np.exp(-shared - 0.7 * rng.normal(size=(2, 200))))
+        areas, parts = zip(
+            *(pairing.area(np.column_stack([1 - s, s])) for s in scores), strict=True
+        )
+        spread = of_areas(np.array(areas), np.array(parts), pairing.lead, y, np.ones(200))
+        refused += parent(spread, AREA)[1].p_value < 0.05
+    assert refused <= 24  # 0.1% quantile of a binomial of 300 draws with chance 0.05
+
+
+def test_a_class_of_one_row_tells_no_difference_of_areas():
+    y = np.r_[1, np.zeros(50, dtype=int)]
+    pairing = Pairing.of(y, np.ones(51), np.zeros(51, dtype=np.int64), 2)
+    rise = np.linspace(0.1, 0.9, 51)
+    found = [pairing.area(np.column_stack([1 - s, s])) for s in (rise, rise[::-1])]
+    areas, parts = (np.array(column) for column in zip(*found, strict=True))
+    spread = of_areas(areas, parts, pairing.lead, y, np.ones(51))
+    assert np.ptp(areas) == 1.0
+    assert parent(spread, AREA)[1].verdict == "cannot be told apart"
 
 
 def test_rows_are_ranked_inside_their_fold_alone():
