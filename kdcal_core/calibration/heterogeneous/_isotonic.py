@@ -143,11 +143,14 @@ def _one_class(cells: Cells) -> bool:
 
 
 def _points(cells: Cells) -> Curve:
-    """At most 256 probabilities that stand for the rows, with their shares of the weight."""
-    order = np.argsort(cells.logit, kind="stable")
-    mass = np.cumsum(cells.weight[order]) / cells.weight.sum()
-    group = np.minimum((mass * _POINTS).astype(np.int64), _POINTS - 1)
-    share = bin_sums(group, _POINTS, cells.weight[order])
-    mean = bin_sums(group, _POINTS, cells.weight[order] * expit(cells.logit[order]))
-    some = share > 0
-    return mean[some] / share[some], share[some] / share.sum()
+    """At most 256 probabilities that stand for the rows, with their shares of the weight.
+
+    Equal scores stay together, so that a row of weight 2 is the row twice.
+    """
+    known, index = np.unique(cells.logit, return_inverse=True)
+    share = bin_sums(index, len(known), cells.weight) / cells.weight.sum()
+    group = np.minimum(((np.cumsum(share) - share / 2) * _POINTS).astype(np.int64), _POINTS - 1)
+    mass = bin_sums(group, _POINTS, share)
+    mean = bin_sums(group, _POINTS, share * expit(known))
+    some = mass > 0
+    return mean[some] / mass[some], mass[some]

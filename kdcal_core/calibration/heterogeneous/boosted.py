@@ -10,8 +10,8 @@ own offset, by
 
 r being the negative gradient of the loss in F and v its curvature. So stage m
 
-1. grows a shallow tree on the residuals r of F_{m-1}, whose gain is just that (criterion
-   ``Residual``: the chi-square that a region's residuals do not average zero);
+1. grows a shallow tree on the residuals r of F_{m-1}, whose gain is just that, rows counting by
+   their weight (:class:`ClassResiduals`);
 2. fits a map T of F_{m-1} in every leaf, the calibration of the leaf;
 3. goes a share of the way, F_m = F_{m-1} + rate * (T(F_{m-1}) - F_{m-1}).
 
@@ -88,10 +88,12 @@ class Damped:
 
 
 class ClassResiduals:
-    """Evidence that some class's residuals do not average zero, as a criterion.
+    """How much offsets in regions would lower the log loss, summed over the classes.
 
-    For one class it is :class:`kdcal_core.partition.tree.Residual`; here the chi-squares of the
-    classes are summed.
+    With r the sum of the residuals and v that of their curvatures, both weighted, a side's worth
+    is ``r**2 / v``, twice the fall of the loss. For one class and rows that weigh alike it is
+    :class:`kdcal_core.partition.tree.Residual`; that asks for evidence, in which a row of weight
+    2 counts as one row, while here it counts as the row twice.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ class ClassResiduals:
 
     def __init__(self, residual: FloatArray, variance: FloatArray, weight: FloatArray) -> None:
         w = weight[:, None]
-        values = np.hstack([w * residual, w**2 * np.maximum(variance, _LEAST_VARIANCE)])
+        values = np.hstack([w * residual, w * np.maximum(variance, _LEAST_VARIANCE)])
         self._stats = RowStats(np.zeros(len(w), dtype=np.uint8), 1, values)
 
     @property

@@ -47,13 +47,22 @@ def test_the_whole_is_the_composition_of_its_stages():
 
 def test_the_gain_of_one_class_is_that_of_residuals():
     rng = np.random.default_rng(0)
-    p, y, weight = rng.uniform(0.1, 0.9, 50), rng.random(50) < 0.4, rng.uniform(0.5, 2.0, 50)
-    weight /= weight.mean()
-    ours = ClassResiduals((y - p)[:, None], (p * (1 - p))[:, None], weight)
-    theirs = Residual(y - p, p * (1 - p), weight)
+    p, y = rng.uniform(0.1, 0.9, 50), rng.random(50) < 0.4
+    ours = ClassResiduals((y - p)[:, None], (p * (1 - p))[:, None], np.ones(50))
+    theirs = Residual(y - p, p * (1 - p))
     np.testing.assert_allclose(ours.stats.values, theirs.stats.values)
     sums = rng.normal(size=(2, 7, 1, 2)) ** 2
     np.testing.assert_allclose(ours.gain(*sums), theirs.gain(*sums))
+
+
+def test_a_row_of_weight_two_has_the_gain_of_the_row_twice():
+    rng = np.random.default_rng(0)
+    p, y = rng.uniform(0.1, 0.9, (50, 3)), rng.random((50, 3)) < 0.4
+    times = rng.integers(1, 4, 50)
+    whole = np.repeat(np.arange(50), times)
+    once = ClassResiduals(y - p, p * (1 - p), times.astype(float)).stats.values
+    twice = ClassResiduals((y - p)[whole], (p * (1 - p))[whole], np.ones(len(whole))).stats.values
+    np.testing.assert_allclose(once.sum(axis=0), twice.sum(axis=0))
 
 
 def test_the_gain_is_what_a_step_saves():

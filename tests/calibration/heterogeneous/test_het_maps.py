@@ -267,9 +267,9 @@ def test_a_falling_region_is_kept_and_flagged():
 @given(st.integers(0, 10_000), st.sampled_from(["platt", "isotonic", "histogram", "temperature"]))
 def test_weights_are_repeated_rows(seed, kind):
     rng = np.random.default_rng(seed)
-    scores, leaf = regions(40, seed=seed)
-    times = rng.integers(1, 4, 40)
-    whole = np.repeat(np.arange(40), times)
+    scores, leaf = regions(200, seed=seed)
+    times = rng.integers(1, 4, 200)
+    whole = np.repeat(np.arange(200), times)
     weighted = fit_maps(
         kind, Scores(scores.proba, scores.y, times.astype(float)), leaf, Hierarchy.flat(3)
     )
