@@ -96,6 +96,12 @@ PLACES = {
         "Diagnose",
         get_args(Task),
     ),
+    "compare": _Place(
+        "../pages/compare.py",
+        "Compare",
+        ":material/compare_arrows:",
+        "Every calibrator on the same rows, and which of them can be told apart",
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -315,6 +321,11 @@ _WILL_SHOW = {
         "Here you will see in which regions of the inputs the model is wrong beyond chance: the "
         "regions drawn as a tree and as a table, each with its rows and its reliability, and what "
         "a repair region by region does to the AUC and the log loss."
+    ),
+    "compare": (
+        "Here you will see whether any calibrator is better than the model as it is, beyond "
+        "chance: every measure with its interval, paired differences on the same rows, a "
+        "reliability diagram of each, and what each costs in time and size."
     ),
     "recalibration": (
         "Here you will see the same predictions before and after a repair that needs no new "

@@ -13,6 +13,14 @@ from kdcal_core.figures.bands import (
     measure_figure,
     selection_figure,
 )
+from kdcal_core.figures.comparison import (
+    PARENT_NAME,
+    comparison_figure,
+    comparison_table,
+    method_name,
+    paired_figure,
+    ranked,
+)
 from kdcal_core.figures.confidence import (
     bandwidth_figure,
     confidence_curve_figure,
@@ -20,8 +28,16 @@ from kdcal_core.figures.confidence import (
     noise_figure,
 )
 from kdcal_core.figures.coverage import coverage_by_figure, coverage_figure, coverage_table
+from kdcal_core.figures.critical_difference import (
+    critical_difference_figure,
+    critical_difference_table,
+)
 from kdcal_core.figures.density import density_figure
 from kdcal_core.figures.local_map import PickedNeighbourhood, local_map_figure
+from kdcal_core.figures.method_reliability import (
+    method_reliability_figure,
+    method_reliability_table,
+)
 from kdcal_core.figures.methods import losses_figure, method_style
 from kdcal_core.figures.misses import MissPanel, drawn_rows, misses_figure, misses_of, misses_table
 from kdcal_core.figures.palette import DARK, LIGHT, Palette, faded, palette
@@ -89,6 +105,7 @@ __all__ = [
     "DARK",
     "LIGHT",
     "MEASURES",
+    "PARENT_NAME",
     "STYLED",
     "BandLine",
     "DensityCurve",
@@ -109,11 +126,15 @@ __all__ = [
     "auc_lift_figure",
     "auc_lift_table",
     "bandwidth_figure",
+    "comparison_figure",
+    "comparison_table",
     "confidence_curve_figure",
     "confusion_figure",
     "coverage_by_figure",
     "coverage_figure",
     "coverage_table",
+    "critical_difference_figure",
+    "critical_difference_table",
     "density_curve",
     "density_figure",
     "density_table",
@@ -128,6 +149,9 @@ __all__ = [
     "losses_figure",
     "measure_figure",
     "method_cloud",
+    "method_name",
+    "method_reliability_figure",
+    "method_reliability_table",
     "method_style",
     "misses_figure",
     "misses_of",
@@ -135,6 +159,7 @@ __all__ = [
     "neighbour_selection_figure",
     "neighbour_selection_table",
     "noise_figure",
+    "paired_figure",
     "palette",
     "pit_figure",
     "pit_panels",
@@ -143,6 +168,7 @@ __all__ = [
     "predictive_density_figure",
     "quantile_reliability_figure",
     "quantile_reliability_table",
+    "ranked",
     "recalibration_differences_figure",
     "recalibration_measures_figure",
     "recalibration_measures_table",

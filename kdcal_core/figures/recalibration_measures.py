@@ -13,8 +13,9 @@ import plotly.graph_objects as go
 from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.results import RegressionScores
-from kdcal_core.figures.palette import Palette, faded, palette
-from kdcal_core.figures.template import panel, template
+from kdcal_core.figures.dot_panels import band, dot_panels, mark, strokes
+from kdcal_core.figures.palette import Palette, palette
+from kdcal_core.figures.template import panel
 from kdcal_core.regression import RECALIBRATORS
 
 MEASURES = {
@@ -31,10 +32,6 @@ MEASURES = {
     "kl": "KL from the truth",
 }
 _STATED = {"coverage95": 0.95}
-_COLUMNS = 4
-_LINE, _TITLE = 26, 52
-_TOP, _BOTTOM = 58, 12
-_GAP = 0.045
 _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 
 
@@ -94,15 +91,15 @@ def recalibration_measures_figure(
         for key in (measures or MEASURES)
         if any(key in method.scores.rows for method in methods)
     ]
-    figure = _panels(methods, [MEASURES[key] for key in shown], dark)
+    figure = dot_panels([one.label for one in methods], [MEASURES[key] for key in shown], dark)
     colours = palette(dark)
     for at, key in enumerate(shown):
         estimates = [method.scores.rows.get(key) for method in methods]
         figure.add_trace(_dots(methods, estimates, colours, **panel(at)))
         if methods[0].key == "parent":
-            _band(figure, estimates[0], colours, panel(at))
+            band(figure, estimates[0], colours.parent, panel(at))
         if key in _STATED:
-            _mark(figure, _STATED[key], colours, panel(at))
+            mark(figure, _STATED[key], colours.truth, panel(at))
         if any(each is not None and each.percent for each in estimates):
             axis = panel(at)["xaxis"].replace("x", "xaxis")
             figure.update_layout({axis: {"tickformat": ".0%"}})
@@ -124,12 +121,13 @@ def recalibration_differences_figure(
     shown = [
         key for key in (measures or MEASURES) if any(key in method.differences for method in others)
     ]
-    figure = _panels(others, [f"{MEASURES[key]}: change" for key in shown], dark)
+    titles = [f"{MEASURES[key]}: change" for key in shown]
+    figure = dot_panels([one.label for one in others], titles, dark)
     colours = palette(dark)
     for at, key in enumerate(shown):
         estimates = [method.differences.get(key) for method in others]
         figure.add_trace(_dots(others, estimates, colours, **panel(at)))
-        _mark(figure, 0.0, colours, panel(at))
+        mark(figure, 0.0, colours.truth, panel(at))
     return figure
 
 
@@ -154,46 +152,6 @@ def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd
                 }
             )
     return pd.DataFrame(lines)
-
-
-def _panels(
-    methods: Sequence[MeasuredRecalibration], titles: Sequence[str], dark: bool
-) -> go.Figure:
-    """Empty panels whose lines are the methods, named beside the first of each row."""
-    columns = min(_COLUMNS, max(len(titles), 1))
-    rows = max(-(-len(titles) // columns), 1)
-    height = _LINE * len(methods) + 10
-    inside = rows * height + (rows - 1) * _TITLE
-    width = (1 - _GAP * (columns - 1)) / columns
-    layout: dict[str, Any] = {
-        "template": template(dark),
-        "height": inside + _TOP + _BOTTOM,
-        "margin": {"l": 8, "r": 14, "t": _TOP, "b": _BOTTOM},
-        "showlegend": False,
-    }
-    places = np.arange(len(methods))
-    names = [escape_html(method.label, limit=32) for method in methods]
-    for at, title in enumerate(titles):
-        down, across = divmod(at, columns)
-        left, top = across * (width + _GAP), 1 - down * (height + _TITLE) / inside
-        axes = panel(at)
-        layout[axes["xaxis"].replace("x", "xaxis")] = {
-            "domain": [left, min(left + width, 1.0)],
-            "anchor": axes["yaxis"],
-            "side": "top",
-            "title_text": title,
-            "nticks": 4,
-        }
-        layout[axes["yaxis"].replace("y", "yaxis")] = {
-            "domain": [max(top - height / inside, 0.0), top],
-            "anchor": axes["xaxis"],
-            "tickvals": places,
-            "ticktext": names,
-            "range": [len(methods) - 0.5, -0.5],
-            "showticklabels": across == 0,
-            "showgrid": False,
-        }
-    return go.Figure(layout=layout)
 
 
 def _dots(
@@ -223,15 +181,7 @@ def _dots(
                 "color": [colour for colour, _ in styles],
             },
         },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [_reach(estimate.high - estimate.value) for _, _, estimate in known],
-            "arrayminus": [_reach(estimate.value - estimate.low) for _, _, estimate in known],
-            "color": colours.muted,
-            "thickness": 1.4,
-            "width": 0,
-        },
+        error_x=strokes([estimate for _, _, estimate in known], colours),
         text=[
             f"{escape_html(method.label, limit=32)}<br>{estimate_text(estimate)}"
             f"<br>{estimate.n:,} rows"
@@ -239,42 +189,4 @@ def _dots(
         ],
         hovertemplate="%{text}<extra></extra>",
         **axes,
-    )
-
-
-def _reach(length: float) -> float:
-    return max(length, 0.0) if np.isfinite(length) else 0.0
-
-
-def _band(
-    figure: go.Figure, parent: Estimate | None, colours: Palette, axes: dict[str, str]
-) -> None:
-    """The parent's interval, to compare with."""
-    if parent is None or not np.isfinite([parent.low, parent.high]).all():
-        return
-    figure.add_shape(
-        type="rect",
-        xref=axes["xaxis"],
-        yref=f"{axes['yaxis']} domain",
-        x0=parent.low,
-        x1=parent.high,
-        y0=0,
-        y1=1,
-        fillcolor=faded(colours.parent, 0.16),
-        line={"width": 0},
-        layer="below",
-    )
-
-
-def _mark(figure: go.Figure, value: float, colours: Palette, axes: dict[str, str]) -> None:
-    figure.add_shape(
-        type="line",
-        xref=axes["xaxis"],
-        yref=f"{axes['yaxis']} domain",
-        x0=value,
-        x1=value,
-        y0=0,
-        y1=1,
-        line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
-        layer="below",
     )

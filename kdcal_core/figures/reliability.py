@@ -25,6 +25,7 @@ def reliability_figure(
     title: str | None = None,
     calibrated: ReliabilityCurve | None = None,
     calibrated_name: str = "Calibrated",
+    repaired: bool = False,
     x_title: str = "Stated confidence",
     y_title: str = "How often it is right",
 ) -> go.Figure:
@@ -33,7 +34,8 @@ def reliability_figure(
     Points are the bins, with Clopper-Pearson bars; the grey boxes are the consistency band,
     where a perfectly calibrated model's points would lie; the thin line is the smooth curve
     with its band, the dotted steps the isotonic curve. ``calibrated`` adds the points of a
-    calibrator in its own colour, ``calibrated_name`` to the legend.
+    calibrator in its own colour, ``calibrated_name`` to the legend. ``repaired`` draws the curve
+    itself in that colour, for a diagram of calibrated output beside the parent's.
 
     Examples
     --------
@@ -45,6 +47,7 @@ def reliability_figure(
     'x'
     """
     colours = palette(dark)
+    own = colours.calibrated if repaired else colours.parent
     figure = new_figure(dark, height=620, title=title)
     figure.add_trace(
         boxes(
@@ -57,12 +60,12 @@ def reliability_figure(
         )
     )
     figure.add_trace(identity(colours))
-    figure.add_traces(_smooth(curve, colours.parent))
-    figure.add_trace(_isotonic(curve, colours.parent))
-    figure.add_traces(_points(curve, colours.parent, "Bins, pale where rows are few"))
+    figure.add_traces(_smooth(curve, own))
+    figure.add_trace(_isotonic(curve, own))
+    figure.add_traces(bin_points(curve, own, "Bins, pale where rows are few"))
     if calibrated is not None:
-        figure.add_traces(_points(calibrated, colours.calibrated, calibrated_name))
-    figure.add_trace(_counts(curve, colours.parent))
+        figure.add_traces(bin_points(calibrated, colours.calibrated, calibrated_name))
+    figure.add_trace(_counts(curve, own))
     unit_axis(figure, "xaxis", x_title, anchor="y2")
     unit_axis(figure, "yaxis", y_title, domain=[0.2, 1.0])
     figure.update_layout(
@@ -102,7 +105,7 @@ def small_multiples(
             )
         )
         figure.add_trace(identity(colours, **axes))
-        figure.add_traces(_points(curve, colours.parent, "Bins", scale=0.6, **axes))
+        figure.add_traces(bin_points(curve, colours.parent, "Bins", scale=0.6, **axes))
     figure.update_layout(showlegend=False)
     return figure
 
@@ -217,7 +220,7 @@ def _cell(value: float, form: str) -> str:
     return form.format(value) if value > 0 else ""
 
 
-def _points(
+def bin_points(
     curve: ReliabilityCurve, colour: str, name: str, scale: float = 1.0, **axes: Any
 ) -> list[go.Scatter]:
     """The bins as points with interval bars, in one trace a tier of row counts."""

@@ -6,6 +6,13 @@ is a ``..._request`` that says what to submit, a function for the worker, and a 
 ``read(folder)`` gives the result as objects.
 """
 
+from kdcal_core.runs.comparison_results import ComparisonRun, ComparisonSettings
+from kdcal_core.runs.comparison_run import (
+    comparison_request,
+    default_calibrators,
+    usable_calibrators,
+)
+from kdcal_core.runs.comparison_study import ComparisonStudy, comparison_study, save_study
 from kdcal_core.runs.foreign_results import (
     RADII,
     ForeignKind,
@@ -51,6 +58,9 @@ __all__ = [
     "PARENT",
     "PARTITION_TITLES",
     "RADII",
+    "ComparisonRun",
+    "ComparisonSettings",
+    "ComparisonStudy",
     "EventScores",
     "ForeignKind",
     "ForeignRecord",
@@ -80,6 +90,9 @@ __all__ = [
     "Rows",
     "Selection",
     "Space",
+    "comparison_request",
+    "comparison_study",
+    "default_calibrators",
     "foreign_frame",
     "foreign_request",
     "graph_request",
@@ -90,7 +103,9 @@ __all__ = [
     "recalibration_request",
     "regions_request",
     "regression_space",
+    "save_study",
     "space_names",
     "space_request",
     "space_title",
+    "usable_calibrators",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kdcal_core.data.types import IntArray, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress, job_key
-from kdcal_core.review import Workspace
+from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.model import TableInfo
 
@@ -135,6 +135,19 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
         classes=review.classes,
         foreign={name: one for name, table in review.foreign.items() if (one := file(table))},
     )
+
+
+def review_identity(review: Review) -> dict[str, Any]:
+    """What results depend on that read all of a review's rows: contents and roles."""
+    tables = [review.tables.get("calibration"), review.tables.get("evaluation"), review.training]
+    return {
+        "tables": [table.digest if table else None for table in tables],
+        "sets": {which: one.digest for which, one in sorted(review.sets.items())},
+        "foreign": [[name, table.digest] for name, table in review.foreign.items()],
+        "model": review.parent.digest if review.parent else None,
+        "roles": encode(review.roles) if review.roles else None,
+        "classes": list(review.classes),
+    }
 
 
 def check_ranges(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> None:

@@ -7,7 +7,9 @@ files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data 
 tables, its simulation study and real tables (more of them with ``--data FOLDER``), or with
 ``--only`` some of these; ``heterogeneous`` for paper 004's tables on the shipped census, or on
 five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so that the
-calibrators can be measured again without training). ``--quick`` takes minutes, the whole an hour
+calibrators can be measured again without training); ``comparison`` for all offered calibrators
+over the shipped samples and, with ``--data FOLDER``, further real tables: it writes the table of
+ranks that ships with the package. ``--quick`` takes minutes, the whole an hour
 or more.
 """
 
@@ -26,7 +28,10 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-STUDIES = ("simulations", "tables", "depth", "images", "recalibration", "heterogeneous")
+STUDIES = (
+    *("simulations", "tables", "depth", "images"),
+    *("recalibration", "heterogeneous", "comparison"),
+)
 
 
 def main() -> None:
@@ -53,6 +58,9 @@ def main() -> None:
         return
     if options.study == "heterogeneous":
         _heterogeneous(options)
+        return
+    if options.study == "comparison":
+        _comparison(options)
         return
     kinds = tuple(options.parents)
     if options.study == "simulations":
@@ -93,6 +101,16 @@ def _heterogeneous(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tasks = study.tasks(options.quick, options.data, options.cache)
     report.write(_run_all(tasks, study.run, options.workers, options.minutes), out)
+
+
+def _comparison(options: argparse.Namespace) -> None:
+    from tests.benchmarks.studies.comparison import report, study
+
+    out = options.out / "comparison"
+    out.mkdir(parents=True, exist_ok=True)
+    tasks = study.tasks(options.quick, options.data)
+    rows = _run_all(tasks, study.run, options.workers, options.minutes)
+    report.write(rows, out, quick=options.quick)
 
 
 def _run_all(tasks: list[dict[str, Any]], run: Any, workers: int, minutes: float) -> pd.DataFrame:

@@ -1,0 +1,17 @@
+"""Compare: every calibrator on the same rows, and what the evidence allows to say."""
+
+from __future__ import annotations
+
+from app.widgets import compare_parts as parts
+from app.widgets import compare_ranks, session
+
+review = session.scored_review("compare")
+if review is not None:
+    view = parts.compared(review)
+    if view is not None:
+        parts.finding(view)
+        parts.dots(view)
+        parts.paired(view)
+        parts.pictures(view)
+        parts.table(view)
+    compare_ranks.over_data_sets()

@@ -1,0 +1,222 @@
+"""The Compare page: each of its states, and switches that act without a new job."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import settling
+from scipy.special import expit
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+from kdcal_core.review import Workspace, add_table, create_review, score, start_sample
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/compare.py"
+HOSTILE = "no <b>*x*</b>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+def predictions(n: int, seed: int) -> pd.DataFrame:
+    """A model that states log odds three times too large, and a feature."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n) * 1.5
+    p = expit(3.0 * z)
+    return pd.DataFrame(
+        {
+            "feature": rng.normal(size=n),
+            HOSTILE: 1 - p,
+            "yes": p,
+            "target": np.where(rng.random(n) < expit(z), "yes", HOSTILE),
+        }
+    )
+
+
+def review_of(workspace: Workspace, **tables: pd.DataFrame) -> str:
+    review_id = create_review(workspace).id
+    for which, table in tables.items():
+        content = io.BytesIO(table.to_csv(index=False).encode())
+        add_table(workspace, review_id, which, content, f"{which}.csv")
+    return score(workspace, review_id).id
+
+
+@pytest.fixture(scope="module")
+def both(workspace: Workspace) -> str:
+    rows = predictions(900, 0)
+    again = pd.concat([predictions(400, 1), rows.head(30)])
+    return review_of(workspace, calibration=rows, evaluation=again)
+
+
+def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    if review is not None:
+        at.query_params["review"] = review
+    at.run()
+    return at.switch_page(PAGE).run()
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def choose(at: AppTest, **families: list[str]) -> AppTest:
+    """Few calibrators, so that the job is short."""
+    for label in ("Confidence of the predicted class", "Temperature", "Known elsewhere",
+                  "Region by region", "Kernel density graph"):  # fmt: skip
+        for control in [one for one in at.button_group if one.label == label]:
+            control.set_value(families.get(label.split()[0].lower(), []))
+    return at.run()
+
+
+def compared(at: AppTest) -> AppTest:
+    choose(at, temperature=["sts"], known=["platt"], confidence=["histogram"])
+    for button in [one for one in at.button if one.label == "Compare"]:
+        healthy(settling.settle(button.click().run()))
+    return healthy(at)
+
+
+@pytest.fixture
+def page(both: str) -> AppTest:
+    return compared(launch(both))
+
+
+def specs(at: AppTest) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def told(at: AppTest) -> str:
+    texts = (*at.subheader, *at.markdown, *at.caption, *at.info, *at.warning)
+    return plain(" ".join(one.value for one in texts))
+
+
+def plain(text: str) -> str:
+    """What the reader sees of escaped text."""
+    return html.unescape(text).replace("\u200b", "")
+
+
+def finding(at: AppTest) -> str:
+    return plain(at.subheader[0].value)
+
+
+def control(at: AppTest, label: str):
+    return next(one for one in at.button_group if one.label == label)
+
+
+def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
+    at = healthy(launch())
+    assert at.title[0].value == "Compare"
+    assert not at.get("plotly_chart")
+    assert any("Open a sample" in button.label for button in at.button)
+
+
+def test_a_regression_is_sent_to_its_own_pages(workspace: Workspace) -> None:
+    at = healthy(launch(start_sample(workspace, "heteroscedastic").id))
+    assert "This page is for a classification" in told(at)
+
+
+def test_what_cannot_be_had_is_said_with_its_reason(workspace: Workspace) -> None:
+    bare = predictions(80, 5).drop(columns="feature")
+    at = healthy(launch(review_of(workspace, calibration=bare)))
+    labels = [one.label for one in at.button_group]
+    assert "Region by region" not in labels
+    assert "Judged by" not in labels
+    assert "Tree regions, Forest regions, Boosted regions, AUC regions" in told(at)
+    assert "The rows have no features" in told(at)
+    assert "There is no evaluation set" in told(at)
+
+
+def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
+    at = compared(launch(both))
+    sentence = finding(at)
+    assert "better than the model as it is (paired difference" in sentence
+    assert "these 430 rows" in sentence
+    assert "30 rows of the evaluation set are in the calibration set too" in told(at)
+    assert len(at.metric) == 4
+    assert plain(at.metric[0].label) == "Log loss: the model"
+    for chart in at.get("plotly_chart"):
+        assert chart.proto.alt
+        assert "#00000" not in chart.proto.spec
+        assert "<b>*x" not in chart.proto.spec
+    again = choose(launch(both), temperature=["sts"], known=["platt"], confidence=["histogram"])
+    assert not any(one.label == "Compare" for one in again.button)
+    assert finding(again) == sentence
+
+
+def test_what_matters_changes_measures_and_order_without_a_job(page: AppTest) -> None:
+    before = specs(page)
+    inside = finding(page)
+    assert control(page, "What matters").options == ["Inside the data", "Ranking", "Speed"]
+    control(page, "What matters").set_value("ranking").run()
+    assert not jobs().active()
+    assert "AUC" in finding(healthy(page))
+    assert finding(page) != inside
+    assert specs(page)[0] != before[0]
+    control(page, "What matters").set_value("speed").run()
+    assert "Seconds to fit: from" in finding(healthy(page))
+    assert not page.metric
+    titles = [axis["title"]["text"] for key, axis in specs(page)[0]["layout"].items()
+              if key.startswith("xaxis")]  # fmt: skip
+    assert titles == ["Seconds to fit", "Seconds for a million rows", "Bytes when fitted"]
+
+
+def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppTest) -> None:
+    before = specs(page)
+    control(page, "Held against").set_value("best").run()
+    assert specs(healthy(page))[0] == before[0]
+    assert specs(page)[1] != before[1]
+    assert "leads on these rows" in told(page)
+    order = next(one for one in page.selectbox if one.label == "In the order of")
+    order.set_value("ece").run()
+    assert "ECE, equal-width bins" in finding(healthy(page))
+    assert not jobs().active()
+
+
+def test_the_table_holds_every_method_and_measure(page: AppTest) -> None:
+    table = page.dataframe[1].value
+    assert set(table["Method"]) == {"The model as it is", "STS", "Platt", "Histogram binning"}
+    assert {"Log loss", "AUC", "Accuracy", "Seconds to fit", "Bytes when fitted"} <= set(table)
+
+
+def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:
+    control(page, "Judged by").set_value("cross-fitted").run()
+    assert "The settings have changed" in told(healthy(page))
+    assert "430 rows of the evaluation set" in told(page)
+    compared(page)
+    assert "each of 900 calibration rows is judged by" in told(page)
+    assert "The settings have changed" not in told(page)
+
+
+def test_no_calibrator_is_said_in_words(both: str) -> None:
+    at = healthy(choose(launch(both)))
+    assert "No calibrator is chosen" in at.info[0].value
+    assert not any(one.label == "Compare" for one in at.button)
+
+
+def test_ranks_over_data_sets_say_when_and_how_they_were_made(page: AppTest) -> None:
+    assert "Not your rows: " in told(page)
+    assert "Friedman" in told(page)
+    before = specs(page)[-1]
+    control(page, "Ranked by").set_value("auc").run()
+    assert specs(healthy(page))[-1] != before
+
+
+def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
+    dark = compared(launch(both, dark=True))
+    for one, other in zip(specs(page), specs(dark), strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]

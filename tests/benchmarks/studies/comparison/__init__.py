@@ -1,0 +1,1 @@
+"""All offered calibrators over many data sets, ranked."""
