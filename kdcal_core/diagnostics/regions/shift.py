@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,6 +15,7 @@ from kdcal_core.diagnostics.intervals import normal_quantile
 CERTAIN = 1e-9  # stated probabilities are kept this far from 0 and 1, so that they can be shifted
 POWER = 0.8
 _CLOSE = 1e-6  # how near a root is found, in steps of the size of a standard error
+_MANY = 20.0  # standard deviation of a sum, in rows, from which on it is as good as normal
 _NEAR = 1e-2  # signed roots this close to 0 need no correction, and allow none
 
 
@@ -32,7 +33,8 @@ class Shift:
     p_value : float
         Two-sided, against "every row's event happens with its stated probability".
     minimum_detectable : float
-        The gap that is found in four of five samples of these rows.
+        The gap that is found in four of five samples of these rows, by the harder to find of the
+        two directions that can show one; infinite where neither can.
     """
 
     stated: float
@@ -70,6 +72,10 @@ def shift_test(
     tilted exponentially. Where instead a few rows of near certainty fail, the interval is a
     little narrow: 91% measured in place of 95%. Time O(n).
 
+    The minimum detectable gap is that of the member of the same family whose T falls beyond the
+    test's critical value in four of five samples. Gaps of this size were found in 74 to 88%
+    of simulated samples of 40 to 2,000 rows, also of such as state 0.99 or 1.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -85,14 +91,13 @@ def shift_test(
     alpha = 1.0 - level
     ends = sum_.theta_at(1.0 - alpha / 2.0), sum_.theta_at(alpha / 2.0)
     low, high = (sum_.gap(theta) for theta in sorted(ends))
-    spread = _dot(share**2, score * (1.0 - score)) ** 0.5
     return Shift(
         stated=stated,
         observed=observed,
         low=min(low, observed - stated),
         high=max(high, observed - stated),
         p_value=min(1.0, 2.0 * min(tail, 1.0 - tail)),
-        minimum_detectable=(normal_quantile(1.0 - found_at) + float(ndtri(POWER))) * spread,
+        minimum_detectable=sum_.least_found(found_at),
     )
 
 
@@ -115,20 +120,13 @@ class _Sum:
     def of(cls, score: FloatArray, hit: FloatArray, weight: FloatArray) -> _Sum:
         odds = logit(np.clip(score, CERTAIN, 1.0 - CERTAIN))
         total = _dot(weight, hit)
+        stated = _dot(weight / weight.sum(), score)
         if hit.all() or not hit.any():
-            best, scale = (np.inf if hit.all() else -np.inf), 0.0
-        else:
-
-            def missing(theta: float) -> float:
-                return _dot(weight, expit(odds + theta * weight)) - total
-
-            rate = expit(odds)
-            spread = _dot(weight**2, rate * (1.0 - rate)) ** 0.5
-            best = _root(missing, 0.0, min(1.0, 2.0 / spread))
-            rate = expit(odds + best * weight)
-            scale = _dot(weight**2, rate * (1.0 - rate)) ** 0.5
-        share = weight / weight.sum()
-        return cls(odds, weight, _dot(share, score), total, best, scale)
+            return cls(odds, weight, stated, total, np.inf if hit.all() else -np.inf, 0.0)
+        sum_ = cls(odds, weight, stated, total, 0.0, 0.0)
+        step = min(1.0, 2.0 / sum_._spread(0.0))
+        best = _root(lambda theta: sum_._mean(theta) - total, 0.0, step)
+        return replace(sum_, best=best, scale=sum_._spread(best))
 
     def gap(self, theta: float) -> float:
         """Mean probability where log odds are shifted, less the stated one."""
@@ -155,6 +153,51 @@ class _Sum:
         wanted = float(ndtri(1.0 - chance))
         start = self.best - wanted / self.scale
         return _root(lambda theta: wanted - self._deviate(theta), start, 0.5 / self.scale)
+
+    def least_found(self, found_at: float) -> float:
+        """The gap whose p value is below ``found_at`` with the chance ``POWER``."""
+        scale = self._spread(0.0)
+        if scale >= _MANY:
+            both = normal_quantile(1.0 - found_at) + float(ndtri(POWER))
+            return both * scale / float(self.weight.sum())
+        mirrored = replace(self, odds=-self.odds, stated=1.0 - self.stated)
+        gaps = [one._least_below(found_at, scale) for one in (self, mirrored)]
+        return max((gap for gap in gaps if np.isfinite(gap)), default=np.inf)
+
+    def _least_below(self, found_at: float, scale: float) -> float:
+        """How far the events must become fewer for it to be found; infinite where they cannot."""
+        none = replace(self, total=0.0, best=-np.inf)
+        if none._log_extreme(0.0) >= np.log(found_at):
+            return np.inf
+        wanted = float(ndtri(found_at / 2.0))
+        single = self._with_mean(1.0, -1.0)
+        if single.best >= 0.0 or single._deviate(0.0) > wanted:
+            seen = 0.0
+        else:
+            critical = brentq(
+                lambda best: self._tilted(best)._deviate(0.0) - wanted, single.best, 0.0
+            )
+            seen = self._mean(critical)
+            if np.ptp(self.weight) == 0.0:  # sums are whole: this one or less, so half way up
+                seen = float(np.floor(seen + _CLOSE)) + 0.5
+        if seen < 1.0:
+            return -none.gap(none.theta_at(1.0 - POWER / 2.0))
+        found = self._with_mean(seen, -1.0 / scale)
+        return -self.gap(found.theta_at(1.0 - POWER))
+
+    def _with_mean(self, mean: float, start: float) -> _Sum:
+        return self._tilted(_root(lambda theta: self._mean(theta) - mean, start, abs(start)))
+
+    def _tilted(self, best: float) -> _Sum:
+        """The same rows with another sum seen: the mean where log odds are shifted by ``best``."""
+        return replace(self, best=best, total=self._mean(best), scale=self._spread(best))
+
+    def _mean(self, theta: float) -> float:
+        return _dot(self.weight, expit(self.odds + theta * self.weight))
+
+    def _spread(self, theta: float) -> float:
+        rate = expit(self.odds + theta * self.weight)
+        return float(_dot(self.weight**2, rate * (1.0 - rate)) ** 0.5)
 
     def _log_mass(self, theta: float) -> float:
         return float(np.logaddexp(0.0, self.odds + theta * self.weight).sum())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from kdcal_core.diagnostics.regions.shift import shift_test
 
@@ -67,6 +68,32 @@ def test_the_detectable_gap_is_found_in_four_of_five():
         for _ in range(300)
     ]
     assert 0.72 < np.mean(np.array(p_values) < found_at) < 0.88
+
+
+@pytest.mark.parametrize("found_at", [0.05, 0.05 / 8])
+@pytest.mark.parametrize(
+    ("stated", "n"), [(0.5, 40), (0.9, 60), (0.99, 200), (0.999, 200), (1.0, 300), (0.02, 300)]
+)
+def test_the_detectable_gap_of_rows_stated_alike_by_the_exact_binomial(stated, n, found_at):
+    found = shift_test(np.full(n, stated), np.arange(n) % 2.0, np.ones(n), 0.95, found_at)
+    k = np.arange(n + 1)
+    below = binom.cdf(k, n, stated) - 0.5 * binom.pmf(k, n, stated)
+    refused = 2 * np.minimum(below, 1 - below) < found_at
+    power = [
+        binom.pmf(k, n, stated + sign * found.minimum_detectable)[refused].sum()
+        for sign in (-1, 1)
+        if 0 <= stated + sign * found.minimum_detectable <= 1
+    ]
+    assert 0.77 < min(power) < 0.84
+
+
+def test_what_cannot_be_found_is_not_called_detectable():
+    found = shift_test(np.full(4, 0.5), np.array([0.0, 1, 0, 1]), np.ones(4), 0.95, 0.05)
+    assert found.minimum_detectable == np.inf
+    uneven = shift_test(
+        np.linspace(0.01, 0.99, 50), np.arange(50) % 2.0, np.geomspace(0.01, 9, 50), 0.95, 0.3
+    )
+    assert 0 < uneven.minimum_detectable < 1
 
 
 def test_weights_of_one_size_change_nothing():
