@@ -24,4 +24,7 @@ if review is not None:
                     regions_repair.before_and_after(view, repair)
                 regions_repair.conditions(view, repair)
             with top:
-                parts.finding(view, repair and repair.after, repair and repair.before)
+                if repair is None:
+                    parts.finding(view, None, None)
+                else:
+                    parts.finding(view, repair.after, repair.before)

@@ -23,7 +23,7 @@ from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.errors import InputError
 from kdcal_core.figures import region_gaps_figure, region_marks, region_tree_figure, region_words
 from kdcal_core.figures.regions import MAX_LINES
-from kdcal_core.review import Review
+from kdcal_core.review import Review, samples
 from kdcal_core.runs import RegionsMethod
 
 PURPOSES: dict[Purpose, str] = {
@@ -80,6 +80,9 @@ def looked_at(review: Review) -> Looked | None:
             ):
                 session.page_link(name, label)
             session.page_link("load", "Load")
+        first = next(one for one in samples() if one.task == review.task)
+        if st.button("See it on a sample", key="regions_sample", icon=":material/play_arrow:"):
+            session.open_sample(first.name)
     return None
 
 
@@ -118,7 +121,7 @@ def _settings(looked: Looked) -> Question:
             **_KEPT,
         )
     with rest[1]:
-        least = st.select_slider(
+        least: Any = st.select_slider(
             "Fewest rows",
             options=LEAST_ROWS,
             value=AUTOMATIC,

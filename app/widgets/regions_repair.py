@@ -15,6 +15,7 @@ from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
+from kdcal_core.calibration.heterogeneous import RegionFit
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
@@ -213,8 +214,8 @@ def _lift_takeaway(repair: Repair) -> str:
     assert best.auc is not None
     lift = best.auc.lift
     return (
-        "One map for all rows cannot change the order of the rows. The largest lift has "
-        f"{best.title}: {number(lift)} ({interval(lift)})."
+        "One map for all rows cannot change the order of the rows. The largest lift: "
+        f"{best.title}, {number(lift)} ({interval(lift)})."
     )
 
 
@@ -307,12 +308,7 @@ def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
         ),
         (
             not thin,
-            f"Enough rows that the model has not seen: each of {len(fits):,} regions holds 20 or "
-            "more of its rarer class."
-            if not thin
-            else f"Enough rows that the model has not seen: {len(thin):,} of {len(fits):,} regions "
-            "hold fewer than 20 of their rarer class and lean on the region around them; about "
-            f"{max(one.needed for one in thin):,} rows in each would do.",
+            _enough(len(fits)) if not thin else _thin(thin, len(fits)),
         ),
     ]
     lift = repair.after.auc.lift if repair and repair.after.auc else None
@@ -324,6 +320,21 @@ def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
             )
         )
     return parts
+
+
+def _enough(count: int) -> str:
+    where = "the one region holds" if count == 1 else f"each of {count:,} regions holds"
+    return f"Enough rows that the model has not seen: {where} 20 or more of its rarer class."
+
+
+def _thin(thin: list[RegionFit], count: int) -> str:
+    verb = "holds" if len(thin) == 1 else "hold"
+    lean = "leans" if len(thin) == 1 else "lean"
+    return (
+        f"Enough rows that the model has not seen: {len(thin):,} of {count:,} regions {verb} fewer "
+        f"than 20 of a class and {lean} on the region around; with about "
+        f"{max(one.needed for one in thin):,} rows a region would stand on its own."
+    )
 
 
 def elsewhere() -> None:

@@ -40,6 +40,7 @@ from kdcal_core.diagnostics import (
     log_loss,
     pit_histogram,
 )
+from kdcal_core.diagnostics.regression.regions import OTHERS
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputWarning
 from kdcal_core.figures import RegionMap
@@ -191,33 +192,44 @@ def search_of(looked: Looked, asked: Question) -> RegionSearch:
 def _search(key: str, asked: Question, _looked: Looked) -> RegionSearch:
     if asked.purpose == "column":
         return _along(_looked, asked)
-    grown = {"max_depth": asked.max_depth, "min_rows": asked.min_rows}
+    depth, least = asked.max_depth, asked.min_rows
     if _looked.regression:
         judged = _looked.judged
-        weight = judged.scored.weight
-        return find_pit_regions(judged.pit, _looked.binned, sample_weight=weight, **grown)
+        return find_pit_regions(
+            judged.pit,
+            _looked.binned,
+            max_depth=depth,
+            min_rows=least,
+            sample_weight=judged.scored.weight,
+        )
+    scored, target = _looked.scored, asked.target
     if asked.purpose == "wrong":
-        return find_regions(_looked.scored, _looked.binned, target=asked.target, **grown)
+        return find_regions(scored, _looked.binned, target=target, max_depth=depth, min_rows=least)
     if _looked.review.training is None:
-        return class_regions(_looked.scored, _looked.binned, target=asked.target, **grown)
+        return class_regions(scored, _looked.binned, target=target, max_depth=depth, min_rows=least)
     known = _training(key, _looked)
     return class_regions(
-        _looked.scored,
+        scored,
         known.looked,
         training=(known.inputs, known.y),
-        target=asked.target,
-        **grown,
+        target=target,
+        max_depth=depth,
+        min_rows=least,
     )
 
 
 def _along(looked: Looked, asked: Question) -> RegionSearch:
     assert asked.column is not None
     labels, names = column_regions(looked.frame[asked.column], COLUMN_BINS, COLUMN_LEVELS)
-    words = [f"{asked.column} is {name}" for name in names]
+    words = [_value_words(asked.column, name) for name in names]
     if looked.regression:
         weight = looked.judged.scored.weight
         return describe_pit_regions(looked.judged.pit, labels, words, sample_weight=weight)
     return describe_regions(looked.scored, labels, words, target=asked.target)
+
+
+def _value_words(column: str, name: str) -> str:
+    return f"{column} is any other" if name == OTHERS else f"{column} is {name}"
 
 
 def rows_in(search: RegionSearch, leaf: int) -> IntArray:

@@ -102,6 +102,12 @@ PLACES = {
         ":material/compare_arrows:",
         "Every calibrator on the same rows, and which of them can be told apart",
     ),
+    "export": _Place(
+        "../pages/export.py",
+        "Choose and export",
+        ":material/output:",
+        "One calibrator, what it gains, and its file to take away",
+    ),
     "lab": _Place(
         "../pages/simulation_lab.py",
         "Simulation lab",
@@ -327,6 +333,11 @@ _WILL_SHOW = {
         "chance: every measure with its interval, paired differences on the same rows, a "
         "reliability diagram of each, and what each costs in time and size."
     ),
+    "export": (
+        "Here you will see what a calibrator gains over the model as it is, its reliability before "
+        "and after and what it does to a score, and you can take it away: as one file that scores "
+        "new rows anywhere, and as part of the model's ONNX file where it can be told so."
+    ),
     "recalibration": (
         "Here you will see the same predictions before and after a repair that needs no new "
         "training: which outcomes their intervals miss, whether quantiles come true, and what "
@@ -363,11 +374,12 @@ def empty_state(page_name: str, *, unfinished: bool = False) -> None:
                 icon=":material/play_arrow:",
                 help=escape_markdown(first.title),
             ):
-                _open(first.name)
+                open_sample(first.name)
             page_link("load", "Go to Load")
 
 
-def _open(sample: str) -> None:
+def open_sample(sample: str) -> None:
+    """Start a sample's review, score its rows and open it."""
     with st.spinner("Opening the sample: reading the model and scoring its rows"):
         try:
             opened = start_sample(workspace(), sample)

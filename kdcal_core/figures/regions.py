@@ -153,13 +153,12 @@ class RegionMap:
     high: float
     n: int
 
-    def curve(self, points: int = 60) -> tuple[FloatArray, FloatArray]:
+    def curve(self, points: int = 160) -> tuple[FloatArray, FloatArray]:
         """Stated and calibrated probabilities, over the range of the region's rows."""
-        ends = np.clip([self.low, self.high], 1e-6, 1.0 - 1e-6)
-        odds = np.linspace(*np.log(ends / (1.0 - ends)), points)
-        stated, mapped = (
-            1.0 / (1.0 + np.exp(-one)) for one in (odds, self.slope * odds + self.offset)
-        )
+        low, high = np.clip([self.low, self.high], 1e-6, 1.0 - 1e-6).tolist()
+        odds = np.linspace(np.log(low / (1.0 - low)), np.log(high / (1.0 - high)), points)
+        stated = 1.0 / (1.0 + np.exp(-odds))
+        mapped = 1.0 / (1.0 + np.exp(-(self.slope * odds + self.offset)))
         return stated, mapped
 
 

@@ -16,7 +16,7 @@ from kdcal_core.figures.template import panel
 
 _FAR = 7.0  # log odds that the axis ends at: 0.09% and 99.91%
 _BINS = 28
-_TICKS = (0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+_TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def score_panels_figure(
         x_axis={
             "range": [-_FAR, _FAR],
             "tickvals": odds,
-            "ticktext": ["0.1%", "1%", "10%", "50%", "90%", "99%", "99.9%"],
+            "ticktext": [f"{one:.0%}" for one in _TICKS],
         },
         y_axis={"range": [0, top], "tickformat": ".0%", "nticks": 5},
     )

@@ -17,6 +17,7 @@ from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.scores import log_losses
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
+from kdcal_core.diagnostics.comparison.overlap import overlap
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import unusable_columns
@@ -135,6 +136,12 @@ def calibrate_regions(
     progress(0.0, "Reading the rows")
     data = review_data(workspace, review, with_parent=True)
     rows, notes = _rows_of(data)
+    shared = overlap(data)
+    if shared is not None and shared.beyond_chance:
+        notes.append(
+            f"{shared.rows:,} of the {rows.judged.n_rows:,} evaluation rows are in the calibration "
+            "set too: what is judged on them is flattered."
+        )
     binary = len(data.classes) == 2
     methods = [_parent(rows, binary, path)]
     keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))

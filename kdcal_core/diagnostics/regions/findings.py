@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.diagnostics.findings import number_text
 from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
+from kdcal_core.diagnostics.results import Estimate
 
 _OF_PIT: dict[RegionFault, str] = {
     "too low": "predictions are too low",
@@ -39,10 +40,22 @@ corrected p below 0.0001.'
     if regression:
         fault = _OF_PIT[region.fault]
         told = f"the mean PIT is {value} ({low} to {high}, {rows}), not {stated}; {fault}"
+        if region.spread is not None and region.fault in ("too narrow", "too wide"):
+            told = f"PIT values vary {_vary(region.spread)}, {rows}); {fault}"
     else:
         fault = "within chance" if region.fault == "none" else region.fault
         told = f"the model says {stated}, sees {value} ({low} to {high}, {rows}); {fault}"
     return f"{lead}: {told}, corrected p {p_text(region.adjusted_p)}."
+
+
+def _vary(spread: Estimate) -> str:
+    """How far the standard deviation of PIT values is from that of right ones; left open."""
+    width = spread.high - spread.low
+    value, low, high = (
+        number_text(v, width, percent=True) for v in (spread.value, spread.low, spread.high)
+    )
+    side = "more" if spread.value > 0 else "less"
+    return f"{value.lstrip('-')} {side} than they should ({low} to {high}"
 
 
 def search_finding(search: RegionSearch) -> str:

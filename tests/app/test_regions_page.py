@@ -1,0 +1,244 @@
+"""The Regions page: its states, its settings, and what it says of planted faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from app.widgets import regions_results as found
+from app.widgets.regions_parts import picked_leaf, region_table
+from app.widgets.regions_results import Looked, Question
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    add_table,
+    create_review,
+    score,
+    set_roles,
+    start_sample,
+)
+
+PAGE = "../pages/regions.py"
+HOSTILE = "job [x](http://a) $b$ <i>"
+
+
+# --- what is picked in the picture ----------------------------------------------------------------
+
+
+def test_a_click_picks_the_region_its_mark_carries() -> None:
+    def event(carried: object) -> dict[str, object]:
+        return {"selection": {"points": [{"customdata": carried}], "box": []}}
+
+    assert picked_leaf(event([3, "hover"]), 8) == 3
+    assert picked_leaf(event({"0": 2, "1": "hover"}), 8) == 2
+    for carried in ([8], [-1], ["3"], [1.5], [True], [None], [], None, "age up to 3", {"1": 2}):
+        assert picked_leaf(event(carried), 8) is None
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["selection", "points", "customdata", "0"]), inner, max_size=3
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(anything)
+def test_whatever_the_browser_sends_is_a_region_or_none(event: object) -> None:
+    leaf = picked_leaf(event, 5)
+    assert leaf is None or leaf in range(5)
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def healthy(app: AppTest) -> AppTest:
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def said(app: AppTest) -> str:
+    shown = (*app.subheader, *app.markdown, *app.caption, *app.error, *app.info)
+    return unescape(" ".join(text.value for text in shown)).replace("\u200b", "")
+
+
+def opened(app: AppTest, review: Review) -> AppTest:
+    app.session_state["review"] = review.id
+    return healthy(app.switch_page(PAGE).run())
+
+
+def rows(n: int) -> pd.DataFrame:
+    """Scores that hold, but for one job where they say nothing; a column of a user's own."""
+    rng = np.random.default_rng(1)
+    p, job = rng.uniform(0.05, 0.95, n), rng.choice(["Sales", "*Tech*", "Clerk"], n)
+    age = rng.integers(18, 80, n).astype(float)
+    age[rng.random(n) < 0.1] = np.nan
+    happens = np.where(job == "*Tech*", 0.5, p)
+    return pd.DataFrame(
+        {
+            "age": age,
+            HOSTILE: job,
+            "shop": rng.choice([f"shop {i}" for i in range(50)], n),
+            "p_no": 1 - p,
+            "p_yes": p,
+            "y": np.where(rng.random(n) < happens, "yes", "no"),
+        }
+    )
+
+
+def review_of(frame: pd.DataFrame, folder: Path, features: tuple[str, ...]) -> Review:
+    path = folder / "rows.parquet"
+    frame.to_parquet(path)
+    workspace = Workspace()
+    review = create_review(workspace)
+    review = add_table(workspace, review.id, "calibration", path, "rows.parquet")
+    assert review.roles is not None
+    outputs = (("no", "p_no"), ("yes", "p_yes"))
+    roles = replace(review.roles, target="y", outputs=outputs, features=features)
+    set_roles(workspace, review.id, roles)
+    return score(workspace, review.id)
+
+
+def test_without_a_review_the_page_says_what_will_appear(app) -> None:
+    healthy(app.switch_page(PAGE).run())
+    assert "in which regions of the inputs the model is wrong" in said(app)
+    assert app.button(key="sample_for_regions")
+
+
+def test_a_planted_fault_is_found_with_its_words(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    text = said(app)
+    assert f"Where {HOSTILE} is *Tech*: the model says" in text
+    assert "over-confident, corrected p below 0.0001" in text
+    assert "judged on 1,500 others" in text
+    assert "Slope" in text
+    tiles = [unescape(tile.label) for tile in app.metric]
+    assert tiles == ["Regions beyond chance", "Rows in them", "AUC", "Log loss"]
+    table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
+    assert table.iloc[0]["Rule"] == f"{HOSTILE} is *Tech*"
+    assert table.iloc[0]["Fault"] == "Over-confident"
+
+
+def test_names_never_become_markup(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    raw = " ".join(text.value for text in (*app.subheader, *app.markdown, *app.caption))
+    assert "[x](http://a)" not in raw
+    assert "*Tech*" not in raw
+
+
+def test_sliders_act_without_a_job(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    app.slider(key="regions_depth").set_value(1)
+    healthy(app.run())
+    assert app.metric[0].value.endswith("of 2")
+    app.select_slider(key="regions_least").set_value(1000)
+    healthy(app.run())
+    assert "too few" in said(app)
+    assert "at least 4,000 rows" in said(app)
+
+
+def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    app.button_group(key="regions_purpose_classification").set_value("column")
+    healthy(app.run())
+    box = next(one for one in app.selectbox if one.label == "Column")
+    assert list(box.options) == ["age", HOSTILE, "shop"]
+    box.select("shop")
+    healthy(app.run())
+    assert "Where shop is any other: the model says" in said(app)
+    table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
+    assert len(table) == 31  # thirty shops, and the rarest shops together
+    assert table["Rows"].sum() == 3000
+
+
+def test_a_region_can_be_picked_without_a_mouse(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    box = next(one for one in app.selectbox if one.label == "Region")
+    other = next(leaf for leaf in range(len(box.options)) if leaf != box.value)
+    box.select_index(other)
+    healthy(app.run())
+    assert "within chance, corrected p" in said(app)
+
+
+def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
+    opened(app, review_of(rows(1500), tmp_path, ("age", HOSTILE)))
+    app.button(key="regions_start").click()
+    healthy(app.run())
+    healthy(settle(app))
+    text = said(app)
+    assert "Each of the 1,500 calibration rows is calibrated by the other folds" in text
+    assert "raises the AUC from" in text
+    assert "One map for all rows cannot change the order" in text
+    tiles = {unescape(tile.label): tile for tile in app.metric}
+    assert "before; lift" in text
+    assert float(tiles["AUC"].value) > 0.7
+    assert "What it did on rows that no map has seen" in text
+
+
+def test_without_any_column_the_page_says_what_it_needs(app, tmp_path) -> None:
+    opened(app, review_of(rows(300)[["p_no", "p_yes", "y"]], tmp_path, ()))
+    assert "There is nothing to cut into regions yet" in said(app)
+    assert app.button(key="regions_sample")
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_few_rows_are_told_with_the_number_that_would_do(app, tmp_path, n) -> None:
+    opened(app, review_of(rows(n), tmp_path, ("age", HOSTILE)))
+    assert "Give at least" in said(app)
+
+
+def test_a_date_is_left_out_and_told(app, tmp_path) -> None:
+    frame = rows(2000).assign(day=pd.Timestamp("2026-01-01"))
+    opened(app, review_of(frame, tmp_path, ("age", HOSTILE, "day")))
+    assert "day is left out. A column of the inputs holds dates" in said(app)
+
+
+def test_a_regression_shows_where_its_distributions_are_wrong(app) -> None:
+    opened(app, start_sample(Workspace(), "diamonds"))
+    text = said(app)
+    assert "regions are wrong beyond chance" in text
+    assert "less than they should" in text
+    tiles = [unescape(tile.label) for tile in app.metric]
+    assert tiles == ["Regions beyond chance", "Rows in them", "Bias", "CRPS"]
+    assert not any(button.key == "regions_start" for button in app.button)
+
+
+# --- what stands behind it ------------------------------------------------------------------------
+
+
+def test_rows_and_tables_are_those_of_the_region(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+    frame = rows(2000)
+    looked = Looked(review_of(frame, tmp_path, ("age", HOSTILE)), "calibration")
+    asked = Question()
+    search = found.search_of(looked, asked)
+    tech = next(one for one in search.regions if one.words == f"{HOSTILE} is *Tech*")
+    mine = found.rows_in(search, tech.leaf)
+    assert len(mine) == tech.n
+    assert set(frame[HOSTILE].iloc[mine]) == {"*Tech*"}
+    assert set(mine) <= set(search.judged)
+    fit = found.fits_of(looked, asked)[tech.leaf]
+    assert fit.n == int((frame[HOSTILE] == "*Tech*").sum())
+    assert abs(fit.parameters["slope"][0]) < 0.3
+    line = next(one for one in found.maps_of(looked, asked, 1) if one.leaf == tech.leaf)
+    assert (line.slope, line.n) == (fit.parameters["slope"][0], fit.n)
+    worst = found.worst_first(looked.scored, mine)
+    given_ = looked.scored.proba[worst, looked.scored.y[worst]]
+    assert (np.diff(given_) >= 0).all()
+    beside = found.reliability_of(looked, asked, tech.leaf)
+    assert (beside.region.n, beside.everything.n) == (tech.n, search.n_judge)
+    assert region_table(search)["Rows"].sum() == search.n_judge
+    shown = found.answers(looked, worst[:3])
+    assert shown["P(yes)"].tolist() == looked.scored.proba[worst[:3], 1].tolist()

@@ -1,0 +1,60 @@
+"""Regions in a real browser: only there can a mark of the tree be clicked."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+TREE = '[class*="st-key-regions_picture"] .js-plotly-plot'
+FOUND = re.compile(r"^Where .*the model says .*rows\)")
+
+
+@pytest.fixture
+def scheme() -> str:
+    return "light"
+
+
+def told(app) -> str:
+    """What stands above the pictures of the region that is looked at closely."""
+    lines = app.page.locator('[data-testid="stMarkdown"]').all_inner_texts()
+    return next((line for line in lines if FOUND.search(line.replace("\u200b", ""))), "")
+
+
+def until(app, fits) -> str:
+    for _ in range(60):
+        app.idle()
+        if fits(found := told(app)):
+            return found
+    raise AssertionError(told(app))
+
+
+def test_a_click_opens_a_region_and_a_slider_draws_the_tree_anew(app):
+    app.open()
+    app.page.locator(".st-key-open_adult_network button").click()
+    app.wait_for_text("2 classes")
+    app.visit("Regions")
+    app.page.locator(f"{TREE} .scatterlayer").wait_for()
+    first = until(app, bool)
+    app.assert_healthy()
+
+    marks = app.page.locator(f"{TREE} .scatterlayer .trace").last.locator("path.point")
+    n_regions = marks.count()
+    assert n_regions >= 2
+    mark = marks.nth(n_regions - 1)
+    mark.scroll_into_view_if_needed()
+    place = mark.bounding_box()
+    app.page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    app.page.wait_for_timeout(400)  # a click counts where the mouse has been seen to hover
+    app.page.mouse.down()
+    app.page.mouse.up()
+    clicked = until(app, lambda line: line != first)
+    chosen = app.page.locator('[class*="st-key-regions_picked"]').inner_text()
+    assert f"{n_regions}. " in chosen
+
+    app.page.locator(".st-key-regions_depth input[type=range]").press("ArrowLeft")
+    until(app, lambda line: line and line != clicked)
+    assert marks.count() <= 4
+    app.assert_healthy()
