@@ -12,8 +12,10 @@ import numpy as np
 from kdcal_core.calibration.archive import new_file
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.files.card import CalibratorCard
+from kdcal_core.calibration.files.onnx_columns import ParentColumns, not_taken
 from kdcal_core.calibration.files.onnx_maps import calibrated_nodes, why_not
 from kdcal_core.calibration.files.onnx_nodes import Nodes
+from kdcal_core.calibration.files.onnx_regions import names_read
 from kdcal_core.calibration.fitting import calibrated
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
@@ -81,7 +83,9 @@ def can_export_onnx(calibrator: Calibrator, parent: ParentInfo | None) -> str | 
             "The model is no ONNX file. Export it to ONNX and review that file, or use the "
             "calibrator file with the model as it is."
         )
-    return None
+    if parent.feature_names is not None:
+        why = not_taken(names_read(calibrator), parent.feature_names)
+    return None if why is None else f"{why}."
 
 
 def export_onnx(
@@ -107,7 +111,7 @@ def export_onnx(
     card : CalibratorCard
         Its name, version and digests go into the model's metadata.
     X : DataFrame or (n, n_features) array
-        Real rows; the first 2,000 are tried.
+        Real rows, with the columns that the calibrator reads; the first 2,000 are tried.
 
     Raises
     ------
@@ -132,15 +136,18 @@ def export_onnx(
             fix="Give the model that it was fitted for.",
         )
     rows = X[:_MOST_ROWS]
-    model = Graph(read_model(path, name=path.name)).with_outputs([parent.scores.name])
+    graph = Graph(read_model(path, name=path.name))
+    columns = ParentColumns.of(read_inputs(graph), rows)
+    model = graph.with_outputs([parent.scores.name])
     _check_opset(model)
     width = parent.raw_scores(rows[:1]).shape[1]
     nodes = Nodes()
     proba = _proba(nodes, parent.scores.name, parent.scores.kind, width)
-    found = calibrated_nodes(nodes, calibrator, proba)
+    found = calibrated_nodes(nodes, calibrator, proba, columns)
+    _name_domains(model, nodes)
     _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
     _checked(model)
-    expected = calibrated(calibrator, parent.predict_proba(rows))
+    expected = calibrated(calibrator, parent.predict_proba(rows), columns.frame)
     difference = _difference(model, rows, expected.proba, expected.confidence)
     with new_file(out_path) as made:
         onnx.save(model, made)
@@ -160,6 +167,15 @@ def _check_opset(model: Any) -> None:
             f"{_LEAST_OPSET} or newer",
             fix="Export the model again with a newer opset, or use the calibrator file.",
         )
+
+
+def _name_domains(model: Any, nodes: Nodes) -> None:
+    """Name the sets of operators that the parent had no need of."""
+    from onnx import helper
+
+    named = {one.domain for one in model.opset_import}
+    for domain in sorted({node.domain for node in nodes.nodes if node.domain} - named):
+        model.opset_import.append(helper.make_opsetid(domain, 1))
 
 
 def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.calibration.base import CLIP, Calibrator
+from kdcal_core.calibration.files.onnx_columns import ParentColumns
 from kdcal_core.calibration.files.onnx_nodes import Nodes
-
-_CORNERS_AT_SCORES = (
-    "its steps stand at the very scores of the calibration rows, where the last digit of another "
-    "runtime would decide on which side a row lies"
+from kdcal_core.calibration.files.onnx_regions import (
+    CORNERS_AT_SCORES,
+    regional_nodes,
+    why_not_regions,
 )
+
 _REASONS = {
-    "CumulativeConfidence": _CORNERS_AT_SCORES,
-    "VennAbers": _CORNERS_AT_SCORES,
-    "HeterogeneousCalibrator": "it reads the rows' columns besides the probabilities",
+    "CumulativeConfidence": CORNERS_AT_SCORES,
+    "VennAbers": CORNERS_AT_SCORES,
     "KernelDensityCalibrator": "it asks the model for the region of each row",
 }
 
@@ -33,23 +34,34 @@ def why_not(calibrator: Calibrator) -> str | None:
     """
     name = type(calibrator).__name__
     if getattr(calibrator, "strategy", None) == "quantile":
-        return _CORNERS_AT_SCORES
+        return CORNERS_AT_SCORES
+    if name == "HeterogeneousCalibrator":
+        return why_not_regions(calibrator)
     if name in MAPS:
         return None
     return _REASONS.get(name, "kdcal does not know how to write it")
 
 
-def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str) -> str:
+def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: ParentColumns) -> str:
     """Append a calibrator to its parent's probabilities, both (n, K) double.
 
     Parameters
     ----------
     nodes : Nodes
     calibrator : Calibrator
-        One that :data:`MAPS` knows.
+        Fitted, and one that :func:`why_not` has nothing against.
     proba : str
         The tensor of the parent's probabilities.
+    columns : ParentColumns
+        For calibrators that read them.
+
+    Raises
+    ------
+    InputError
+        The parent does not take a column that the calibrator reads.
     """
+    if calibrator.needs_inputs:
+        return regional_nodes(nodes, calibrator, proba, columns)
     return MAPS[type(calibrator).__name__](nodes, calibrator, proba)
 
 

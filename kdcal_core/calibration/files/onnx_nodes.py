@@ -40,11 +40,13 @@ class Nodes:
         return made
 
     def constant(self, value: float | NDArray[Any]) -> str:
-        """A number or an array; fractions are double, whole numbers int64."""
+        """A number or an array; fractions are double, whole numbers int64, truth values bool."""
         from onnx import numpy_helper
 
         array = np.asarray(value)
-        array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+        array = array.astype(
+            {"i": np.int64, "u": np.int64, "b": np.bool_}.get(array.dtype.kind, np.float64)
+        )
         name = self._name()
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
@@ -60,16 +62,24 @@ class Nodes:
         return self.node("Sub", one, a)
 
     def row_sum(self, a: str) -> str:
-        """Sum over the columns, (n, 1)."""
-        return self.node("ReduceSum", a, np.array([1]), keepdims=1)
+        """Sum over the columns, (n, 1); of tensors with more dimensions over the last."""
+        return self.node("ReduceSum", a, np.array([-1]), keepdims=1)
+
+    def over_layers(self, a: str) -> str:
+        """Sum of (n, L, K) over L, (n, K)."""
+        return self.node("ReduceSum", a, np.array([1]), keepdims=0)
 
     def column(self, a: str, at: int) -> str:
         """One column, (n, 1)."""
         return self.node("Gather", a, np.array([at]), axis=1)
 
     def columns(self, parts: list[str]) -> str:
-        """Columns side by side."""
-        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=1)
+        """Columns side by side; of tensors with more dimensions their last ones."""
+        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=-1)
+
+    def look_up(self, table: str, at: str) -> str:
+        """Rows of a table, in the shape of their numbers ``at``, int64."""
+        return self.node("Gather", table, at, axis=0)
 
     def log(self, a: str, floor: float) -> str:
         """log of a, or of ``floor`` where a is smaller."""
@@ -92,7 +102,7 @@ class Nodes:
         return self.double(self.node("Equal", at, np.arange(n_classes)[None, :]))
 
     def shares(self, a: str, n_classes: int) -> str:
-        """Rows brought to sum one; a row of zeros becomes uniform."""
+        """Rows brought to sum one, along the last dimension; a row of zeros becomes uniform."""
         total = self.row_sum(a)
         none = self.double(self.node("Equal", total, 0.0))
         filled = self.add(a, self.mul(none, np.full((1, n_classes), 1.0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -198,8 +199,28 @@ def _writer(
     out: str, suffix: str, classes: tuple[str, ...]
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
     make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
-    with make(out, _schema(classes)) as writer:
-        yield writer.write_batch
+    with _telling_unwritten():
+        writer = make(out, _schema(classes))
+
+    def write(rows: pa.RecordBatch) -> None:
+        with _telling_unwritten():
+            writer.write_batch(rows)
+
+    yield write
+    with _telling_unwritten():
+        writer.close()
+
+
+@contextmanager
+def _telling_unwritten() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(
+            f"The scored rows cannot be written: {reason}",
+            fix="Choose a place that can be written to and has room.",
+        ) from error
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
+from kdcal_core.calibration.archive import telling_contradictions
 from kdcal_core.calibration.files import load_calibrator, save_calibrator
+from kdcal_core.calibration.files.codec import Decoder
 from kdcal_core.errors import InputError
 
 FIXTURE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -258,3 +260,26 @@ def test_what_is_no_file_is_told(folder):
         (folder / "folder").mkdir(exist_ok=True)
         refused(folder / name)
     assert "cannot be opened" in refused(folder / "no such file")
+
+
+def test_numbers_too_large_to_compute_with_are_refused(folder, tmp_path):
+    for key, size in (("kde_mon2", 1e308), ("dirichlet", -1e308)):
+        about, arrays = opened(folder / key)
+        tried = 0
+        for name, array in arrays.items():
+            if array.dtype != np.float64 or (array.min() >= 0 and array.max() <= 1):
+                continue
+            other = {**arrays, name: np.full_like(array, size)}
+            path = rebuilt(tmp_path / "large", about, other)
+            with pytest.raises(InputError, match="contradicts itself"):
+                load_calibrator(path)
+            tried += 1
+        assert tried
+
+
+def test_values_in_values_without_end_are_one_error():
+    value = 0
+    for _ in range(5000):
+        value = {"tuple": [value]}
+    with pytest.raises(InputError, match="contradicts itself"), telling_contradictions("deep"):
+        Decoder({}, []).value(value)

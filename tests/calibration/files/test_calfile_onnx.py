@@ -24,7 +24,8 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import load_parent, parent_info
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
-KEYS = [key for key, entry in CALIBRATORS.items() if why_not(entry.factory()) is None]
+WRITTEN = [key for key, entry in CALIBRATORS.items() if why_not(entry.factory()) is None]
+KEYS = [key for key in WRITTEN if not CALIBRATORS[key].needs]
 # What the graph ends in, and how many columns that has.
 ENDS = {
     "logit": (None, 1),
@@ -161,7 +162,7 @@ def test_every_calibrator_is_written_or_says_why_not():
     for key, entry in CALIBRATORS.items():
         reason = can_export_onnx(entry.factory(), None)
         assert reason is not None
-        assert (key not in KEYS) == ("cannot be told" in reason)
+        assert (key not in WRITTEN) == ("cannot be told" in reason)
         assert "does not know" not in reason
 
 
