@@ -203,6 +203,8 @@ def _drawn(looked: Looked, asked: Question, search: RegionSearch) -> View:
         name=f"{looked.review.title} {looked.which} regions",
         on_pick=partial(_on_pick, key, select_key(looked, asked), len(search.regions)),
     )
+    if search.tree is None:
+        st.caption("The regions with the strongest evidence stand first.")
     if search.tree is None and len(search.regions) > MAX_LINES:
         st.caption(
             f"The {MAX_LINES} regions with the strongest evidence of {len(search.regions):,} are "

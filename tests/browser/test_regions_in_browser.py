@@ -34,9 +34,9 @@ def until(app, fits) -> str:
 def test_a_click_opens_a_region_and_a_slider_draws_the_tree_anew(app):
     app.open()
     app.page.locator(".st-key-open_adult_network button").click()
-    app.wait_for_text("2 classes")
+    app.wait_for_text("calibration set 6,000 rows")
     app.visit("Regions")
-    app.page.locator(f"{TREE} .scatterlayer").wait_for()
+    app.page.locator(f"{TREE} .nsewdrag").first.wait_for()
     first = until(app, bool)
     app.assert_healthy()
 
@@ -51,8 +51,9 @@ def test_a_click_opens_a_region_and_a_slider_draws_the_tree_anew(app):
     app.page.mouse.down()
     app.page.mouse.up()
     clicked = until(app, lambda line: line != first)
-    chosen = app.page.locator('[class*="st-key-regions_picked"]').inner_text()
-    assert f"{n_regions}. " in chosen
+    captions = app.page.locator(f"{TREE} .scatterlayer .trace").last.locator("text")
+    count = re.search(r"\(([\d,]+ rows)\)", captions.nth(n_regions - 1).text_content())
+    assert f"{count[1]})" in clicked
 
     app.page.locator(".st-key-regions_depth input[type=range]").press("ArrowLeft")
     until(app, lambda line: line and line != clicked)
