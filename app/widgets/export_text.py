@@ -1,0 +1,308 @@
+"""Words of the page Choose and export."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+import numpy as np
+
+from app.widgets.charts import file_stem
+from app.widgets.numbers import interval, number
+from kdcal_core.calibration.files import CalibratorCard
+from kdcal_core.calibration.registry import Family
+from kdcal_core.data import escape_html
+from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.review import Review
+from kdcal_core.runs.export_results import ExportRecord, Gain
+
+FAMILIES: dict[Family, str] = {
+    "parent": "the model",
+    "top-label": "confidence of the predicted class",
+    "temperature": "temperature",
+    "standard": "known elsewhere",
+    "partition": "region by region",
+    "kernel density": "kernel density graph",
+}
+INNER = {
+    "platt": "Platt scaling",
+    "isotonic": "Isotonic regression",
+    "beta": "Beta calibration",
+    "histogram": "Histogram",
+    "temperature": "Temperature",
+    "kde": "Kernel densities",
+}
+_LONGEST = 40
+
+WILL_SHOW = (
+    "Here you will see what this calibrator gains over the model as it is, its reliability before "
+    "and after and what it does to a score, and you can take it away: as one file that scores new "
+    "rows anywhere, and as part of the model's ONNX file where it can be told so."
+)
+DIAGRAMS = """
+Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
+the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
+calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
+of a fault. The bars below count the rows: a calibrator may move rows to other scores. Paper 002
+section XII: no calibrator without its picture.
+"""
+MAP = """
+Across what the model states, up what the calibrator makes of it. On the dashed diagonal nothing
+changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
+
+With two classes the score is the probability of the second class. With more it is the confidence
+in the predicted class, and a line is drawn as if the other classes shared the rest evenly: rows lie
+off their line where the calibrator looks at how they share it. With regions (paper 004 section 5)
+each has a line of its own; where several partitions are averaged or the answer depends on the row
+itself there are dots alone. At most eight lines are drawn, those with most rows.
+"""
+USE = """
+**Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
+names of columns and classes, and digests. It is read without pickle, so opening it runs nothing;
+every part of it is checked, and a file that was cut off or altered is refused.
+
+**With which model.** With this one alone. The file keeps the SHA-256 of the model's file, and
+another model, also the same one trained again, is refused.
+
+**For which rows.** For rows like those of the calibration set. It does not know where the data end,
+unless it is the kernel density graph: the page Out of distribution shows what the model says there.
+
+**When to fit it again.** When the model is trained again, when the rows it meets have changed, or
+when a new audit shows confidence and hits apart. The page Compare tells whether another calibrator
+is better by then.
+"""
+TRY = (
+    "A file that this page or `kdcal calibrate` has written. You will see its card, whether it "
+    "belongs to this model, and what it does to the rows of this review. It is opened in a "
+    "process of its own, and nothing in it is run."
+)
+
+
+def finding(title: str, gain: Gain) -> str:
+    """What the calibrator gains in log loss, and whether that is more than chance."""
+    before, after, pair = _measured(gain, "log_loss")
+    rows = f"on {after.n:,} rows ({judged(gain.comparison)})"
+    values = f"from {number(after, before.value)} to {number(after)}"
+    by = f"by {_size(pair)} ({_sizes(pair)}) {rows}, {values}"
+    if pair.verdict == "better":
+        return f"{title}: the log loss falls {by}."
+    if pair.verdict == "worse":
+        return f"{title}: the log loss rises {by}. Keeping the model as it is is right."
+    change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
+    if gain.pairs["ece_mass"].verdict == "better":
+        return (
+            f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
+            "better."
+        )
+    return (
+        f"{title}: nothing is gained beyond chance. The log loss changes by {change}. Keeping the "
+        "model as it is is right."
+    )
+
+
+def also(gain: Gain) -> str:
+    """What it does to how well confidence fits, to the ranking, and to accuracy."""
+    sentences = []
+    for key, what in (
+        ("ece_mass", "The calibration error (ECE, debiased)"),
+        ("auc", "The AUC"),
+        ("accuracy", "Accuracy"),
+    ):
+        if key not in gain.pairs:
+            continue
+        before, after, pair = _measured(gain, key)
+        if pair.verdict == "cannot be told apart":
+            sentences.append(f"{what} cannot be told apart from the model's.")
+        else:
+            sentences.append(
+                f"{what} gets {pair.verdict}: {number(after, before.value)} before, "
+                f"{number(after)} after."
+            )
+    return " ".join(sentences)
+
+
+def tile_note(gain: Gain, key: str) -> str:
+    """Under a tile: what the model has, and the change on the same rows."""
+    before, after, pair = _measured(gain, key)
+    change, low, high = (
+        number(after, value)
+        for value in (pair.difference.value, pair.difference.low, pair.difference.high)
+    )
+    return f"model {number(after, before.value)}, change {change} ({low} to {high})"
+
+
+def judged(found: Comparison) -> str:
+    """Which rows judge."""
+    return "evaluation set" if found.folds == 0 else f"cross-fitted, {found.folds} folds"
+
+
+def fitted_on(record: ExportRecord) -> str:
+    """What rows the file was fitted on."""
+    sentence = f"Fitted on {record.n_fit:,} calibration rows"
+    if record.n_training:
+        sentence += f"; the regions were found on {record.n_training:,} training rows"
+    seconds = record.fit_seconds
+    return f"{sentence}, in {f'{seconds:,.1f} s' if seconds >= 0.1 else 'under 0.1 s'}."
+
+
+def compared(found: Comparison, chosen: str) -> str:
+    """What a finished comparison says of the chosen calibrator. Names in it are ours."""
+    best = found.method(found.best["log_loss"])
+    close = found.close_to_best("log_loss")
+    rows = f"these {found.n:,} rows"
+    if chosen not in {one.key for one in found.methods}:
+        return f"The last comparison left it out; there {best.name} has the lowest log loss."
+    if chosen == best.key:
+        others = len(close) - 1
+        if not others:
+            return f"In the last comparison it is better than all others on {rows}, by log loss."
+        apart = "one other" if others == 1 else f"{others} others"
+        return (
+            f"In the last comparison it has the lowest log loss; {apart} cannot be told apart from "
+            f"it on {rows}."
+        )
+    if chosen in close:
+        return (
+            f"In the last comparison it cannot be told apart from {best.name}, which has the "
+            f"lowest log loss on {rows}."
+        )
+    return f"In the last comparison it is worse than {best.name} on {rows}, by log loss."
+
+
+def preselected(found: Comparison) -> str | None:
+    """The best calibrator of a comparison by log loss; None where the model itself is."""
+    best = found.best["log_loss"]
+    return None if best == found.reference else best
+
+
+def file_name(review: Review, key: str, suffix: str) -> str:
+    """What a file is called when it is taken away."""
+    return f"{file_stem(review.title)[:_LONGEST].strip('-')}-{file_stem(key)}{suffix}"
+
+
+def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool, asks_model: bool) -> str:
+    """The lines of Python that calibrate new rows; they run as they stand.
+
+    ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
+    model.
+    """
+    if card.parent is None:
+        inputs = ", X" if reads_rows else ""
+        return (
+            f"# proba: the model's probabilities, (n, {len(card.classes)})\n"
+            "from kdcal_core import load_calibrator\n\n"
+            f"calibrator = load_calibrator({name!r})\n"
+            f"calibrated = calibrator.predict_proba(proba{inputs})\n"
+        )
+    given = ", parent=model" if asks_model else ""
+    inputs = ", X" if reads_rows else ""
+    return (
+        "# X: a data frame of new rows\n"
+        "from kdcal_core import load_calibrator, load_parent\n\n"
+        f"model = load_parent({card.parent.name!r})\n"
+        f"calibrator = load_calibrator({name!r}{given})\n"
+        f"calibrated = calibrator.predict_proba(model.predict_proba(X){inputs})\n"
+    )
+
+
+def score_line(name: str, card: CalibratorCard) -> str:
+    """The command that scores a table."""
+    words = ["kdcal", "score", "--calibrator", name]
+    if card.parent is None:
+        words += ["--predictions", "new_predictions.csv"]
+    else:
+        words += ["--model", card.parent.name, "--data", "new_rows.csv"]
+    return shlex.join([*words, "--out", "scored.csv"])
+
+
+def card_rows(card: CalibratorCard) -> Mapping[str, str]:
+    """The card as lines of a table. Untrusted text."""
+    rows = {"Calibrator": card.title}
+    settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
+    rows["Settings"] = settings or "none"
+    if card.parent is None:
+        rows["Model"] = "not known, only its predictions"
+    else:
+        rows["Model"] = f"{card.parent.name} ({card.parent.kind})"
+        rows["SHA-256 of the model"] = card.parent.digest
+    for which, mark in card.data.items():
+        rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
+        rows[f"SHA-256 of the {which} set"] = mark.digest
+    rows["Classes"] = _listed(card.classes)
+    if card.features:
+        rows["Columns"] = _listed(card.features)
+    for one in card.estimates:
+        width = Estimate("", "", one.after, one.low, one.high, one.n)
+        rows[one.label] = (
+            f"{number(width, one.before)} before, {number(width)} after "
+            f"({interval(width)}), {one.n:,} rows, {one.judged}"
+        )
+    for at, note in enumerate(card.notes, 1):
+        rows["Note" if len(card.notes) == 1 else f"Note {at}"] = note
+    rows["Fitted"] = f"{card.created} (UTC), kdcal {card.kdcal_version}"
+    if card.seed is not None:
+        rows["Seed"] = str(card.seed)
+    return rows
+
+
+def belongs(has_parent: bool, review: Review) -> str:
+    """Whether a file that was tried is for the model of the review."""
+    if review.parent is None:
+        return (
+            "The review holds no model, so it cannot be told whether the file belongs to the "
+            "model that made these predictions."
+            if has_parent
+            else "File and review both come without a model: the classes agree, and more cannot "
+            "be checked."
+        )
+    if has_parent:
+        return "It belongs to this model: the SHA-256 of the model's file agrees."
+    return (
+        "It was fitted on predictions without their model, so it cannot be told whether they were "
+        "this model's."
+    )
+
+
+def axes(classes: tuple[str, ...]) -> tuple[str, str]:
+    """What the map has across and up."""
+    if len(classes) == 2:
+        event = escape_html(classes[1], limit=30)
+        return f"Stated probability of {event}", f"Calibrated probability of {event}"
+    return "Stated confidence in the predicted class", "Calibrated probability of that class"
+
+
+def worst_words(curve: ReliabilityCurve) -> str:
+    """How many bins are outside what chance explains, and the one that is farthest out."""
+    filled = curve.count > 0
+    with np.errstate(invalid="ignore"):
+        out = np.maximum(curve.band_low - curve.accuracy, curve.accuracy - curve.band_high)
+    out = np.where(filled & np.isfinite(out), out, -np.inf)
+    n_out = int((out > 0).sum())
+    if not n_out:
+        return f"all {int(filled.sum())} bins lie where chance may put them."
+    at = int(np.argmax(out))
+    return (
+        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "
+        f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
+        f"({curve.count[at]:,} rows)."
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
+
+
+def _measured(gain: Gain, key: str) -> tuple[Estimate, Estimate, PairedDifference]:
+    return gain.before.scores[key], gain.after.scores[key], gain.pairs[key]
+
+
+def _size(pair: PairedDifference) -> str:
+    return number(pair.difference, abs(pair.difference.value))
+
+
+def _sizes(pair: PairedDifference) -> str:
+    """The interval of a change's size, smaller end first."""
+    low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
+    return f"{number(pair.difference, low)} to {number(pair.difference, high)}"

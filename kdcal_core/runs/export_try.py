@@ -1,0 +1,167 @@
+"""Open a calibrator file that somebody brings, and see what it does to a review's rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from kdcal_core.calibration import Calibrator
+from kdcal_core.calibration.files import LoadedCalibrator, load_calibrator
+from kdcal_core.calibration.files.card import card_to_json
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.comparison import compare
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.jobs import Progress
+from kdcal_core.review import Review, ReviewData, Workspace, review_data
+from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.runs.export_results import JUDGED, TriedRecord
+from kdcal_core.runs.inputs import Request, part_of, request, review_identity
+from kdcal_core.runs.storage import save_record
+
+_KEY = "file"
+
+
+def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> Request:
+    """The job that opens a calibrator file and judges it on a review's rows.
+
+    Parameters
+    ----------
+    path : Path
+        A copy of the file in the review's folder.
+    name : str
+        What its owner calls it. Untrusted text.
+    """
+    review = workspace.read(review_id)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return request(
+        "kdcal_core.runs.export_try:try_calibrator",
+        "Opening the calibrator file",
+        {"home": str(workspace.root), "review": review_id, "path": str(path), "name": name},
+        {**review_identity(review), "file": digest},
+    )
+
+
+class _AsSaved(Calibrator):
+    """A calibrator that is fitted already and stays as it is, whatever it is given to fit."""
+
+    def __init__(self, saved: LoadedCalibrator) -> None:
+        self.saved = saved
+        self.needs_inputs = saved.calibrator.needs_inputs  # type: ignore[misc]
+        self.keeps_prediction = saved.calibrator.keeps_prediction  # type: ignore[misc]
+        self.n_classes_ = saved.calibrator.n_classes_
+        self.notes_ = saved.calibrator.notes_
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def fit(self, proba: Any, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
+        """Nothing: it is fitted."""
+        return self
+
+    def predict_proba(self, proba: Any, X: pd.DataFrame | None = None) -> FloatArray:
+        """What the file's calibrator says."""
+        return self.saved.predict_proba(proba, X)
+
+
+def try_calibrator(
+    home: str, review: str, path: str, name: str, folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Open the file and judge it, in a worker process; `TriedRun.read` reads what it left.
+
+    Parameters
+    ----------
+    home, review : str
+        The workspace's folder and the review's id.
+    path, name : str
+        The file, and what its owner calls it.
+
+    Raises
+    ------
+    InputError
+        The file is cut off, altered, of a newer version, no calibrator, for another model, for
+        other classes or for other columns.
+    """
+    workspace, out = Workspace(Path(home)), Path(folder)
+    opened = workspace.read(review)
+    progress(0.0, "Opening the file")
+    data = review_data(workspace, review, with_parent=True)
+    with _in_file(name):
+        loaded = load_calibrator(path, parent=data.parent)
+        _check(loaded, opened)
+    data = _all_columns(data)
+    judged = "evaluation" if data.evaluation is not None else "calibration"
+    rows = data.evaluation or data.calibration
+    progress(0.2, "Calibrating the rows")
+    with _in_file(name):
+        loaded.calibrated(rows.proba, data.inputs.get(judged))  # other columns are told of here
+    # a copy of the rows: the very object of the calibration set would be cross-fitted
+    inputs = {**data.inputs, "evaluation": data.inputs[judged]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # of the rows that both sets share
+        found = compare(
+            [(_KEY, _AsSaved(loaded))],
+            replace(data, evaluation=replace(rows), inputs=inputs),
+            far=False,
+            judge="evaluation",
+            progress=part_of(progress, 0.3, 1.0),
+        )
+    if found.failed:
+        raise InputError(next(iter(found.failed.values())).rstrip("."), file=name)
+    (out / JUDGED).mkdir()
+    save_comparison(out / JUDGED, ComparisonSettings((_KEY,)), rows.n_rows, found)
+    fitted_on = loaded.card.data.get("calibration")
+    save_record(
+        out,
+        TriedRecord(
+            card=json.dumps(card_to_json(loaded.card)),
+            same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
+            has_parent=loaded.card.parent is not None,
+        ),
+    )
+    return {"key": loaded.card.key}
+
+
+@contextmanager
+def _in_file(name: str) -> Iterator[None]:
+    """Errors inside name the file as its owner does, not the copy of it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            error.what, fix=error.fix, file=name, column=error.column, row=error.row
+        ) from error
+
+
+def _check(loaded: LoadedCalibrator, review: Review) -> None:
+    """Refuse a file for another model or for other classes."""
+    if review.parent is not None:
+        loaded.check_parent(review.parent.digest)
+    if loaded.card.classes != review.classes:
+        raise InputError(
+            f"The calibrator was fitted for the classes {_listed(loaded.card.classes)}, and the "
+            f"review has {_listed(review.classes)}",
+            fix="Open the review that it belongs to, or fit a calibrator for this one.",
+        )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return ", ".join(repr(name[:40]) for name in names[:5]) + more
+
+
+def _all_columns(data: ReviewData) -> ReviewData:
+    """The rows with the columns that have no role beside the features: the file may read one."""
+    inputs = {
+        which: pd.concat([frame, data.groups[which]], axis=1)
+        for which, frame in data.inputs.items()
+    }
+    return replace(data, inputs=inputs)

@@ -1,0 +1,16 @@
+"""Choose and export: one calibrator, what it gains, and its file to take away."""
+
+from __future__ import annotations
+
+from app.widgets import export_files as files
+from app.widgets import export_parts as parts
+from app.widgets import session
+
+review = session.scored_review("export")
+if review is not None:
+    view = parts.exported(review)
+    if view is not None:
+        parts.gained(view)
+        parts.mapping(view)
+        files.take_away(view)
+    files.try_a_file(review)

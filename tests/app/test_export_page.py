@@ -1,0 +1,283 @@
+"""The page Choose and export: its states, its files, and the very lines of code that it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import io
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import settling
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core import load_calibrator
+from kdcal_core.cli.main import main
+from kdcal_core.jobs import jobs
+from kdcal_core.review import (
+    Workspace,
+    add_model,
+    add_table,
+    create_review,
+    review_data,
+    score,
+)
+from kdcal_core.runs.export_results import ExportRun, ExportSettings
+from kdcal_core.runs.export_run import export_request
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGE = "../pages/export.py"
+HOSTILE = "z <b>*x*</b>"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
+
+
+def table(n: int, seed: int) -> pd.DataFrame:
+    """The model below is too sure of itself in one of the shops."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    shop = rng.choice(["north", "south"], n)
+    chance = 1 / (1 + np.exp(-np.where(shop == "north", 3 * x, 0.5 * x - 1)))
+    words = np.where(rng.random(n) < chance, HOSTILE, "no")
+    return pd.DataFrame({"x": x, HOSTILE: rng.normal(size=n), "shop": shop, "answer": words})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = table(500, 0)
+    path = tmp_path_factory.mktemp("model") / "my model.skops"
+    skops.io.dump(LogisticRegression(C=100).fit(rows[["x", HOSTILE]] * 4, rows["answer"]), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def review(workspace: Workspace, model: Path) -> str:
+    review_id = create_review(workspace).id
+    add_model(workspace, review_id, model, model.name)
+    for which, seed in (("calibration", 1), ("evaluation", 2)):
+        content = io.BytesIO(table(600, seed).to_csv(index=False).encode())
+        add_table(workspace, review_id, which, content, f"{which}.csv")
+    return score(workspace, review_id).id
+
+
+@pytest.fixture(scope="module")
+def predictions(workspace: Workspace) -> str:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, 300)
+    y = (rng.random(300) < p).astype(int)
+    frame = pd.DataFrame({"proba_0": 1 - p, "proba_1": p, "y": y})
+    review_id = create_review(workspace).id
+    add_table(
+        workspace, review_id, "calibration", io.BytesIO(frame.to_csv(index=False).encode()), "p.csv"
+    )
+    return score(workspace, review_id).id
+
+
+def launch(review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    if review is not None:
+        at.query_params["review"] = review
+    at.run()
+    for name, value in address.items():
+        at.query_params[name] = value
+    return at.switch_page(PAGE).run()
+
+
+def healthy(at: AppTest) -> AppTest:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def fitted(at: AppTest) -> AppTest:
+    for button in [one for one in at.button if one.label.startswith("Fit, judge")]:
+        settling.settle(button.click().run())
+    return healthy(at)
+
+
+def told(at: AppTest) -> str:
+    kinds = (at.subheader, at.markdown, at.caption, at.warning, at.error)
+    return html.unescape(" ".join(one.value for kind in kinds for one in kind)).replace(
+        "\u200b", ""
+    )
+
+
+def specs(at: AppTest) -> list[dict[str, object]]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> ExportRun:
+    job = jobs().find(export_request(workspace, review, settings).key)
+    assert job is not None
+    return ExportRun.read(job.folder)
+
+
+@pytest.fixture
+def page(review: str) -> AppTest:
+    return fitted(launch(review))
+
+
+def test_without_a_review_the_page_says_what_it_needs() -> None:
+    at = healthy(launch())
+    assert "gains over the model as it is" in told(at)
+    assert any(button.label == "Open a sample" for button in at.button)
+
+
+def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str) -> None:
+    at = healthy(launch(review, calibrator="cum"))
+    assert at.selectbox[0].value == "cum"
+    assert "How often predictions of this class are right at this score or better" in told(at)
+    assert not at.get("plotly_chart")
+    assert [one.label for one in at.button if one.label.startswith("Fit")]
+
+
+def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) -> None:
+    assert "the log loss falls by" in told(page)
+    assert "600 rows (evaluation set)" in told(page)
+    assert [one.label for one in page.metric] == ["Log loss", "ECE, debiased", "AUC", "Accuracy"]
+    assert len(page.get("plotly_chart")) == 3
+    labels = [one.proto.label for one in page.get("download_button")]
+    assert any(one.startswith("Calibrator file (") for one in labels)
+    assert not any("ONNX" in one for one in labels)
+    assert "There is no ONNX file. The model is no ONNX file." in told(page)
+    card = page.dataframe[-1].value.set_index("")["Value"]
+    assert card["Model"].startswith("my model.skops")
+    assert "before" in card["Log loss"]
+    assert card["Seed"] == "0"
+
+
+def test_hostile_class_and_column_names_stay_text(review: str) -> None:
+    at = launch(review, calibrator="heterogeneous_tree")
+    column = next(one for one in at.selectbox if one.label == "Regions by")
+    assert HOSTILE in column.options[1] or HOSTILE in column.options[2]
+    shop = next(one for one in column.options if "shop" in one)
+    assert fitted(column.set_value("shop").run())
+    assert shop == "Column shop"
+    assert "Platt scaling for each value of shop" in told(at)
+    assert "<b>" not in json.dumps(specs(at)[-1]["layout"])
+    assert "Region 1" in json.dumps(specs(at)[-1])
+    regions = at.dataframe[0].value
+    assert regions["Rows"].sum() == 600
+
+
+@pytest.mark.parametrize("key", ["platt", "heterogeneous_tree"])
+def test_the_python_shown_runs_as_it_stands(
+    workspace: Workspace,
+    review: str,
+    model: Path,
+    key: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at = fitted(launch(review, calibrator=key))
+    run = run_of(workspace, review, ExportSettings(key))
+    python, command = (one.value for one in at.get("code"))
+    name = shlex.split(command)[3]
+    (tmp_path / name).write_bytes(run.calibrator_file.read_bytes())
+    (tmp_path / model.name).write_bytes(model.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    data = review_data(workspace, review)
+    space = {"X": data.inputs["evaluation"]}
+    exec(python, space)
+    expected = load_calibrator(run.calibrator_file).predict_proba(
+        data.evaluation.proba, data.inputs["evaluation"]
+    )
+    assert np.allclose(space["calibrated"], expected, rtol=0, atol=1e-6)
+
+    table(600, 2).drop(columns="answer").to_csv("new_rows.csv", index=False)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(shlex.split(command)[1:]) == 0
+    scored = pd.read_csv("scored.csv")
+    classes = workspace.read(review).classes
+    assert np.allclose(scored[[f"proba_{one}" for one in classes]], expected)
+
+
+def test_predictions_without_a_model_have_lines_of_their_own(
+    workspace: Workspace, predictions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = fitted(launch(predictions))
+    assert "Keeping the model as it is is right" in told(at)  # it was right already
+    assert "cross-fitted, 5 folds" in told(at)
+    assert "There is no model, only its predictions." in told(at)
+    run = run_of(workspace, predictions, ExportSettings("platt"))
+    python, command = (one.value for one in at.get("code"))
+    monkeypatch.chdir(tmp_path)
+    Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
+    rows = review_data(workspace, predictions).calibration
+    space = {"proba": rows.proba}
+    exec(python, space)
+    frame = pd.DataFrame(rows.proba, columns=["proba_0", "proba_1"])
+    frame.to_csv("new_predictions.csv", index=False)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(shlex.split(command)[1:]) == 0
+    assert np.allclose(pd.read_csv("scored.csv")[["proba_0", "proba_1"]], space["calibrated"])
+
+
+def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
+    at = fitted(launch(review, calibrator="heterogeneous_tree"))
+    assert not [one for one in at.button if one.label.startswith("Fit")]
+    next(one for one in at.number_input if one.label == "Depth").set_value(1).run()
+    assert [one for one in at.button if one.label.startswith("Fit")]
+    assert not at.get("plotly_chart")
+
+
+def test_a_tried_file_shows_its_card_and_what_it_does(
+    workspace: Workspace, review: str, page: AppTest
+) -> None:
+    run = run_of(workspace, review, ExportSettings("platt"))
+    page.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
+    settling.settle(page.run())
+    healthy(page)
+    assert "It belongs to this model" in told(page)
+    assert "The file: the log loss falls by" in told(page)
+    assert len(page.get("plotly_chart")) == 5
+    assert page.file_uploader[0].value is None  # its bytes do not stay in memory
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"<b>text</b>"])
+def test_what_is_no_calibrator_file_is_one_clear_error(review: str, content: bytes) -> None:
+    at = launch(review)
+    at.file_uploader[0].upload("mine.kdcal", content)
+    settling.settle(at.run())
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "mine.kdcal" in told(at)
+
+
+def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
+    workspace: Workspace, review: str, tmp_path: Path, model: Path
+) -> None:
+    other = create_review(workspace).id
+    rows = table(300, 5)
+    path = tmp_path / "other.skops"
+    skops.io.dump(LogisticRegression().fit(rows[["x"]], rows["answer"]), path)
+    add_model(workspace, other, path, "other.skops")
+    content = io.BytesIO(rows.to_csv(index=False).encode())
+    add_table(workspace, other, "calibration", content, "rows.csv")
+    score(workspace, other)
+    fitted(launch(review))
+    run = run_of(workspace, review, ExportSettings("platt"))
+    at = launch(other)
+    at.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
+    settling.settle(at.run())
+    assert "belongs to the model" in told(at)
+    assert [one for one in at.button if one.label.startswith("Fit")]
+
+
+def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, review: str) -> None:
+    dark = healthy(launch(review, dark=True))
+    for one, other in zip(specs(page), specs(dark), strict=True):
+        assert one["layout"]["template"] != other["layout"]["template"]
