@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+LONGEST_NAME = 200  # letters of a file's or column's name that are shown
+
 
 class InputError(ValueError):
     """Bad input, told so that the person who sent it can mend it.
@@ -48,9 +50,9 @@ class InputError(ValueError):
         """The place as text, for example ``file 'a.csv', column 'age', row 3``; may be empty."""
         parts = []
         if self.file is not None:
-            parts.append(f"file {self.file!r}")
+            parts.append(f"file {_short(self.file)!r}")
         if self.column is not None:
-            parts.append(f"column {self.column!r}")
+            parts.append(f"column {_short(self.column)!r}")
         if self.row is not None:
             parts.append(f"row {self.row:,}")
         return ", ".join(parts)
@@ -76,6 +78,11 @@ class InputError(ValueError):
         # Exceptions with keyword-only arguments do not pickle by themselves, and this one
         # has to cross from the worker process that parses a file.
         return _rebuild, (self.what, self.fix, self.file, self.column, self.row)
+
+
+def _short(name: str) -> str:
+    """A name of any length as a sentence can hold it; the error itself keeps it whole."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def _rebuild(

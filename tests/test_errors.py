@@ -37,3 +37,9 @@ def test_survives_copy_and_the_way_out_of_another_process(what, fix, file, colum
 def test_at_fills_only_what_is_not_known():
     error = InputError("Wrong", column="a").at(file="t.csv", column="b", row=2)
     assert error.where == "file 't.csv', column 'a', row 2"
+
+
+def test_a_name_of_ten_thousand_letters_does_not_fill_the_screen():
+    error = InputError("Wrong", column="q" * 10_000)
+    assert len(str(error)) < 300
+    assert error.column == "q" * 10_000

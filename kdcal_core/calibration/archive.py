@@ -118,7 +118,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        The folder to write into does not exist.
+        The folder to write into does not exist, or the file cannot be written.
     """
     path = Path(path)
     if not path.absolute().parent.is_dir():
@@ -129,6 +129,12 @@ def new_file(path: str | Path) -> Iterator[Path]:
     try:
         yield made
         made.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"The file cannot be written: {error.strerror or error}",
+            fix="Choose a place that can be written to and has room.",
+            file=str(path),
+        ) from error
     finally:
         made.unlink(missing_ok=True)
 
@@ -141,7 +147,10 @@ def telling_contradictions(path: str | Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise error.at(file=name) from error
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (
+        *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
+        RecursionError,  # values in values without end
+    ) as error:
         raise InputError(
             "The saved file contradicts itself",
             fix="It may be damaged; save what was fitted again.",

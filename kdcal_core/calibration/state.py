@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 
+# No fit leaves larger numbers; sums and products of smaller ones stay finite.
+LARGEST = 1e100
+
 
 def demand(holds: bool, what: str) -> None:
     """Refuse fitted state unless it ``holds``; ``what`` names the part that does not.
@@ -31,8 +34,8 @@ def check_array(
     name: str,
     shape: tuple[int | None, ...],
     *,
-    low: float = -np.inf,
-    high: float = np.inf,
+    low: float = -LARGEST,
+    high: float = LARGEST,
     dtype: Any = np.float64,
     nan: bool = False,
 ) -> NDArray[Any]:
@@ -49,8 +52,8 @@ def check_arrays(
     name: str,
     n: int,
     *,
-    low: float = -np.inf,
-    high: float = np.inf,
+    low: float = -LARGEST,
+    high: float = LARGEST,
 ) -> tuple[NDArray[np.float64], ...]:
     """The tuple of ``n`` arrays of one dimension in an attribute, all within [low, high]."""
     value = getattr(owner, name, None)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
-from kdcal_core.cli.diagnose import check_files, check_folder, scored_review
+from kdcal_core.cli.diagnose import check_files, scored_review
 from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.writing import check_out
 from kdcal_core.diagnostics import number_text
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
@@ -69,7 +70,8 @@ def _check(options: argparse.Namespace) -> None:
     check_files(options)
     if options.training and not Path(options.training).is_file():
         raise InputError("There is no such file", fix="Check its path.", file=options.training)
-    check_folder(options.out)
+    read = (options.data, options.predictions, options.model, options.evaluation, options.training)
+    check_out(options.out, read)
 
 
 def _show(share: float, note: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from kdcal_core.cli.text import printable
+from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
 
 
@@ -20,10 +21,7 @@ def run(options: argparse.Namespace) -> None:
     source, out = Path(options.source), Path(options.out)
     if not source.is_file():
         raise InputError("There is no such file", fix="Check its path.", file=str(source))
-    if not out.parent.is_dir():
-        raise InputError(
-            "The folder to write into does not exist", fix="Create it first.", file=str(out)
-        )
+    check_out(options.out, (options.source,))
     from kdcal_core.parents.convert import convert
 
     print(printable(convert(source, out, example_width=options.example_width)))

@@ -15,6 +15,7 @@ from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
 from kdcal_core.cli.text import printable
+from kdcal_core.cli.writing import check_out
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.parents import ParentInfo
@@ -44,7 +45,10 @@ def run(options: argparse.Namespace) -> None:
         For what cannot be used, with its file, column and row.
     """
     check_files(options)
-    check_folder(options.json)
+    if options.json:
+        check_out(
+            options.json, (options.data, options.predictions, options.model, options.evaluation)
+        )
     # Files are read in a worker process with limits, as hostile as an upload to the app.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
@@ -88,14 +92,6 @@ def check_files(options: argparse.Namespace) -> None:
     for path in (options.model, options.data, options.predictions, options.evaluation):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
-
-
-def check_folder(path: str | None) -> None:
-    """Refuse a file to write whose folder does not exist, before anything is computed."""
-    if path and not Path(path).absolute().parent.is_dir():
-        raise InputError(
-            "The folder to write into does not exist", fix="Create it first.", file=path
-        )
 
 
 def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:

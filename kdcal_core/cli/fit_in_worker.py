@@ -16,6 +16,7 @@ from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrato
 from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import ScoredSet, digest_arrays, stratified_folds
 from kdcal_core.diagnostics import Estimate, brier, log_loss, summary
+from kdcal_core.diagnostics.comparison.overlap import overlap
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.reviewed import ReviewData, review_data
@@ -86,13 +87,24 @@ def _judged(
     if data.evaluation is not None:
         rows = data.evaluation
         found = calibrated(fitted, rows.proba, data.inputs.get("evaluation"))
-        return _gains(rows, found, "evaluation set", seed), []
+        return _gains(rows, found, "evaluation set", seed), _shared(data)
     try:
         found = _cross_fitted(key, data, seed, progress)
     except InputError as error:
         return [], [f"What it gains was not judged by cross-fitting: {error.what}."]
     judged = f"cross-fitted on the calibration set, {_FOLDS} folds"
     return _gains(data.calibration, found, judged, seed), []
+
+
+def _shared(data: ReviewData) -> list[str]:
+    """What is to be said where the evaluation set has rows of the calibration set."""
+    found = overlap(data)
+    if found is None or not (found.rows and found.beyond_chance):
+        return []
+    return [
+        f"{found.rows:,} rows of the evaluation set are in the calibration set too: "
+        "what is judged on them flatters the calibrator that was fitted on them."
+    ]
 
 
 def _cross_fitted(key: str, data: ReviewData, seed: int, progress: Progress) -> Calibrated:

@@ -11,6 +11,7 @@ from typing import Any
 from kdcal_core.calibration.archive import new_file
 from kdcal_core.calibration.files.scoring import SUFFIXES
 from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 
@@ -64,14 +65,7 @@ def _check(options: argparse.Namespace, source: str) -> None:
             fix="Name the file .csv or .parquet.",
             file=options.out,
         )
-    if out.exists() and any(
-        out.samefile(path) for path in (source, options.model, options.calibrator) if path
-    ):
-        raise InputError(
-            "The file to write is one of those that are read",
-            fix="Choose another name.",
-            file=options.out,
-        )
+    check_out(options.out, (source, options.model, options.calibrator))
 
 
 def _show(share: float, note: str) -> None:

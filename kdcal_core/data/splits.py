@@ -44,7 +44,7 @@ def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     if not 2 <= n_folds <= n:
         raise InputError(
             f"{n:,} rows cannot be divided into {n_folds} folds",
-            fix="Use at least two folds and no more folds than rows.",
+            fix=f"Give at least {max(n_folds, 2)} rows, or use fewer folds, at least two.",
         )
     order = np.lexsort((np.random.default_rng(seed).random(n), y))
     folds = np.empty(n, dtype=np.int64)

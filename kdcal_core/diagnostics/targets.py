@@ -119,6 +119,12 @@ def check_level(level: float) -> None:
         raise InputError(f"level is {level!r}", fix="Choose a number between 0 and 1.")
 
 
+def check_seed(seed: object) -> None:
+    """Refuse a seed that is no whole number from 0."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed is {seed!r}", fix="Choose a whole number from 0.")
+
+
 def _labels(label: int | None, kind: Kind, n_classes: int) -> list[int]:
     if label is None:
         return list(range(n_classes))

@@ -122,3 +122,18 @@ def test_what_is_missing_or_wrong_is_one_line(
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_rows_that_fit_and_judge_alike_are_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = tmp_path / "again.parquet"
+    frame = pd.read_parquet(DIGITS / "calibration.parquet")
+    frame.to_parquet(rows)
+    out = ("--target", "label", "--out", tmp_path / "c.kdcal")
+    code, said, _ = run(capsys, *PLATT, *out, "--evaluation", rows)
+    assert code == 0
+    assert f"{len(frame):,} rows of the evaluation set are in the calibration set too" in said
+    code, said, _ = run(capsys, *PLATT, *out, "--evaluation", DIGITS / "evaluation.parquet")
+    assert code == 0
+    assert "in the calibration set too" not in said

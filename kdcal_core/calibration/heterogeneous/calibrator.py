@@ -235,17 +235,22 @@ def _inputs(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFr
             f"There are {len(frame):,} rows of inputs, but {n:,} rows of probabilities",
             fix="Give the inputs of the same rows in the same order.",
         )
-    if columns is None or tuple(str(name) for name in frame.columns) == columns:
+    if columns is None or tuple(frame.columns) == columns:
         return frame
-    names = {str(name): name for name in frame.columns}
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(frame.columns):
+        places.setdefault(str(name), []).append(place)
     for name in columns:
-        if name not in names:
+        found = len(places.get(name, ()))
+        if found != 1:
             raise InputError(
-                "The inputs lack a column that the calibrator was fitted with",
-                fix="Give the same columns as at fit.",
+                "Two columns of the inputs have one name"
+                if found
+                else "The inputs lack a column that the calibrator was fitted with",
+                fix="Rename one of them." if found else "Give the same columns as at fit.",
                 column=name,
             )
-    return frame[[names[name] for name in columns]]
+    return frame.iloc[:, [places[name][0] for name in columns]].set_axis(list(columns), axis=1)
 
 
 def _training(

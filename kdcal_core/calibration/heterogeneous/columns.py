@@ -82,7 +82,11 @@ def group_columns(settings: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that are asked for, or all."""
     asked = settings.column
     if asked is None:
-        return columns
+        return tuple(dict.fromkeys(columns))
+    if not len(asked):
+        raise InputError(
+            "No column is named to partition by", fix="Name some, or none at all for all columns."
+        )
     return _known([asked] if isinstance(asked, str) else [str(name) for name in asked], columns)
 
 
@@ -91,7 +95,9 @@ def _known(asked: list[str], columns: tuple[str, ...]) -> tuple[str, ...]:
         if name not in columns:
             raise InputError(
                 "The inputs do not have the column to partition by",
-                fix="Name a column of the inputs: " + ", ".join(columns[:10]) + ".",
+                fix="Name a column of the inputs: "
+                + ", ".join(name[:40] for name in columns[:10])
+                + ".",
                 column=name,
             )
     return tuple(dict.fromkeys(asked))

@@ -108,8 +108,13 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
         layers.append(Layer(tree, fit.maps))
         regions += region_fits(fit, scores, leaf, hierarchy.n_regions, tree.words, part)
+    why = (
+        "No rows of the parent's training set were given"
+        if rows.X_partition is None
+        else "The parent's training rows are left aside, as its scores rank better on them"
+    )
     told = (
-        f"No rows of the parent's training set were given: {parts} trees, each grown on one part "
+        f"{why}: {parts} trees, each grown on one part "
         f"of the {n:,} calibration rows and fitted on the others, are averaged.",
         *_uncut([layer.partition for layer in layers], least),
     )

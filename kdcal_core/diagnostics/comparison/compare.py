@@ -31,7 +31,7 @@ from kdcal_core.diagnostics.comparison.scoring import (
 )
 from kdcal_core.diagnostics.reliability import confidence_reliability
 from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.diagnostics.targets import check_choice, check_level
+from kdcal_core.diagnostics.targets import check_choice, check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.review import ReviewData
 
@@ -128,6 +128,7 @@ def compare(
     ['cannot be told apart', 'better']
     """
     check_level(level)
+    check_seed(seed)
     if n_boot < 100:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
     methods = methods_of(calibrators)

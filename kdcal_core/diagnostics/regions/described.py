@@ -102,7 +102,7 @@ def stated_target(scored: AnyScored, target: str | int) -> tuple[Target, str]:
     """The binary problem that is looked at, and what is stated in words."""
     if isinstance(scored, Target):
         return scored, "the stated confidence"
-    if isinstance(target, str):
+    if isinstance(target, bool) or not isinstance(target, int | np.integer):
         if target != "confidence":
             raise InputError(
                 f"target is {target!r}", fix='Choose "confidence" or the index of a class.'
@@ -185,6 +185,11 @@ def _places(
             fix="Give one whole number a row, from 0 on, and at least one row a region.",
         )
     last = int(regions.max())
+    if names is None and tree is None and last >= n:
+        raise InputError(
+            f"A row lies in region {last:,}, and there are {n:,} rows",
+            fix="Number the regions from 0 without gaps.",
+        )
     count = last + 1 if names is None else len(names)
     count = tree.n_leaves if tree is not None else count
     if last >= count or (names is not None and len(names) != count):

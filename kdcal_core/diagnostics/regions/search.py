@@ -19,7 +19,7 @@ from kdcal_core.diagnostics.regions.judging import Place
 from kdcal_core.diagnostics.regions.pit_criterion import PitResidual
 from kdcal_core.diagnostics.regions.results import RegionSearch
 from kdcal_core.diagnostics.regression.checks import checked_pit
-from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import (
     BinnedInputs,
@@ -183,6 +183,7 @@ def _grow(
     seed: int,
 ) -> _Grown:
     """A tree grown on a random part of the rows and cut back, and the rows left to judge by."""
+    check_seed(seed)
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
     n = len(criterion.stats)
     if not 0.0 < grow_share < 1.0:

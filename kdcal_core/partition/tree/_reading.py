@@ -54,9 +54,17 @@ def _unusable(found: str, name: str, file: str | None) -> InputError:
     )
 
 
-def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
+def numbers_of(values: pd.Series[Any], name: str, file: str | None) -> NDArray[np.float64]:
     """The values as contiguous float64, NaN where missing."""
-    return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    try:
+        return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    except OverflowError as error:
+        raise InputError(
+            "A column of the inputs holds whole numbers above 1e308",
+            fix="Give smaller ones; where they only name things, give them as text.",
+            file=file,
+            column=name,
+        ) from error
 
 
 def categories_of(values: pd.Series[Any]) -> tuple[NDArray[np.int64], list[str]]:

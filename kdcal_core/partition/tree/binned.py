@@ -192,7 +192,7 @@ def _code_numbers(
 ) -> tuple[InputColumn, int]:
     from kdcal_core.partition.tree._kernels import code_numbers
 
-    numbers = numbers_of(values)
+    numbers = numbers_of(values, name, file)
     column = known or InputColumn(
         name, "number", edges=find_edges(numbers if sample is None else numbers[sample], max_bins)
     )

@@ -78,7 +78,7 @@ def refused(path, **given):
     return str(error.value)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=FIXTURE)
+@settings(max_examples=80, deadline=None, suppress_health_check=FIXTURE)
 @given(st.data(), st.sampled_from(KEYS))
 def test_a_file_cut_off_anywhere_is_refused(folder, data, key):
     whole = (folder / key).read_bytes()
@@ -87,7 +87,7 @@ def test_a_file_cut_off_anywhere_is_refused(folder, data, key):
     refused(cut)
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=FIXTURE)
+@settings(max_examples=250, deadline=None, suppress_health_check=FIXTURE)
 @given(st.data(), st.sampled_from(KEYS))
 def test_a_file_altered_anywhere_is_refused(folder, data, key):
     whole = bytearray((folder / key).read_bytes())
@@ -100,9 +100,10 @@ def test_a_file_altered_anywhere_is_refused(folder, data, key):
         refused(altered)
 
 
-def test_every_single_byte_of_a_small_file_matters(folder):
+def test_bytes_all_over_a_small_file_matter(folder):
     whole = (folder / "sts").read_bytes()
-    for at in range(len(whole)):
+    # every byte of the first header and of the directory and the seal, each seventh between
+    for at in {*range(60), *range(60, len(whole), 7), *range(len(whole) - 300, len(whole))}:
         altered = folder / "altered"
         altered.write_bytes(whole[:at] + bytes([whole[at] ^ 0x20]) + whole[at + 1 :])
         refused(altered)
@@ -158,7 +159,7 @@ def harmless(path):
     assert proba.shape == (400, 2)
 
 
-@settings(max_examples=700, deadline=None, suppress_health_check=FIXTURE)
+@settings(max_examples=200, deadline=None, suppress_health_check=FIXTURE)
 @given(st.data(), st.sampled_from(KEYS), WEIRD)
 def test_a_description_with_other_values_does_no_harm(folder, data, key, value):
     about, arrays = opened(folder / key)
@@ -184,7 +185,7 @@ def other_arrays(array, data):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=700, deadline=None, suppress_health_check=FIXTURE)
+@settings(max_examples=200, deadline=None, suppress_health_check=FIXTURE)
 @given(st.data(), st.sampled_from(KEYS))
 def test_arrays_of_other_values_and_shapes_do_no_harm(folder, data, key):
     about, arrays = opened(folder / key)

@@ -362,3 +362,40 @@ def test_what_is_kept_answers_alike(partition, kind):
         again.predict_proba(proba, frame), fitted.predict_proba(proba, frame)
     )
     assert [vars(one) for one in again.regions_] == [vars(one) for one in fitted.regions_]
+
+
+@pytest.mark.parametrize("kind", ["column", "groups"])
+def test_columns_without_names_are_found_by_their_number(kind):
+    proba, y, frame = people(400)
+    named = frame[["job", "age"]].set_axis(["0", "1"], axis=1)
+    numbered = named.set_axis([0, 1], axis=1)
+    asked = "0" if kind == "column" else ["0", "1"]
+    fits = [
+        HeterogeneousCalibrator(kind, column=asked).fit(proba, y, X).predict_proba(proba, X)
+        for X in (named, numbered)
+    ]
+    np.testing.assert_array_equal(*fits)
+
+
+def test_two_columns_of_one_name_are_refused_where_they_are_read():
+    proba, y, frame = people(400)
+    twice = pd.concat([frame, frame[["job"]]], axis=1)
+    for settings in ({}, {"partition": "column", "column": "job"}, {"partition": "groups"}):
+        with pytest.raises(InputError, match="Two columns") as caught:
+            HeterogeneousCalibrator(**settings).fit(proba, y, twice)
+        assert caught.value.column == "job"
+    HeterogeneousCalibrator("column", column="age").fit(proba, y, twice)
+
+
+def test_groups_of_no_column_are_refused():
+    proba, y, frame = people(400)
+    with pytest.raises(InputError, match="No column is named"):
+        HeterogeneousCalibrator("groups", column=[]).fit(proba, y, frame)
+
+
+def test_it_is_not_said_that_training_rows_lack_where_they_were_given():
+    proba, y, frame = people(600)
+    given = HeterogeneousCalibrator("auc").fit(proba, y, frame, X_partition=frame, y_partition=y)
+    alone = HeterogeneousCalibrator("auc").fit(proba, y, frame)
+    assert "left aside" in given.notes_[0]
+    assert "No rows of the parent's training set" in alone.notes_[0]

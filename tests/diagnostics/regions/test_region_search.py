@@ -213,3 +213,27 @@ def test_bad_input_is_told():
         describe_regions(scored, np.full(300, 2), ("a", "b"))
     with pytest.raises(InputError, match="PIT value"):
         find_pit_regions(np.full(300, 1.5), frame)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, r"seed is 1\.5"),
+        ({"target": 1.5}, r"target is 1\.5"),
+        ({"target": True}, "target is True"),
+    ],
+)
+def test_settings_that_are_none_are_told(setting, said):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 400)
+    proba, y = np.column_stack([1 - p, p]), (rng.random(400) < p).astype(np.int64)
+    scored = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
+    with pytest.raises(InputError, match=said):
+        find_regions(scored, pd.DataFrame({"a": rng.normal(size=400)}), **setting)
+
+
+def test_region_numbers_far_beyond_the_rows_are_refused_at_once():
+    target = confidence_target([0.9, 0.8], [1, 0])
+    with pytest.raises(InputError, match="without gaps"):
+        describe_regions(target, np.array([0, 10**12]))

@@ -230,3 +230,10 @@ def test_taking_rows_keeps_the_codes():
     half = binned.take(np.array([True, False] * 3))
     assert half.codes.tolist() == binned.codes[::2].tolist()
     assert half.codes.flags.f_contiguous
+
+
+def test_whole_numbers_beyond_a_double_are_refused_by_name():
+    frame = pd.DataFrame({"key": pd.Series([10**400, 1], dtype=object)})
+    with pytest.raises(InputError, match="above 1e308") as caught:
+        bin_inputs(frame)
+    assert caught.value.column == "key"

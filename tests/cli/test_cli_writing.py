@@ -1,0 +1,85 @@
+"""What a command writes never takes the place of what it reads, and nothing half is left."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from kdcal_core.calibration.archive import new_file, write_archive
+from kdcal_core.cli import main
+from kdcal_core.cli.writing import check_out
+from kdcal_core.errors import InputError
+
+ROWS = "p_no,p_yes,answer\n0.3,0.7,yes\n0.6,0.4,no\n"
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert main(list(map(str, words))) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+@pytest.mark.parametrize("command", ["calibrate", "diagnose", "convert"])
+def test_the_user_s_own_table_is_not_overwritten(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(ROWS)
+    link = tmp_path / "link.csv"
+    link.symlink_to(rows)
+    words = {
+        "calibrate": ("--calibrator", "platt", "--predictions", rows, "--target", "answer"),
+        "diagnose": ("--predictions", rows, "--target", "answer"),
+        "convert": (rows,),
+    }[command]
+    for out in (rows, link):
+        writes = "--json" if command == "diagnose" else "--out"
+        assert "one of those that are read" in refused(capsys, command, *words, writes, out)
+    assert rows.read_text() == ROWS
+    assert link.is_symlink()
+
+
+def test_training_and_evaluation_rows_are_not_overwritten_either(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows, more = tmp_path / "rows.csv", tmp_path / "more.csv"
+    rows.write_text(ROWS)
+    more.write_text(ROWS)
+    words = ("--calibrator", "platt", "--predictions", rows, "--target", "answer", "--out", more)
+    for which in ("--training", "--evaluation"):
+        said = refused(capsys, "calibrate", *words, which, more)
+        assert "one of those that are read" in said
+    assert more.read_text() == ROWS
+
+
+def test_a_folder_is_no_file_to_write(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(ROWS)
+    words = ("--calibrator", "platt", "--predictions", rows, "--target", "answer")
+    assert "is a folder" in refused(capsys, "calibrate", *words, "--out", tmp_path)
+
+
+def test_a_new_file_may_be_named_like_none_that_is_read(tmp_path: Path) -> None:
+    check_out(str(tmp_path / "new.csv"), [None, str(tmp_path / "missing.csv")])
+
+
+def test_a_disk_that_is_full_leaves_no_file_and_says_so(tmp_path: Path) -> None:
+    def full() -> None:
+        with new_file(tmp_path / "c.kdcal") as made:
+            made.write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(InputError, match=r"cannot be written: No space left.*c\.kdcal"):
+        full()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_take_its_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "c.kdcal").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_archive(tmp_path / "c.kdcal", "calibrator", {}, {})
+    assert [one.name for one in tmp_path.iterdir()] == ["c.kdcal"]
