@@ -226,6 +226,7 @@ def paired(view: View) -> None:
         st.dataframe(
             pd.DataFrame(rows),
             hide_index=True,
+            height="content",
             key="compare_pairs",
             alt="Paired differences of every method with p values and verdicts",
         )
@@ -255,6 +256,7 @@ def table(view: View) -> None:
         st.dataframe(
             pd.DataFrame([_line(found, key) for key in view.order]),
             hide_index=True,
+            height="content",
             key="compare_table",
             column_config={"Method": st.column_config.TextColumn(pinned=True)},
             alt="Every measure of every method with its interval, times and size",

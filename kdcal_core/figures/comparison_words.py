@@ -54,7 +54,7 @@ def finding(found: Comparison, measure: str) -> str:
 
 
 def against_parent(found: Comparison, measure: str) -> str:
-    """Who is better and who is worse than the parent by a measure, beyond chance."""
+    """Who is better and who is worse than the parent by a measure, beyond chance; "" if nobody."""
     if found.measure(measure).group == "speed":
         return ""
     verdicts: dict[str, list[str]] = {"better": [], "worse": [], "cannot be told apart": []}
@@ -63,10 +63,12 @@ def against_parent(found: Comparison, measure: str) -> str:
     for key in order:
         if key != found.reference:
             verdicts[pairs[key].verdict].append(key)
+    if not verdicts["better"] and not verdicts["worse"]:
+        return ""
     parts = []
     for verdict, words in (
         ("better", "Better than the model as it is"),
-        ("worse", "Worse"),
+        ("worse", "Worse than it"),
         ("cannot be told apart", "Not told apart from it"),
     ):
         if verdicts[verdict]:

@@ -44,13 +44,13 @@ def critical_difference_figure(
             hovertemplate="%{text}<br>mean rank %{x:.2f}<extra></extra>",
         )
     )
-    edge = float(rank.max()) + _OUT
-    for at, group in enumerate(one for one in found.groups if len(one) > 1):
+    edge = float(rank.max())
+    for group in (one for one in found.groups if len(one) > 1):
         lines = [line[one] for one in group]
-        place = edge + at * _OUT
+        edge += _OUT
         figure.add_trace(
             go.Scatter(
-                x=[place, place],
+                x=[edge, edge],
                 y=[min(lines) - 0.25, max(lines) + 0.25],
                 mode="lines",
                 line={"color": colours.muted, "width": 4},
@@ -71,7 +71,11 @@ def critical_difference_figure(
     )
     figure.update_layout(
         showlegend=False,
-        xaxis={"title_text": "Mean rank (1 is best on every data set)", "side": "top"},
+        xaxis={
+            "title_text": "Mean rank (1 is best on every data set)",
+            "side": "top",
+            "range": [start - _OUT, edge + _OUT],
+        },
         yaxis={
             "tickvals": np.arange(n),
             "ticktext": [escape_html(name, limit=32) for name in names],

@@ -193,6 +193,15 @@ def test_each_case_of_the_finding(right: Comparison) -> None:
     assert "; STS is better than the model as it is (paired difference of STS " in some
 
 
+def test_where_nobody_differs_from_the_parent_nobody_is_named(right: Comparison) -> None:
+    unclear = tuple(
+        dataclasses.replace(one, verdict="cannot be told apart")
+        for one in right.paired["log_loss", "parent"]
+    )
+    found = dataclasses.replace(right, paired={**right.paired, ("log_loss", "parent"): unclear})
+    assert comparison_words.against_parent(found, "log_loss") == ""
+
+
 def test_speed_is_told_of_calibrators_and_not_of_the_parent(over: Comparison) -> None:
     told = comparison_words.finding(over, "fit_seconds")
     assert told.startswith("Seconds to fit: from ")
