@@ -96,7 +96,8 @@ def _map(view: View) -> None:
     chart(
         region_maps_figure(lines, dark=is_dark(), picked=view.picked),
         key="regions_maps",
-        takeaway=f"What would repair the stated probability of {name}. " + _map_words(fit, at),
+        takeaway=f"What would repair the stated probability of class {name}. "
+        + _map_words(fit, at),
         how_to_read=text.MAPS,
         alt=f"Platt maps of {len(lines):,} regions. This region: {_map_words(fit, at)}",
         table=lambda: region_maps_table(lines),

@@ -149,7 +149,7 @@ def before_and_after(view: View, repair: Repair) -> None:
             told.insert(0, region_words.lift_words(after.title, after.auc))
         st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
         st.caption(escape_markdown(text.judged_words(repair.run.record), 400))
-        left, right = st.columns(2, gap="medium")
+        left, right = st.columns([1, 1.15], gap="medium")
         with left:
             _reliability(view, repair)
         with right:

@@ -188,7 +188,7 @@ def search_of(looked: Looked, asked: Question) -> RegionSearch:
     return _search(looked.key, asked, looked)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Looking for regions")
+@st.cache_resource(max_entries=16, show_spinner="Looking for regions")
 def _search(key: str, asked: Question, _looked: Looked) -> RegionSearch:
     if asked.purpose == "column":
         return _along(_looked, asked)
