@@ -155,9 +155,11 @@ def _regions(found_map: CalibratorMap) -> None:
         table,
         hide_index=True,
         key="export_regions",
+        row_height=54,
         column_config={
-            "Where": st.column_config.TextColumn(width="large"),
-            "Rows": st.column_config.NumberColumn(format="localized"),
+            "Region": st.column_config.NumberColumn(width=60),
+            "Where": st.column_config.TextColumn(width=500),
+            "Rows": st.column_config.NumberColumn(format="localized", width=70),
             **{name: st.column_config.NumberColumn(format="percent") for name in shares},
         },
         alt="The regions of the calibrator with what becomes of some scores",

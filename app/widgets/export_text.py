@@ -52,10 +52,10 @@ Across what the model states, up what the calibrator makes of it. On the dashed 
 changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
 
 With two classes the score is the probability of the second class. With more it is the confidence
-in the predicted class, and a line is drawn as if the other classes shared the rest evenly: rows lie
-off their line where the calibrator looks at how they share it. With regions (paper 004 section 5)
-each has a line of its own; where several partitions are averaged or the answer depends on the row
-itself there are dots alone. At most eight lines are drawn, those with most rows.
+in the predicted class, with a line for each class that is predicted. With regions (paper 004
+section 5) each has a line of its own. Where the answer depends on more than the score, as on the
+other classes' probabilities or on several partitions that are averaged, there are dots alone. At
+most eight lines are drawn, those with most rows.
 """
 USE = """
 **Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the

@@ -33,6 +33,12 @@ from kdcal_core.figures.critical_difference import (
     critical_difference_table,
 )
 from kdcal_core.figures.density import density_figure
+from kdcal_core.figures.export_maps import (
+    calibrator_map_figure,
+    calibrator_map_regions,
+    calibrator_map_table,
+    calibrator_map_words,
+)
 from kdcal_core.figures.local_map import PickedNeighbourhood, local_map_figure
 from kdcal_core.figures.method_reliability import (
     method_reliability_figure,
@@ -126,6 +132,10 @@ __all__ = [
     "auc_lift_figure",
     "auc_lift_table",
     "bandwidth_figure",
+    "calibrator_map_figure",
+    "calibrator_map_regions",
+    "calibrator_map_table",
+    "calibrator_map_words",
     "comparison_figure",
     "comparison_table",
     "confidence_curve_figure",

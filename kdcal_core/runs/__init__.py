@@ -13,6 +13,16 @@ from kdcal_core.runs.comparison_run import (
     usable_calibrators,
 )
 from kdcal_core.runs.comparison_study import ComparisonStudy, comparison_study, save_study
+from kdcal_core.runs.export_results import (
+    CalibratorMap,
+    ExportRecord,
+    ExportRun,
+    ExportSettings,
+    Gain,
+    TriedRun,
+)
+from kdcal_core.runs.export_run import export_request, partition_columns
+from kdcal_core.runs.export_try import try_request
 from kdcal_core.runs.foreign_results import (
     RADII,
     ForeignKind,
@@ -58,15 +68,20 @@ __all__ = [
     "PARENT",
     "PARTITION_TITLES",
     "RADII",
+    "CalibratorMap",
     "ComparisonRun",
     "ComparisonSettings",
     "ComparisonStudy",
     "EventScores",
+    "ExportRecord",
+    "ExportRun",
+    "ExportSettings",
     "ForeignKind",
     "ForeignRecord",
     "ForeignRun",
     "ForeignSet",
     "ForeignSettings",
+    "Gain",
     "GraphRecord",
     "GraphRun",
     "GraphSettings",
@@ -90,15 +105,18 @@ __all__ = [
     "Rows",
     "Selection",
     "Space",
+    "TriedRun",
     "comparison_request",
     "comparison_study",
     "default_calibrators",
+    "export_request",
     "foreign_frame",
     "foreign_request",
     "graph_request",
     "grid_request",
     "lab_request",
     "load_space",
+    "partition_columns",
     "principal_axes",
     "recalibration_request",
     "regions_request",
@@ -107,5 +125,6 @@ __all__ = [
     "space_names",
     "space_request",
     "space_title",
+    "try_request",
     "usable_calibrators",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.base import VectorCalibrator, top_label
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.runs.export_results import CalibratorMap, MapLine, Shape
@@ -32,8 +32,8 @@ def map_of(
     """The map of a fitted calibrator.
 
     With two classes a score is the probability of the second one. With more it is the confidence
-    in the predicted class, and the lines are drawn with the rest shared evenly by the other
-    classes; where the answer depends on how they share it, rows lie off their line.
+    in the predicted class; a calibrator that looks at the other classes' probabilities too has no
+    lines then.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def map_of(
         if n_classes == 2:
             shape = "event"
             lines = _Lines([rows.classes[1]], [rows.n_rows], [_event(calibrator, x)])
-        else:
+        elif not isinstance(calibrator, VectorCalibrator):
             shape, lines = "classes", _of_classes(calibrator, x, rows)
     kept = np.argsort(-np.asarray(lines.n, dtype=np.int64), kind="stable")[:MOST_LINES]
     drawn = np.random.default_rng(seed).permutation(rows.n_rows)[:MOST_ROWS]

@@ -197,18 +197,19 @@ def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     proba, y = softmax(3000, 12, 0)
     names = tuple(f"c{i}" for i in range(12))
     data = ScoredSet(proba, y, names, "digest", "rows")
-    fitted = fit_calibrator("sts", data)
+    fitted = fit_calibrator("histogram", data)
     found = map_of(fitted, data, None, seed=0)
     counts = np.bincount(proba.argmax(axis=1), minlength=12)
     most = np.argsort(-counts, kind="stable")[:MOST_LINES]
     assert [line.name for line in found.lines] == [names[i] for i in most]
     assert [line.n for line in found.lines] == [counts[i] for i in most]
     assert found.n_lines == 12
-    at = 300
-    vector = np.full(12, (1 - found.x[at]) / 11)
-    vector[most[3]] = found.x[at]
-    expected = vector ** (1 / fitted.temperatures_[0])
-    assert found.y[3, at] == pytest.approx((expected / expected.sum())[most[3]])
+    at = 300  # a score of 0.75
+    top, score = proba.argmax(axis=1), proba.max(axis=1)
+    bin_of = (top == most[3]) & (score > 0.7) & (score <= 0.8)
+    assert found.y[3, at] == pytest.approx((y[bin_of] == most[3]).mean())
+    several = map_of(fit_calibrator("dirichlet", data), data, None, seed=0)
+    assert several.shape == "rows"  # it looks at all twelve probabilities
     assert np.isnan(found.y[:, found.x <= 1 / 12]).all()
     figure = calibrator_map_figure(found, dark=False, x_title="in", y_title="out")
     assert len(figure.data) == 2 + MOST_LINES

@@ -1,0 +1,53 @@
+"""A calibrator fitted, taken away and tried again in a real browser."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kdcal_core import load_calibrator
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def scheme() -> str:
+    return "light"
+
+
+def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path) -> None:
+    app.open()
+    app.page.locator(".st-key-open_xor_network button").click()
+    app.wait_for_text("What these rows are fit for", 120)
+    app.visit("Choose and export")
+    app.page.get_by_role("button", name="Fit, judge and write the file").click()
+    app.wait_for_text("What the file says of itself", 120)
+    app.idle()
+    assert "calibrator=platt" in app.page.url
+    app.wait_for_text(re.compile("log loss (falls|rises|changes)"))
+    app.wait_for_text("kdcal score")
+    app.assert_healthy()
+
+    with app.page.expect_download() as downloading:
+        app.page.get_by_role("button", name=re.compile("^Calibrator file")).click()
+    assert downloading.value.suggested_filename.endswith("-platt.kdcal")
+    path = tmp_path / "mine.kdcal"
+    downloading.value.save_as(path)
+    proba = load_calibrator(path).predict_proba([[0.5, 0.5], [0.1, 0.9]])
+    assert np.allclose(proba.sum(axis=1), 1)
+
+    upload = '[data-testid="stFileUploader"] input[type=file]'
+    app.page.locator(upload).set_input_files(path)
+    app.wait_for_text("It belongs to this model", 120)
+    app.idle()
+    assert app.page.locator(".js-plotly-plot").count() == 5
+    app.assert_healthy()
+
+    broken = tmp_path / "broken.kdcal"
+    broken.write_bytes(path.read_bytes()[:500])
+    app.page.locator(upload).set_input_files(broken)
+    app.wait_for_text(re.compile("broken.kdcal"), 120)
+    app.assert_healthy()
