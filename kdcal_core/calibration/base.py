@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -68,6 +69,16 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         demand(
             isinstance(notes, tuple) and all(isinstance(note, str) for note in notes), "the notes"
         )
+
+    def unseen(self, X: pd.DataFrame) -> dict[str, int]:
+        """Rows of each column with a category that the fit did not see; only where there are any.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            As for ``predict_proba``.
+        """
+        return {}
 
     def _note(self, sentence: str, *, warn: bool = False) -> None:
         """Keep a sentence for the user; ``warn`` where a number is not what was asked for."""

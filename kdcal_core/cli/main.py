@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
+from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
 from kdcal_core.cli.text import printable
@@ -35,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises
     ------
     SystemExit
-        With code 2 where the words themselves are wrong, 0 for ``--help`` and ``--version``.
+        With code 2 where the words themselves are wrong, 0 for ``--help`` and ``--version``, 143
+        where the process was told to end (SIGTERM).
 
     Examples
     --------
@@ -51,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", category=FutureWarning)
     warnings.simplefilter("ignore", category=DeprecationWarning)
     try:
-        import_module(f"kdcal_core.cli.{options.command}").run(options)
+        with _unwound_when_terminated():
+            import_module(f"kdcal_core.cli.{options.command}").run(options)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
@@ -65,6 +71,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _fail(f"This went wrong unforeseen: {type(error).__name__}: {error}", UNFORESEEN)
     return 0
+
+
+@contextmanager
+def _unwound_when_terminated() -> Iterator[None]:
+    """Let SIGTERM end the body as Ctrl-C does, so that no file is left half or behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(what: str, code: int = BAD_INPUT) -> int:

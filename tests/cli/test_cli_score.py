@@ -191,3 +191,23 @@ def test_rows_are_counted_through_all_blocks(
             str(place / "model.json"),
         )
     assert error.value.row == 651
+
+
+def test_categories_that_the_fit_did_not_see_are_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    p = np.tile([0.3, 0.7], (200, 1))
+    X = pd.DataFrame({"shop": ["north", "south"] * 100})
+    rows = ScoredSet(p, np.arange(200) % 2, ("no", "yes"), "d", "calibration")
+    calibrator = fit_calibrator("heterogeneous_tree", rows, X)
+    card = make_card(
+        "heterogeneous_tree", calibrator, classes=rows.classes, data={}, features=["shop"]
+    )
+    save_calibrator(calibrator, tmp_path / "c.kdcal", card)
+    table = X.assign(proba_no=0.3, proba_yes=0.7)
+    table.loc[:2, "shop"] = "west"
+    table.to_csv(tmp_path / "new.csv", index=False)
+    words = ["--calibrator", tmp_path / "c.kdcal", "--predictions", tmp_path / "new.csv"]
+    code, said, err = run(capsys, *words, "--out", tmp_path / "o.csv")
+    assert (code, err) == (0, "")
+    assert "3 rows have a category in 'shop' that the calibrator's fit did not see" in said

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,3 +88,23 @@ def test_a_file_that_cannot_take_its_place_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         write_archive(tmp_path / "c.kdcal", "calibrator", {}, {})
     assert [one.name for one in tmp_path.iterdir()] == ["c.kdcal"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
+def test_a_process_told_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
+    rows, temporary = tmp_path / "rows.csv", tmp_path / "temporary"
+    temporary.mkdir()
+    rows.write_text("p_no,p_yes,answer\n" + "0.3,0.7,yes\n0.6,0.4,no\n" * 500_000)
+    words = ("--calibrator", "platt", "--predictions", rows, "--target", "answer")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kdcal_core.cli", "calibrate", *words, "--out", tmp_path / "c"],
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    deadline = time.monotonic() + 60.0
+    while not list(temporary.glob("kdcal-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(temporary.glob("kdcal-*"))
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not list(temporary.glob("kdcal-*"))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["rows.csv", "temporary"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,11 +79,13 @@ def score_table(
     else:
         scorer = _Model.of(calibrator, table, model, any_model)
     classes = scorer.loaded.card.classes
+    unseen: Counter[str] = Counter()
     counts, total, n_rows = np.zeros(len(classes), dtype=np.int64), 0.0, 0
     with _writer(out, suffix, classes) as write:
         for frame in scorer.table.read(scorer.columns):
             with _row_after(n_rows, scorer.table.file):
                 found = scorer.loaded.calibrated(scorer.proba(frame), frame)
+                unseen.update(scorer.loaded.calibrator.unseen(frame))
             write(_rows(found, classes, n_rows))
             counts += np.bincount(found.predicted, minlength=len(classes))
             total += float(found.confidence.sum())
@@ -96,7 +99,14 @@ def score_table(
         "rows": n_rows,
         "classes": dict(zip(classes, counts.tolist(), strict=True)),
         "confidence": total / n_rows,
-        "notes": scorer.notes,
+        "notes": [
+            *scorer.notes,
+            *(
+                f"{n:,} rows have a category in {column[:80]!r} that the calibrator's fit did not "
+                "see: to it, their value is missing."
+                for column, n in unseen.items()
+            ),
+        ],
     }
 
 

@@ -184,6 +184,34 @@ class HeterogeneousCalibrator(Calibrator):
         frame = _inputs(X, len(proba), self.columns_)
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
 
+    def unseen(self, X: pd.DataFrame) -> dict[str, int]:
+        """Rows of each column with a category that the fit did not see: to it, they are missing.
+
+        Columns whose rare categories are one, "other", are left out, as are columns without such
+        rows.
+
+        Examples
+        --------
+        >>> frame = pd.DataFrame({"shop": ["north", "south"] * 20})
+        >>> p = np.tile([0.4, 0.6], (40, 1))
+        >>> calibrator = HeterogeneousCalibrator().fit(p, [0, 1] * 20, frame)
+        >>> calibrator.unseen(pd.DataFrame({"shop": ["north", "west"]}))
+        {'shop': 1}
+        """
+        from kdcal_core.partition.tree import bin_inputs
+
+        named = {
+            column.name: column
+            for layer in self.layers_
+            for column in layer.partition.columns
+            if column.kind == "category" and not column.pooled
+        }
+        if not named:
+            return {}
+        frame = _inputs(X, len(X), tuple(named))
+        counts = bin_inputs(frame, like=tuple(named.values())).unknown
+        return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
+
     @property
     def depth(self) -> int:
         """The depth of the partition's trees: ``max_depth``, or the rule where that is None."""
