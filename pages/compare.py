@@ -14,4 +14,5 @@ if review is not None:
         parts.paired(view)
         parts.pictures(view)
         parts.table(view)
+        parts.onward()
     compare_ranks.over_data_sets()

@@ -249,7 +249,7 @@ def pictures(view: View) -> None:
 
 
 def table(view: View) -> None:
-    """All measures of all methods; what the fits had to say; where to go from here."""
+    """All measures of all methods, and what the fits had to say."""
     found = view.found
     with st.container(border=True):
         st.markdown("**All numbers**")
@@ -271,6 +271,13 @@ def table(view: View) -> None:
             with st.expander("What the fits had to say", icon=":material/notes:"):
                 for name, note in notes:
                     st.caption(escape_markdown(f"{name}: {note}", 600))
+
+
+def onward() -> None:
+    """Where to go from here."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Look at one calibrator closely, and take it away as a file:")
+        session.page_link("export", "Choose and export")
 
 
 def _line(found: Comparison, key: str) -> dict[str, str]:

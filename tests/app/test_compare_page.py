@@ -190,6 +190,7 @@ def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppT
 def test_the_table_holds_every_method_and_measure(page: AppTest) -> None:
     table = page.dataframe[1].value
     assert set(table["Method"]) == {"The model as it is", "STS", "Platt", "Histogram binning"}
+    assert [link.proto.label for link in page.get("page_link")] == ["Choose and export"]
     assert {"Log loss", "AUC", "Accuracy", "Seconds to fit", "Bytes when fitted"} <= set(table)
 
 
