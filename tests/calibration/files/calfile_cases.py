@@ -71,7 +71,10 @@ def fitted(key, n_classes=3):
         rows = ScoredSet(proba, rows.y, rows.classes, "digest", "calibration")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        calibrator = fit_calibrator(key, rows, X, parent=parent)
+        fresh = entry.factory()
+        if hasattr(fresh, "n_trees"):
+            fresh.set_params(n_trees=5)  # a hundred are no other state
+        calibrator = fit_calibrator(fresh, rows, X, parent=parent)
     return calibrator, rows, X, parent
 
 
