@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,20 @@ from kdcal_core.diagnostics.regions.described import (
 )
 from kdcal_core.diagnostics.regions.judging import Place
 from kdcal_core.diagnostics.regions.pit_criterion import PitResidual
+from kdcal_core.diagnostics.regions.redrawn import (
+    evidence,
+    judged_by_redraws,
+    largest_when_redrawn,
+    residuals,
+)
 from kdcal_core.diagnostics.regions.results import RegionSearch
 from kdcal_core.diagnostics.regression.checks import checked_pit
-from kdcal_core.diagnostics.targets import check_level, check_seed
+from kdcal_core.diagnostics.targets import Target, check_level, check_seed
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import (
     BinnedInputs,
     Criterion,
     PartitionTree,
-    Residual,
     bin_inputs,
     grow_tree,
     prune_tree,
@@ -45,6 +50,7 @@ def find_regions(
     max_depth: int = 3,
     min_rows: int | None = None,
     grow_share: float = GROW_SHARE,
+    redraws: int = 0,
     seed: int = 0,
     level: float = 0.95,
 ) -> RegionSearch:
@@ -73,8 +79,13 @@ def find_regions(
         rows, at least 25.
     grow_share : float in (0, 1)
         Rows that the tree is grown on.
+    redraws : int
+        Where not 0, rows are not divided: one tree is grown on all, and its regions are held
+        against those of trees grown on so many draws of the outcomes from the stated
+        probabilities; 200 are enough. It finds more, takes that many times as long to grow, and
+        p values go down to 1 / (redraws + 1).
     seed : int
-        Of the division of the rows.
+        Of the division of the rows, or of the redraws.
     level : float
         Of intervals; a fault is named where its corrected p value is below 1 - level.
 
@@ -91,6 +102,12 @@ def find_regions(
     88% in 5,000. Regions that take two columns to name need more rows. Growing on 30 or 70% of
     the rows finds no more than growing on half of them. False alarms where the model is right:
     4.0% of 1,500 searches.
+
+    Redraws against halves, 5,000 rows that state 0.6 to 0.95, 20 columns, regions that are faulty
+    in most of their rows: a gap in 8% of the rows that takes two columns to name is found in 90%
+    of searches against 33% (0.15), or 37% against 3% (0.1); one that takes a single column in 53%
+    by either (0.1). False alarms: 6% of 200 searches in 600 rows. Intervals hold for the search
+    as a whole: they held the true gap in 99% of these regions.
 
     Raises
     ------
@@ -109,8 +126,9 @@ def find_regions(
     """
     check_level(level)
     goal, what = stated_target(scored, target)
-    residual = goal.hit - goal.score
-    criterion = Residual(residual, goal.score * (1.0 - goal.score), goal.weight)
+    criterion = residuals(goal, goal.hit)
+    if redraws:
+        return _redrawn(goal, what, X, criterion, max_depth, min_rows, redraws, seed, level)
     grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
     return stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
@@ -160,6 +178,45 @@ def find_pit_regions(
     )
 
 
+def _redrawn(
+    goal: Target,
+    what: str,
+    X: pd.DataFrame | BinnedInputs,
+    criterion: Criterion,
+    max_depth: int,
+    min_rows: int | None,
+    redraws: int,
+    seed: int,
+    level: float,
+) -> RegionSearch:
+    """The search of :func:`find_regions` without a division of the rows."""
+    check_seed(seed)
+    if redraws < 1.0 / (1.0 - level):
+        raise InputError(
+            f"{redraws} redraws can refuse nothing at the level {level:g}",
+            fix="Choose 200, or 0 to divide the rows instead.",
+        )
+    binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
+    n = len(goal.score)
+    least = _least(n) if min_rows is None else min_rows
+    if n < 2 * least:
+        raise InputError(
+            f"{n:,} rows are too few to look for regions of {least:,} rows or more",
+            fix=f"Give at least {2 * least:,} rows, or allow smaller regions.",
+        )
+    every = np.arange(n)
+
+    def grow(one: Criterion) -> PartitionTree:
+        return _cut_back(binned, one, max_depth, least, every)
+
+    grown = _Grown(tree := grow(criterion), tree.apply(binned), every)
+    found = stated_described(goal, what, grown.leaf, grown.places, every, level, tree, seed)
+    largest = largest_when_redrawn(goal, binned, grow, redraws, seed)
+    seen = evidence(criterion, grown.leaf)
+    regions = judged_by_redraws(goal, grown.places, grown.leaf, seen, largest, level)
+    return replace(found, regions=regions, n_grow=n)
+
+
 @dataclass(frozen=True, eq=False)
 class _Grown:
     tree: PartitionTree
@@ -192,7 +249,7 @@ def _grow(
             fix="Choose a number between 0 and 1.",
         )
     n_grow = round(grow_share * n)
-    least = max(LEAST_ROWS, round(ROWS_PER_ROOT * n_grow**0.5)) if min_rows is None else min_rows
+    least = _least(n_grow) if min_rows is None else min_rows
     enough = int(np.ceil(2 * least / min(grow_share, 1.0 - grow_share)))
     if n < enough:
         raise InputError(
@@ -202,9 +259,21 @@ def _grow(
     # drawn without a look at the outcomes: a division by them would tie the two parts together
     drawn = np.random.default_rng(seed).permutation(n)
     rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
-    tree = grow_tree(binned, criterion, max_depth=max_depth, min_rows=least, rows=rows)
-    tree = prune_tree(tree, -_evidence(tree, binned, criterion, rows), penalty=PENALTY)
+    tree = _cut_back(binned, criterion, max_depth, least, rows)
     return _Grown(tree, tree.apply(binned), rest)
+
+
+def _least(n_grow: int) -> int:
+    """Fewest rows of a region, of those that the tree is grown on."""
+    return max(LEAST_ROWS, round(ROWS_PER_ROOT * float(np.sqrt(n_grow))))
+
+
+def _cut_back(
+    binned: BinnedInputs, criterion: Criterion, max_depth: int, least: int, rows: IntArray
+) -> PartitionTree:
+    """A tree grown on some rows, without the splits that add little evidence."""
+    tree = grow_tree(binned, criterion, max_depth=max_depth, min_rows=least, rows=rows)
+    return prune_tree(tree, -_evidence(tree, binned, criterion, rows), penalty=PENALTY)
 
 
 def _evidence(

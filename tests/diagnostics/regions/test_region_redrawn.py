@@ -1,0 +1,63 @@
+"""Regions grown on all rows and held against redrawn outcomes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.diagnostics.regions import find_regions
+from kdcal_core.diagnostics.targets import confidence_target
+from kdcal_core.errors import InputError
+from kdcal_core.partition.tree import bin_inputs
+
+
+def drawn(n, d, gap, seed):
+    """A gap where both of the first two columns are low, in 8% of the rows."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, d)), columns=[f"x{i + 1}" for i in range(d)])
+    score = rng.uniform(0.6, 0.95, n)
+    faulty = ((X["x1"] < -0.573) & (X["x2"] < -0.573)).to_numpy()
+    right = (rng.random(n) < score - gap * faulty).astype(int)
+    return bin_inputs(X), confidence_target(score, right), faulty
+
+
+def test_a_right_model_is_called_faulty_no_more_often_than_said():
+    false = 0
+    for seed in range(80):
+        X, scored, _ = drawn(400, 3, 0.0, seed)
+        false += bool(find_regions(scored, X, redraws=39, seed=seed).faulty)
+    assert false <= 11  # 99.9% quantile of a binomial of 80 draws with chance 0.05
+
+
+def test_a_fault_that_takes_two_columns_to_name_is_found():
+    X, scored, faulty = drawn(5000, 6, 0.15, 3)
+    found = find_regions(scored, X, redraws=60)
+    worst = found.faulty[0]
+    assert worst.fault == "over-confident"
+    assert {one.column.name for one in worst.conditions} == {"x1", "x2"}
+    assert faulty[found.leaf == worst.leaf].mean() > 0.6
+    assert worst.adjusted_p == pytest.approx(1 / 61)
+    assert (found.n_grow, found.n_judge) == (5000, 5000)
+
+
+def test_intervals_leave_out_zero_where_a_fault_is_named():
+    for seed in range(5):
+        X, scored, _ = drawn(3000, 4, 0.12, seed)
+        for region in find_regions(scored, X, redraws=60, seed=seed).regions:
+            edge = max(region.gap.low, -region.gap.high)
+            if abs(edge) > 0.003:  # a chi-square is not the saddlepoint to the last digit
+                assert (region.fault != "none") == (edge > 0)
+            assert region.gap.level == 0.95
+
+
+def test_the_same_seed_gives_the_same_p_values():
+    X, scored, _ = drawn(800, 3, 0.1, 0)
+    one, two = (find_regions(scored, X, redraws=30, seed=5) for _ in range(2))
+    assert [r.p_value for r in one.regions] == [r.p_value for r in two.regions]
+
+
+def test_too_few_redraws_or_rows_are_refused():
+    X, scored, _ = drawn(300, 3, 0.0, 0)
+    with pytest.raises(InputError, match="redraws can refuse nothing"):
+        find_regions(scored, X, redraws=10)
+    with pytest.raises(InputError, match="too few"):
+        find_regions(scored, X, redraws=40, min_rows=200)
