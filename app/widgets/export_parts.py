@@ -12,6 +12,7 @@ from app.widgets import export_settings, graph_results, session, waiting
 from app.widgets import export_text as text
 from app.widgets.charts import chart, estimate_row, is_dark
 from app.widgets.export_results import View
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.figures import reliability_figure, words
@@ -75,6 +76,8 @@ def _finding(view: View, top: Any) -> None:
             return
         st.subheader(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
         st.markdown(text.also(run.gain))
+        if CALIBRATORS[run.record.settings.key].family == "kernel density":
+            st.caption(text.FAR)
         for note in run.gain.comparison.notes:
             st.caption(escape_markdown(note, 400))
 

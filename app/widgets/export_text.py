@@ -40,6 +40,10 @@ WILL_SHOW = (
     "and after and what it does to a score, and you can take it away: as one file that scores new "
     "rows anywhere, and as part of the model's ONNX file where it can be told so."
 )
+FAR = (
+    "Judged here are rows like the data's. What this calibrator is made for are rows far from them, "
+    "where it says the prior: see Compare (far outside) and Out of distribution."
+)
 DIAGRAMS = """
 Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
 the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly

@@ -42,8 +42,7 @@ def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path)
     upload = '[data-testid="stFileUploader"] input[type=file]'
     app.page.locator(upload).set_input_files(path)
     app.wait_for_text("It belongs to this model", 120)
-    app.idle()
-    assert app.page.locator(".js-plotly-plot").count() == 5
+    app.page.locator(".js-plotly-plot").nth(4).wait_for(timeout=60_000)
     app.assert_healthy()
 
     broken = tmp_path / "broken.kdcal"
