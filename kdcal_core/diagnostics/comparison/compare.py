@@ -14,7 +14,12 @@ from kdcal_core.diagnostics.comparison.far import FarRows, far_rows
 from kdcal_core.diagnostics.comparison.fits import Answer, Task, run_tasks
 from kdcal_core.diagnostics.comparison.methods import REFERENCE, Method, methods_of
 from kdcal_core.diagnostics.comparison.overlap import overlap
-from kdcal_core.diagnostics.comparison.paired import against_best, against_parent
+from kdcal_core.diagnostics.comparison.paired import (
+    LEAST_ROWS,
+    against_best,
+    against_parent,
+    untested,
+)
 from kdcal_core.diagnostics.comparison.parts import joined, judging_rows, parts_of
 from kdcal_core.diagnostics.comparison.results import (
     Against,
@@ -115,7 +120,8 @@ def compare(
     better (Hansen 2005), so that the methods not refused hold the truly best one with probability
     ``level``.
 
-    p values are adjusted by Holm's method over the methods, for each measure on its own.
+    p values are adjusted by Holm's method over the methods, for each measure on its own. Fewer
+    than 20 rows are not tested: nothing can be told apart on them.
 
     Examples
     --------
@@ -179,10 +185,10 @@ def compare(
     for one in scored:
         n = one.estimates[0].n
         spread, measure = one.spread, one.measure
-        paired[measure.key, "parent"] = against_parent(spread, measure, keys, 0, n, level)
-        paired[measure.key, "best"] = against_best(
-            spread, measure, keys, best[measure.key], n, level, seed
-        )
+        to_parent = against_parent(spread, measure, keys, 0, n, level)
+        to_best = against_best(spread, measure, keys, best[measure.key], n, level, seed)
+        paired[measure.key, "parent"] = to_parent if n >= LEAST_ROWS else untested(to_parent)
+        paired[measure.key, "best"] = to_best if n >= LEAST_ROWS else untested(to_best)
     if progress is not None:
         progress(1.0, "Comparison done")
     return Comparison(
@@ -252,6 +258,11 @@ def _shared(review: ReviewData, notes: list[str]) -> int | None:
 def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None) -> list[str]:
     """How to read some of the measures on these rows."""
     notes = []
+    if len(judged.y) < LEAST_ROWS:
+        notes.append(
+            f"{len(judged.y)} rows judge, too few to tell calibrators apart: no test was made. "
+            f"At least {LEAST_ROWS} rows are needed, and small differences take hundreds."
+        )
     if distant is not None:
         notes.append(
             f"Far away means {distant.words}; OCE holds confidence against the largest class "

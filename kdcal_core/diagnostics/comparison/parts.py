@@ -12,6 +12,7 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics.comparison.far import FarRows
 from kdcal_core.diagnostics.comparison.fits import Answer, Part, Rows
+from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
 from kdcal_core.diagnostics.comparison.results import Judge
 from kdcal_core.errors import InputError
 from kdcal_core.review import ReviewData
@@ -25,7 +26,8 @@ def judging_rows(
     Raises
     ------
     InputError
-        Where there is no evaluation set, it has other classes, or rows are too few for the folds.
+        Where there is no evaluation set, it has one row or other classes, or rows are too few for
+        the folds.
     """
     if judge == "cross-fitted":
         rows = review.calibration
@@ -36,6 +38,11 @@ def judging_rows(
         raise InputError(
             "The evaluation set has other classes than the calibration set",
             fix="Give both sets the same classes in the same order.",
+        )
+    if review.evaluation.n_rows < 2:
+        raise InputError(
+            "One row cannot judge calibrators",
+            fix=f"Give an evaluation set of at least {LEAST_ROWS} rows, or judge by cross-fitting.",
         )
     return review.evaluation, np.zeros(review.evaluation.n_rows, dtype=np.int64)
 

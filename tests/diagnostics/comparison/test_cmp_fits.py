@@ -241,3 +241,27 @@ def test_one_class_alone_has_no_area():
     found = compare(["confidence"], data, n_boot=100)
     assert "auc" not in [one.key for one in found.measures]
     assert any("all of one class" in note for note in found.notes)
+
+
+def test_few_rows_tell_nothing_apart_and_the_number_that_would_do_is_said():
+    for n in (2, 12, 19):
+        found = compare(
+            ["isotonic", "platt"],
+            review(n_classes=2, evaluation=scored(n, 2, 5, name="evaluation")),
+            n_boot=100,
+        )
+        verdicts = {pair.verdict for pairs in found.paired.values() for pair in pairs}
+        assert verdicts == {"cannot be told apart"}
+        assert any(f"{n} rows judge" in note and "20 rows" in note for note in found.notes)
+    enough = compare(
+        ["isotonic"],
+        review(n_classes=2, evaluation=scored(20, 2, 5, name="evaluation")),
+        n_boot=100,
+    )
+    assert not any("rows judge, too few" in note for note in enough.notes)
+
+
+def test_one_row_does_not_judge():
+    data = review(n_classes=2, evaluation=scored(1, 2, 5, name="evaluation"))
+    with pytest.raises(InputError, match="at least 20 rows"):
+        compare(["isotonic"], data, n_boot=100)
