@@ -138,6 +138,8 @@ class HeterogeneousCalibrator(Calibrator):
         X : (n, d) DataFrame or array of numbers
             The rows' inputs: numbers, categories and missing values as they are.
         sample_weight : (n,) array, optional
+            Positive row weights. Only their ratios count, since pooling weighs rows against what
+            is known without them: they are scaled to a mean of one.
         X_partition, y_partition : (m, d) and (m,), optional
             The parent's training rows, on which the partition is found (decision D102).
         progress : callable, optional
