@@ -100,8 +100,9 @@ class ParentColumns:
 
     def _numbers(self, name: str) -> FloatArray:
         at = [str(one) for one in self.frame.columns].index(name)
-        values: FloatArray = self.frame.iloc[:, at].to_numpy(dtype=np.float64, na_value=np.nan)
-        return values
+        values = pd.to_numeric(self.frame.iloc[:, at].astype(object), errors="coerce")
+        numbers: FloatArray = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
 
 
 def not_taken(read: Sequence[str], taken: Sequence[str]) -> str | None:

@@ -15,6 +15,7 @@ from kdcal_core.calibration.files.card import CalibratorCard
 from kdcal_core.calibration.files.onnx_columns import ParentColumns, not_taken
 from kdcal_core.calibration.files.onnx_maps import calibrated_nodes, why_not
 from kdcal_core.calibration.files.onnx_nodes import Nodes
+from kdcal_core.calibration.files.onnx_opset import check_opset, name_domains
 from kdcal_core.calibration.files.onnx_regions import names_read
 from kdcal_core.calibration.fitting import calibrated
 from kdcal_core.data import FloatArray
@@ -30,7 +31,6 @@ from kdcal_core.parents.outputs import OutputKind
 
 OUTPUTS = ("calibrated_probabilities", "predicted_class", "confidence")
 LARGEST_DIFFERENCE = 1e-5
-_LEAST_OPSET, _USUAL_OPSET = 13, 17
 _MOST_ROWS = 2000
 
 
@@ -111,7 +111,8 @@ def export_onnx(
     card : CalibratorCard
         Its name, version and digests go into the model's metadata.
     X : DataFrame or (n, n_features) array
-        Real rows, with the columns that the calibrator reads; the first 2,000 are tried.
+        Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
+        also tell how exact the numbers are that the thresholds of regions must part.
 
     Raises
     ------
@@ -137,45 +138,22 @@ def export_onnx(
         )
     rows = X[:_MOST_ROWS]
     graph = Graph(read_model(path, name=path.name))
-    columns = ParentColumns.of(read_inputs(graph), rows)
+    columns = ParentColumns.of(read_inputs(graph), X)
     model = graph.with_outputs([parent.scores.name])
-    _check_opset(model)
+    check_opset(model)
     width = parent.raw_scores(rows[:1]).shape[1]
     nodes = Nodes()
     proba = _proba(nodes, parent.scores.name, parent.scores.kind, width)
     found = calibrated_nodes(nodes, calibrator, proba, columns)
-    _name_domains(model, nodes)
+    name_domains(model, nodes)
     _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
     _checked(model)
-    expected = calibrated(calibrator, parent.predict_proba(rows), columns.frame)
+    expected = calibrated(calibrator, parent.predict_proba(rows), columns.frame[:_MOST_ROWS])
     difference = _difference(model, rows, expected.proba, expected.confidence)
     with new_file(out_path) as made:
         onnx.save(model, made)
     inputs = tuple(str(value.name) for value in Graph(model).inputs)
     return OnnxExport(str(out_path), inputs, OUTPUTS, difference, len(expected.proba))
-
-
-def _check_opset(model: Any) -> None:
-    from onnx import helper
-
-    opset = next((one for one in model.opset_import if one.domain in ("", "ai.onnx")), None)
-    if opset is None:
-        model.opset_import.append(helper.make_opsetid("", _USUAL_OPSET))
-    elif opset.version < _LEAST_OPSET:
-        raise InputError(
-            f"The model's operators are of version {opset.version}, and the calibrator needs "
-            f"{_LEAST_OPSET} or newer",
-            fix="Export the model again with a newer opset, or use the calibrator file.",
-        )
-
-
-def _name_domains(model: Any, nodes: Nodes) -> None:
-    """Name the sets of operators that the parent had no need of."""
-    from onnx import helper
-
-    named = {one.domain for one in model.opset_import}
-    for domain in sorted({node.domain for node in nodes.nodes if node.domain} - named):
-        model.opset_import.append(helper.make_opsetid(domain, 1))
 
 
 def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
