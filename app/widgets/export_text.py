@@ -41,8 +41,8 @@ WILL_SHOW = (
     "rows anywhere, and as part of the model's ONNX file where it can be told so."
 )
 FAR = (
-    "Judged here are rows like the data's. What this calibrator is made for are rows far from them, "
-    "where it says the prior: see Compare (far outside) and Out of distribution."
+    "Judged here are rows like the data's. What this calibrator is made for are rows far from "
+    "them, where it says the prior: see Compare (far outside) and Out of distribution."
 )
 DIAGRAMS = """
 Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on

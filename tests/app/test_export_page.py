@@ -29,6 +29,7 @@ from kdcal_core.review import (
     review_data,
     score,
 )
+from kdcal_core.runs import ComparisonRun, ComparisonSettings, comparison_request
 from kdcal_core.runs.export_results import ExportRun, ExportSettings
 from kdcal_core.runs.export_run import export_request
 
@@ -224,6 +225,23 @@ def test_predictions_without_a_model_have_lines_of_their_own(
     with contextlib.redirect_stdout(io.StringIO()):
         assert main(shlex.split(command)[1:]) == 0
     assert np.allclose(pd.read_csv("scored.csv")[["proba_0", "proba_1"]], space["calibrated"])
+
+
+def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review: str) -> None:
+    asked = comparison_request(workspace, review, ComparisonSettings(("sts", "confidence")))
+    done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review)
+    job = jobs().wait(done, 120)
+    best = ComparisonRun.read(job.folder).comparison.best["log_loss"]
+    assert best != "uncalibrated"
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.query_params["review"] = review
+    at.run()
+    at.session_state["compare_last"] = {review: asked.key}
+    healthy(at.switch_page(PAGE).run())
+    assert at.selectbox[0].value == best
+    assert "In the last comparison it" in told(at)
+    at.selectbox[0].set_value("platt").run()
+    assert "The last comparison left it out" in told(healthy(at))
 
 
 def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
