@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.heterogeneous._binomial import BinomialLosses
@@ -51,7 +52,8 @@ class TemperatureMaps:
 def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
     """The temperature of every region with the smallest log loss of the whole vector.
 
-    Pooling is on 1 / T, in which the loss is convex.
+    Pooling is on 1 / T, in which the loss is convex. Without pooling a region with one class or
+    no rows has its nearest ancestor's temperature (decision D105).
     """
     losses, root = _losses(scores, leaf, hierarchy)
     inverse, _, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
@@ -62,11 +64,14 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
     else:
         start = np.tile(inverse, (len(hierarchy.parent), 1))
         levels = range(1, int(hierarchy.depth.max()) + 1)
+        several = np.ones(len(hierarchy.parent), dtype=bool)
         for nodes in (np.flatnonzero(hierarchy.depth == level) for level in levels):
             above = start[hierarchy.parent[nodes]]
-            start[nodes], _, _ = minimise(losses(nodes), above, above, np.zeros((1, 1)))
+            found, _, _ = minimise(losses(nodes), above, above, np.zeros((1, 1)))
+            several[nodes] = _several_classes(scores.y, hierarchy.place_among(nodes)[leaf], nodes)
+            start[nodes] = np.where(several[nodes, None], found, above)
         inverse = start[hierarchy.node]
-        borrowed = (np.bincount(leaf, minlength=hierarchy.n_regions) == 0).astype(np.float64)
+        borrowed = 1.0 - several[hierarchy.node]
     temperatures = 1.0 / np.clip(inverse[:, 0], 1.0 / HIGHEST, 1.0 / LOWEST)
     return MapFit(
         TemperatureMaps(temperatures),
@@ -74,6 +79,15 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
         {"temperature": temperatures[None, :]},
         np.zeros(hierarchy.n_regions, dtype=bool),
     )
+
+
+def _several_classes(y: IntArray, place: IntArray, nodes: IntArray) -> NDArray[np.bool_]:
+    """Whether the rows of each node, at their place among the nodes, show more than one class."""
+    low, high = np.full(len(nodes), np.inf), np.full(len(nodes), -np.inf)
+    here = place >= 0
+    np.minimum.at(low, place[here], y[here])
+    np.maximum.at(high, place[here], y[here])
+    return np.asarray(low < high)
 
 
 def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossOf, Loss]:

@@ -263,6 +263,20 @@ def test_a_falling_region_is_kept_and_flagged():
     assert fit.parameters["slope"][0, 1] == pytest.approx(-1, abs=0.1)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_region_of_one_class_has_its_ancestors_temperature_without_pooling(n_classes):
+    many = many_classes(600, n_classes, seed=3)[0]
+    leaf = np.repeat([0, 1, 2], 200)
+    first = many.proba.argmax(axis=1) == 0
+    y = np.where((leaf == 1) & first, 0, many.y)
+    kept = (leaf != 1) | first
+    one = Scores(many.proba[kept], y[kept], np.ones(kept.sum()))
+    fit = fit_maps("temperature", one, leaf[kept], Hierarchy.flat(4), pooling=False)
+    whole = fit_maps("temperature", one, np.zeros(kept.sum(), int), Hierarchy.flat(1)).maps
+    assert fit.maps.temperatures[[1, 3]] == pytest.approx(whole.temperatures[0])
+    assert fit.borrowed[0].tolist() == [0, 1, 0, 1]
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["platt", "isotonic", "histogram", "temperature"]))
 def test_weights_are_repeated_rows(seed, kind):
