@@ -68,7 +68,7 @@ def fit_and_save(
         parent=review.parent,
         features=[] if X is None else [str(name) for name in X.columns],
         estimates=estimates,
-        notes=notes,
+        notes=[*(_left_aside(review, data) if fitted.needs_inputs else []), *notes],
         seed=seed,
     )
     save_calibrator(fitted, out, card)
@@ -94,6 +94,15 @@ def _judged(
         return [], [f"What it gains was not judged by cross-fitting: {error.what}."]
     judged = f"cross-fitted on the calibration set, {_FOLDS} folds"
     return _gains(data.calibration, found, judged, seed), []
+
+
+def _left_aside(review: Review, data: ReviewData) -> list[str]:
+    """What is to be said where some columns are read of no table, as not all tables have them."""
+    columns = [str(name)[:80] for name in data.groups["calibration"].columns]
+    if not columns or (review.roles is not None and review.roles.features):
+        return []
+    more = f" and {len(columns) - 1:,} more" if len(columns) > 1 else ""
+    return [f"Not every table has the column {columns[0]!r}{more}: left aside, as if in none."]
 
 
 def _shared(data: ReviewData) -> list[str]:

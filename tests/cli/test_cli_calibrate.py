@@ -137,3 +137,28 @@ def test_rows_that_fit_and_judge_alike_are_counted(
     code, said, _ = run(capsys, *PLATT, *out, "--evaluation", DIGITS / "evaluation.parquet")
     assert code == 0
     assert "in the calibration set too" not in said
+
+
+def test_columns_that_one_table_lacks_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(
+        {
+            "proba_no": [0.3, 0.6] * 60,
+            "proba_yes": [0.7, 0.4] * 60,
+            "answer": ["yes", "no", "no"] * 40,
+            "shop": ["north", "south"] * 60,
+            "age": range(120),
+        }
+    )
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.drop(columns="age").to_csv(tmp_path / "more.csv", index=False)
+    words = ("--predictions", tmp_path / "rows.csv", "--target", "answer")
+    words = (*words, "--evaluation", tmp_path / "more.csv", "--out", tmp_path / "c.kdcal")
+    code, said, _ = run(capsys, "--calibrator", "heterogeneous_tree", *words)
+    assert code == 0
+    assert "Not every table has the column 'age'" in said
+    assert load_calibrator(tmp_path / "c.kdcal").card.features == ("shop",)
+    code, said, _ = run(capsys, "--calibrator", "platt", *words)
+    assert code == 0
+    assert "Not every table" not in said
