@@ -234,8 +234,7 @@ def amount(measure: str, value: float) -> str:
 
 def _rows(found: Comparison, measure: str) -> str:
     n = found.paired[measure, "parent"][0].difference.n
-    far = " far away" if found.measure(measure).group == "outside" else ""
-    return f"these {n:,} rows{far}"
+    return f"these {n:,} rows"
 
 
 def _named(found: Comparison, keys: Sequence[str]) -> str:
