@@ -148,7 +148,8 @@ def test_regions_of_bad_pit_are_found_by_kind(bend, kind):
     assert "x1" in worst.words
     inside = np.isin(found.leaf, [r.leaf for r in found.faulty if r.fault == kind])
     assert (inside & region).sum() > 0.7 * (inside | region).sum()
-    assert "mean PIT" in region_finding(worst, regression=True)
+    told = "PIT values vary" if kind in ("too narrow", "too wide") else "mean PIT"
+    assert told in region_finding(worst, regression=True)
 
 
 def test_uniform_pit_is_seldom_called_wrong():
