@@ -17,7 +17,6 @@ from kdcal_core.calibration.kernel_density.graph import (
     PAPERS_VARIANCE_FLOOR,
     KernelDensityGraph,
 )
-from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.calibration.kernel_density.placement import (
     Placement,
     Progress,
@@ -27,6 +26,7 @@ from kdcal_core.calibration.kernel_density.placement import (
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.calibration.kernel_density.views import OutputLayer
+from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.data import FloatArray
 from kdcal_core.parents import Parent
 from kdcal_core.partition import class_masses, estimated_bytes
