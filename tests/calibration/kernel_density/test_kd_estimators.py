@@ -23,8 +23,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.calibration.kernel_density import memory, settling
+from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork, memory
+from kdcal_core.calibration.kernel_density import settling
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import wrap_parent
@@ -397,7 +397,7 @@ def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
 def test_the_limit_of_a_worker_counts():
     resource = pytest.importorskip("resource")
     limit = 2 * 1024**3
-    told = "from kdcal_core.calibration.kernel_density import memory; "
+    told = "from kdcal_core.calibration import memory; "
     told += f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit})); "
     told += "print(memory.available_bytes())"
     assert resource.getrlimit(resource.RLIMIT_AS)[0] != limit
