@@ -62,6 +62,16 @@ def report(job: JobSnapshot) -> None:
         st.info("Stopped. What was loaded before is still here.", icon=":material/stop_circle:")
 
 
+def welcome() -> None:
+    """What kdcal is for, while nothing is open."""
+    st.markdown(
+        "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
+        "and far from the data. Of a regression it shows where the predicted distributions hold. "
+        "Every number comes with the uncertainty that the number of rows leaves. "
+        "Open a sample to look around, or bring your own model."
+    )
+
+
 def sample_cards() -> None:
     """One card a shipped sample, each opened by one click."""
     st.subheader("Start with a sample")

@@ -76,14 +76,15 @@ def _uploader(
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
     # nothing that is fitted or asked meanwhile reads a foreign table that comes anew
     busy = waiting.reading if which == "foreign" else waiting.busy
+    waits = review is not None and busy(review.id)
     uploaded = st.file_uploader(
         label,
         type=list(dict.fromkeys(suffixes)),
         help=help_text,
         key=f"{which}_file_{generation}",
-        disabled=disabled or (review is not None and busy(review.id)),
+        disabled=disabled or waits,
     )
-    if uploaded is None:
+    if uploaded is None or waits:  # a file that came meanwhile has its turn when the page runs anew
         return
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:

@@ -58,7 +58,7 @@ def test_own_model_and_table_are_scored_and_diagnosed(app):
     folder = samples_root() / "breast_cancer"
     app.open()
     _upload(app, "model", folder / "model.skops")
-    app.wait_for_text("Random forest")
+    app.wait_for_text("30 inputs")  # a sample's card speaks of a random forest too
     _upload(app, "calibration", folder / "calibration.parquet")
     app.page.get_by_role("button", name="Score the rows").click()
     app.wait_for_text("What these rows are fit for")
