@@ -81,6 +81,8 @@ def page_finding(search: RegionSearch) -> str:
 
 def tree_words(search: RegionSearch) -> str:
     """How the regions were found, and which rows judge them."""
+    if search.redraws:
+        return _redrawn_words(search)
     how = (
         f"The regions were found on {search.n_grow:,} rows and are judged on {search.n_judge:,} "
         "others"
@@ -90,6 +92,16 @@ def tree_words(search: RegionSearch) -> str:
     if _judged(search) == 1:
         return f"{how}. No split was worth making, so all rows are one region."
     return f"{how}; corrected p values hold for all {_judged(search):,} of them together."
+
+
+def _redrawn_words(search: RegionSearch) -> str:
+    how = (
+        f"The regions were found on all {search.n_judge:,} rows and are held against the clearest "
+        f"of each of {search.redraws:,} searches in outcomes drawn as the model states them"
+    )
+    if _judged(search) == 1:
+        return f"{how}. No split was worth making, so all rows are one region."
+    return f"{how}; p values hold for the search as a whole."
 
 
 def tree_alt(search: RegionSearch) -> str:

@@ -49,6 +49,11 @@ from kdcal_core.runs.recalibration_results import (
     Selection,
 )
 from kdcal_core.runs.recalibration_run import recalibration_request
+from kdcal_core.runs.region_search_run import (
+    RegionSearchRun,
+    RegionSearchSettings,
+    region_search_request,
+)
 from kdcal_core.runs.regions_results import (
     ONE_MAP,
     PARTITION_TITLES,
@@ -96,6 +101,8 @@ __all__ = [
     "RecalibrationRecord",
     "RecalibrationRun",
     "RecalibrationSettings",
+    "RegionSearchRun",
+    "RegionSearchSettings",
     "RegionsMethod",
     "RegionsRecord",
     "RegionsRun",
@@ -119,6 +126,7 @@ __all__ = [
     "partition_columns",
     "principal_axes",
     "recalibration_request",
+    "region_search_request",
     "regions_request",
     "regression_space",
     "save_study",

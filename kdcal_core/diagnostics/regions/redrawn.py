@@ -12,6 +12,7 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regions.judging import Place, by_stated
 from kdcal_core.diagnostics.regions.results import Region
 from kdcal_core.diagnostics.targets import Target
+from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import BinnedInputs, Criterion, PartitionTree, Residual
 
 Grow = Callable[[Criterion], PartitionTree]
@@ -25,15 +26,23 @@ def residuals(goal: Target, hit: FloatArray) -> Residual:
 
 
 def largest_when_redrawn(
-    goal: Target, binned: BinnedInputs, grow: Grow, redraws: int, seed: int
+    goal: Target,
+    binned: BinnedInputs,
+    grow: Grow,
+    redraws: int,
+    seed: int,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """Largest evidence in a leaf, of trees grown on outcomes drawn as they are stated, (redraws,).
 
     Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
     """
-    rng = np.random.default_rng(seed)
+    # a stream of its own: rows that a caller drew with the same seed must not return as outcomes
+    rng = np.random.default_rng([seed, redraws])
     largest = np.empty(redraws)
     for draw in range(redraws):
+        if progress is not None:
+            progress(draw / redraws, f"Outcomes drawn anew, {draw + 1:,} of {redraws:,}")
         criterion = residuals(goal, (rng.random(len(goal.score)) < goal.score).astype(np.float64))
         largest[draw] = evidence(criterion, grow(criterion).apply(binned)).max()
     return largest

@@ -100,6 +100,8 @@ class RegionSearch:
         Rows that the regions were judged on.
     regression : bool
         Whether it speaks of PIT values.
+    redraws : int
+        Draws of the outcomes that the regions are held against; 0 where other rows judge them.
     """
 
     tree: PartitionTree | None
@@ -114,6 +116,7 @@ class RegionSearch:
     leaf: IntArray
     judged: IntArray
     regression: bool = False
+    redraws: int = 0
 
     @property
     def faulty(self) -> tuple[Region, ...]:

@@ -27,6 +27,7 @@ from kdcal_core.diagnostics.regions.results import RegionSearch
 from kdcal_core.diagnostics.regression.checks import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, check_seed
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import (
     BinnedInputs,
     Criterion,
@@ -53,6 +54,7 @@ def find_regions(
     redraws: int = 0,
     seed: int = 0,
     level: float = 0.95,
+    progress: Progress | None = None,
 ) -> RegionSearch:
     """Regions of the inputs where the stated probability is not what is seen, beyond chance.
 
@@ -88,6 +90,8 @@ def find_regions(
         Of the division of the rows, or of the redraws.
     level : float
         Of intervals; a fault is named where its corrected p value is below 1 - level.
+    progress : callable, optional
+        Told before every redraw; it may raise to stop.
 
     Returns
     -------
@@ -128,7 +132,9 @@ def find_regions(
     goal, what = stated_target(scored, target)
     criterion = residuals(goal, goal.hit)
     if redraws:
-        return _redrawn(goal, what, X, criterion, max_depth, min_rows, redraws, seed, level)
+        return _redrawn(
+            goal, what, X, criterion, max_depth, min_rows, redraws, seed, level, progress
+        )
     grown = _grow(X, criterion, max_depth, min_rows, grow_share, seed)
     return stated_described(
         goal, what, grown.leaf, grown.places, grown.judged, level, grown.tree, seed
@@ -188,6 +194,7 @@ def _redrawn(
     redraws: int,
     seed: int,
     level: float,
+    progress: Progress | None,
 ) -> RegionSearch:
     """The search of :func:`find_regions` without a division of the rows."""
     check_seed(seed)
@@ -211,10 +218,10 @@ def _redrawn(
 
     grown = _Grown(tree := grow(criterion), tree.apply(binned), every)
     found = stated_described(goal, what, grown.leaf, grown.places, every, level, tree, seed)
-    largest = largest_when_redrawn(goal, binned, grow, redraws, seed)
+    largest = largest_when_redrawn(goal, binned, grow, redraws, seed, progress)
     seen = evidence(criterion, grown.leaf)
     regions = judged_by_redraws(goal, grown.places, grown.leaf, seen, largest, level)
-    return replace(found, regions=regions, n_grow=n)
+    return replace(found, regions=regions, n_grow=n, redraws=redraws)
 
 
 @dataclass(frozen=True, eq=False)
