@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.heterogeneous._newton import Loss
 from kdcal_core.calibration.heterogeneous.cells import Cells
@@ -20,33 +20,29 @@ class Binomial:
     def __init__(
         self, features: FloatArray, weight: FloatArray, positive: FloatArray, node: IntArray, m: int
     ) -> None:
-        self.columns = np.ascontiguousarray(features.T)
+        self.features = np.ascontiguousarray(features)
         self.weight, self.positive, self.node, self.m = weight, positive, node, m
 
-    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        score = np.einsum("qn,nq->n", self.columns, theta[self.node])
-        p = expit(score)
-        value = self._sum(self.weight * np.logaddexp(0.0, score) - self.positive * score)
-        error = self.weight * p - self.positive
-        mass = self.weight * p * (1.0 - p)
-        gradient = np.stack([self._sum(error * x) for x in self.columns], axis=1)
-        return value, gradient, self._products(mass)
+    def __call__(
+        self, theta: FloatArray, wanted: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        from kdcal_core.calibration.heterogeneous._binomial_kernels import add_losses
+
+        m, q = theta.shape
+        value, gradient, curvature = np.zeros(m), np.zeros((m, q)), np.zeros((m, q, q))
+        rows = self.features, self.weight, self.positive, self.node
+        add_losses(*rows, theta, wanted, value, gradient, curvature)
+        return value, gradient, curvature
 
     def bound(self) -> FloatArray:
         """The curvature where every probability is one half, (m, q, q)."""
-        return self._products(0.25 * self.weight)
-
-    def _products(self, mass: FloatArray) -> FloatArray:
-        q = len(self.columns)
+        q = self.features.shape[1]
         total = np.empty((self.m, q, q))
         for i in range(q):
             for j in range(i + 1):
-                found = self._sum(mass * self.columns[i] * self.columns[j])
-                total[:, i, j] = total[:, j, i] = found
+                products = 0.25 * self.weight * self.features[:, i] * self.features[:, j]
+                total[:, i, j] = total[:, j, i] = bin_sums(self.node, self.m, products)
         return total
-
-    def _sum(self, values: FloatArray) -> FloatArray:
-        return bin_sums(self.node, self.m, values)
 
 
 @dataclass(frozen=True, eq=False)

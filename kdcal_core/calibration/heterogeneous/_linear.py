@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,13 +32,10 @@ def beta_features(logit: FloatArray) -> FloatArray:
     )
 
 
-def identity(q: int) -> FloatArray:
-    """Parameters that leave every probability as it is: slopes 1, offset 0."""
-    return np.append(np.ones(q - 1), 0.0)
-
-
 # Beyond it a score could leave the range of a double.
 _LARGEST = 1e100
+# Rows, times classes, that are fitted at once: so many classes that calls cost little beside sums.
+_ROWS = 100_000
 
 FEATURES = {2: platt_features, 3: beta_features}
 
@@ -93,55 +91,64 @@ def _fit(
     scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool, names: tuple[str, ...]
 ) -> MapFit:
     parameters, borrowed = [], []
-    for label in scores.mapped:
-        cells = scores.cells(label, leaf, hierarchy.n_regions)
-        found, share = _fit_class(cells, FEATURES[len(names)](cells.logit), hierarchy, pooling)
+    at_once = max(1, _ROWS // len(leaf))
+    for start in range(0, len(scores.mapped), at_once):
+        labels = scores.mapped[start : start + at_once]
+        cells = [scores.cells(label, leaf, hierarchy.n_regions) for label in labels]
+        found, share = _fit_classes(cells, FEATURES[len(names)], hierarchy, pooling)
         parameters.append(found)
         borrowed.append(share)
-    stacked = np.stack(parameters)
+    stacked = np.concatenate(parameters)
     return MapFit(
         LinearMaps(stacked),
-        np.stack(borrowed),
+        np.concatenate(borrowed),
         {name: stacked[:, :, i] for i, name in enumerate(names)},
         np.asarray((stacked[:, :, :-1] < 0).any(axis=(0, 2))),
     )
 
 
-def _fit_class(
-    cells: Cells, features: FloatArray, hierarchy: Hierarchy, pooling: bool
+def _fit_classes(
+    classes: list[Cells],
+    features_of: Callable[[FloatArray], FloatArray],
+    hierarchy: Hierarchy,
+    pooling: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Parameters (R, q) and borrowed shares (R,) of one class's maps.
+    """Parameters (C, R, q) and borrowed shares (C, R) of the maps of C classes.
 
     Without pooling a region with one class or no rows has its nearest ancestor's parameters, and
     one whose classes its scores part has Platt's targets (decision D105).
     """
-    q = features.shape[1]
+    features = [features_of(one.logit) for one in classes]
     # the offset is read at the middle of the scores, where it does not depend on the slopes
-    middle = np.append(np.average(features[:, :-1], axis=0, weights=cells.weight), 0.0)
-    centred = features - middle
-    shift = np.eye(q)
-    shift[-1] = -middle
-    shift[-1, -1] = 1.0
-    # theta' (x - middle) + offset: parameters = theta @ shift.T
-    here = np.append(identity(q)[:-1], identity(q)[:-1] @ middle[:-1])
+    pairs = zip(features, classes, strict=True)
+    middle = np.stack([np.average(x[:, :-1], axis=0, weights=one.weight) for x, one in pairs])
+    which = np.repeat(np.arange(len(classes)), [len(one.logit) for one in classes])
+    centred = np.concatenate(features)
+    centred[:, :-1] -= middle[which]
+    cells = Cells.joined(classes, hierarchy.n_regions)
+    every = hierarchy.copies(len(classes))
+    unchanged = np.column_stack([np.ones_like(middle), middle.sum(axis=1)])
     if pooling:
-        root = _alone(cells, centred, np.zeros(len(cells.region), dtype=np.int64), here[None])[0]
-        pooled = pool(BinomialLosses(cells, centred, hierarchy), root, hierarchy)
-        theta, borrowed = pooled.theta[hierarchy.node], pooled.borrowed[hierarchy.node]
+        root = _alone(cells, centred, which, unchanged)
+        pooled = pool(BinomialLosses(cells, centred, every), root, every)
+        theta, borrowed = pooled.theta[every.node], pooled.borrowed[every.node]
     else:
-        theta, borrowed = _unpooled(cells, centred, hierarchy, here)
-    return theta @ shift.T, borrowed
+        theta, borrowed = _unpooled(cells, centred, every, unchanged)
+    theta = theta.reshape(len(classes), hierarchy.n_regions, -1)
+    theta[:, :, -1] -= np.einsum("crq,cq->cr", theta[:, :, :-1], middle)
+    return theta, borrowed.reshape(theta.shape[:2])
 
 
 def _unpooled(
-    cells: Cells, features: FloatArray, hierarchy: Hierarchy, identity_here: FloatArray
+    cells: Cells, features: FloatArray, hierarchy: Hierarchy, unchanged: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    theta = np.tile(identity_here, (hierarchy.n_regions, 1))
+    start = unchanged[hierarchy.copy]
+    theta = start[hierarchy.node]
     both = np.zeros(hierarchy.n_regions, dtype=bool)
     for level in range(int(hierarchy.depth.max()) + 1):
         names, place = np.unique(hierarchy.above(level), return_inverse=True)
         node = place[cells.region]
-        fitted = _alone(cells, features, node, np.tile(identity_here, (len(names), 1)))
+        fitted = _alone(cells, features, node, start[names])
         both = _has_both(cells, node, len(names))[place]
         theta = np.where(both[:, None], fitted[place], theta)
     return theta, np.where(both, 0.0, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray
 
@@ -22,8 +23,13 @@ _DAMPING = 0.01
 class Loss(Protocol):
     """A convex loss of each of m nodes in q parameters, summed over the node's rows."""
 
-    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss (m,), gradient (m, q) and curvature (m, q, q) at ``theta`` (m, q)."""
+    def __call__(
+        self, theta: FloatArray, wanted: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Loss (m,), gradient (m, q) and curvature (m, q, q) at ``theta`` (m, q).
+
+        Of the nodes that are not ``wanted`` (m,) they may be anything.
+        """
 
     def bound(self) -> FloatArray:
         """(m, q, q): at least the curvature, wherever it is taken."""
@@ -42,7 +48,7 @@ def minimise(
     ----------
     loss : Loss
     start, centre : (m, q) arrays
-    precision : (q, q) array
+    precision : (q, q) or (m, q, q) array
         The pull is ``(theta - centre)' precision (theta - centre) / 2``.
 
     Returns
@@ -53,7 +59,8 @@ def minimise(
         Of the loss alone, without the pull, at ``theta``.
     """
     theta = start.copy()
-    value, gradient, curvature = loss(theta)
+    going = np.ones(len(theta), dtype=bool)
+    value, gradient, curvature = loss(theta, going)
     bound = loss.bound()
     scale = np.maximum(np.trace(bound, axis1=1, axis2=2), 1.0)
     pull = precision + _RIDGE * scale[:, None, None] * np.eye(theta.shape[1])
@@ -68,14 +75,16 @@ def minimise(
         decrement = np.einsum("mi,mi->m", slope, step)
         done = decrement <= _DONE * (1.0 + np.abs(value))
         ahead = theta - step
-        found = loss(ahead)
+        found = loss(ahead, going)
         before, after = value + _penalty(off, pull), found[0] + _penalty(ahead - centre, pull)
-        better = done | (after <= before - 1e-4 * decrement + _ROUNDING * np.abs(before))
+        lower = after <= before - 1e-4 * decrement + _ROUNDING * np.abs(before)
+        better = going & (done | lower)
         theta = np.where(better[:, None], ahead, theta)
         value = np.where(better, found[0], value)
         gradient = np.where(better[:, None], found[1], gradient)
         curvature = np.where(better[:, None, None], found[2], curvature)
-        if done.all():
+        going &= ~done
+        if not going.any():
             break
         raised = np.minimum(np.maximum(4.0 * damping, _DAMPING), 1.0)
         lowered = np.where(damping > _DAMPING, 0.25 * damping, 0.0)

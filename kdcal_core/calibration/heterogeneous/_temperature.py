@@ -59,7 +59,7 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
     inverse, _, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
     inverse = np.clip(inverse, 1.0 / HIGHEST, 1.0 / LOWEST)
     if pooling:
-        pooled = pool(losses, inverse[0], hierarchy)
+        pooled = pool(losses, inverse, hierarchy)
         inverse, borrowed = pooled.theta[hierarchy.node], pooled.borrowed[hierarchy.node]
     else:
         start = np.tile(inverse, (len(hierarchy.parent), 1))
@@ -118,22 +118,33 @@ class _VectorLosses:
 
     def __call__(self, nodes: IntArray) -> Loss:
         node = self.hierarchy.place_among(nodes)[self.leaf]
-        rows = np.flatnonzero(node >= 0)
-        if len(rows) == len(node):
-            return _VectorLoss(self.z, self.y, self.weight, node, len(nodes))
-        return _VectorLoss(self.z[rows], self.y[rows], self.weight[rows], node[rows], len(nodes))
+        true = self.z[np.arange(len(node)), self.y]
+        return _VectorLoss(self.z, true, self.weight, node, len(nodes)).of_rows(node >= 0)
 
 
+@dataclass(frozen=True, eq=False)
 class _VectorLoss:
     """Log loss of softmax(z / T) in each of m nodes, by 1 / T, with two derivatives."""
 
-    def __init__(
-        self, z: FloatArray, y: IntArray, weight: FloatArray, node: IntArray, m: int
-    ) -> None:
-        self.z, self.weight, self.node, self.m = z, weight, node, m
-        self.true = z[np.arange(len(z)), y]
+    z: FloatArray
+    true: FloatArray
+    weight: FloatArray
+    node: IntArray
+    m: int
 
-    def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def of_rows(self, which: NDArray[np.bool_]) -> _VectorLoss:
+        """The loss of some of the rows."""
+        if which.all():
+            return self
+        return _VectorLoss(
+            self.z[which], self.true[which], self.weight[which], self.node[which], self.m
+        )
+
+    def __call__(
+        self, theta: FloatArray, wanted: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if not wanted.all():
+            return self.of_rows(wanted[self.node])(theta, np.ones_like(wanted))
         inverse = theta[:, 0][self.node]
         scaled = self.z * inverse[:, None]
         # an overshooting step may make 1 / T negative, and the largest entry another one

@@ -45,6 +45,16 @@ class Cells:
             self.positive[which],
         )
 
+    @classmethod
+    def joined(cls, parts: list[Cells], n_regions: int) -> Cells:
+        """The cells of several classes as one; the regions of part c start at c ``n_regions``."""
+        return cls(
+            np.concatenate([one.region + c * n_regions for c, one in enumerate(parts)]),
+            np.concatenate([one.logit for one in parts]),
+            np.concatenate([one.weight for one in parts]),
+            np.concatenate([one.positive for one in parts]),
+        )
+
 
 def logit_of(p: FloatArray) -> FloatArray:
     """log(p / (1 - p)) with p clipped at 1e-12, to both sides alike.

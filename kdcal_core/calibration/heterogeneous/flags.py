@@ -31,8 +31,8 @@ class RegionFit:
     n_by_class : tuple of K int
     needed : int
         Rows with which the region's map would stand on its own: 20 of the rarer class at the
-        rate of the region, or of all rows where the region shows one class only. 0 where it has
-        them.
+        rate of the region; where the region shows one class only, of all rows, or of one in
+        n + 1 where that is less. 0 where it has them.
     parameters : dict of str to tuple of float
         By plain name; one number for each mapped class (the second of two, or all). Empty for
         maps without parameters.
@@ -137,13 +137,22 @@ def _flags(counts: IntArray, falling: bool) -> tuple[str, ...]:
 
 
 def _needed(counts: IntArray, overall: IntArray) -> int:
-    """Rows that hold :data:`ENOUGH` of the rarer class, 0 where the region has them."""
-    rarer = _rarer(counts)
+    """Rows that hold :data:`ENOUGH` of the rarer class, 0 where the region has them.
+
+    A region of one class takes the rate of all rows, but at most the one that it would show if its
+    next row were of another class: rows without any are evidence that such rows are rare there.
+
+    >>> overall = np.array([600, 300])
+    >>> _needed(np.array([90, 10]), overall), _needed(np.array([0, 0]), overall)
+    (200, 60)
+    >>> _needed(np.array([121, 0]), overall)  # more than the 121 that did not do
+    2440
+    """
+    n, rarer = int(counts.sum()), _rarer(counts)
     if rarer >= ENOUGH:
         return 0
-    shown = counts if rarer else overall
-    rate = max(_rarer(shown), 1) / max(int(shown.sum()), 1)
-    return int(np.ceil(ENOUGH / rate))
+    rate = rarer / n if rarer else max(_rarer(overall), 1) / max(int(overall.sum()), 1)
+    return int(np.ceil(ENOUGH / (rate if rarer else min(rate, 1.0 / (n + 1)))))
 
 
 def _rarer(counts: IntArray) -> int:

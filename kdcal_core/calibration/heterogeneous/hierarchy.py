@@ -17,7 +17,8 @@ class Hierarchy:
     Attributes
     ----------
     parent : (m,) int array
-        Node above each node; node 0 is the root and has parent -1. Parents come first.
+        Node above each node, and -1 for a root: node 0, and in :meth:`copies` the first of each.
+        Parents come first.
     node : (R,) int array
         The node of each region.
 
@@ -55,6 +56,28 @@ class Hierarchy:
         node = np.empty(int(tree.n_leaves), dtype=np.int64)
         node[leaf[leaf >= 0]] = np.flatnonzero(leaf >= 0)
         return cls(parent, node)
+
+    def copies(self, count: int) -> Hierarchy:
+        """This hierarchy ``count`` times, for as many classes that are fitted together.
+
+        Nodes and regions of copy c are those of the first plus c times their number.
+
+        Examples
+        --------
+        >>> twice = Hierarchy.flat(2).copies(2)
+        >>> twice.parent.tolist(), twice.node.tolist(), twice.copy.tolist()
+        ([-1, 0, 0, -1, 3, 3], [1, 2, 4, 5], [0, 0, 0, 1, 1, 1])
+        """
+        start = np.arange(count)[:, None] * len(self.parent)
+        return Hierarchy(
+            np.where(self.parent >= 0, self.parent + start, -1).ravel(),
+            (self.node + start).ravel(),
+        )
+
+    @property
+    def copy(self) -> IntArray:
+        """The copy that each node belongs to, (m,)."""
+        return np.cumsum(self.parent < 0) - 1
 
     @property
     def n_regions(self) -> int:

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.heterogeneous._newton import Loss, minimise
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
@@ -52,8 +53,8 @@ class Pooled:
     theta : (m, q) array
     borrowed : (m,) array in [0, 1]
         Share of a node's parameters that comes from its ancestor: 1 - trace((H + S^-1)^-1 H) / q.
-    spread : (q, q) array
-        S; zeros for a hierarchy of one node.
+    spread : (C, q, q) array
+        S of each copy of the hierarchy; zeros where it is one node.
     """
 
     theta: FloatArray
@@ -68,29 +69,39 @@ def pool(loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy) -> Pooled:
     ----------
     loss_of : callable
         The joint loss of some nodes, by their numbers.
-    root : (q,) array
-        Parameters of the root, which are fitted without any pull.
+    root : (C, q) array
+        Parameters of the roots, which are fitted without any pull.
     hierarchy : Hierarchy
+        Of C copies, each of which learns a spread of its own.
     """
-    m, q = len(hierarchy.parent), len(root)
-    theta = np.tile(root, (m, 1))
+    n_copies, q = root.shape
+    copy = hierarchy.copy
+    theta = root[copy]
     levels = [
         np.flatnonzero(hierarchy.depth == d) for d in range(1, int(hierarchy.depth.max()) + 1)
     ]
-    spread: FloatArray = SPREAD**2 * np.eye(q)
     if not levels:
-        return Pooled(theta, np.zeros(m), np.zeros((q, q)))
+        return Pooled(theta, np.zeros(len(theta)), np.zeros((n_copies, q, q)))
+    spread: FloatArray = np.tile(SPREAD**2 * np.eye(q), (n_copies, 1, 1))
+    moving = np.ones(n_copies, dtype=bool)
     for _ in range(_ROUNDS):
         theta, gradient, curvature = _descend(loss_of, theta, hierarchy, levels, spread)
         known = spread
-        spread = _spread(theta, gradient, curvature, hierarchy, levels, spread)
-        if np.abs(spread - known).max() < 0.01 * np.trace(known):
+        spread = _spread(theta, gradient, curvature, hierarchy, levels, spread, moving)
+        moving = _moved(spread, known) >= 0.01
+        if not moving.any():
             break
     theta, _, curvature = _descend(loss_of, theta, hierarchy, levels, spread)
-    own = np.linalg.solve(curvature + np.linalg.inv(spread), curvature)
+    own = np.linalg.solve(curvature + np.linalg.inv(spread)[copy], curvature)
     borrowed = 1.0 - np.trace(own, axis1=1, axis2=2) / q
-    borrowed[0] = 0.0
+    borrowed[hierarchy.parent < 0] = 0.0
     return Pooled(theta, np.clip(borrowed, 0.0, 1.0), spread)
+
+
+def _moved(now: FloatArray, before: FloatArray) -> FloatArray:
+    """How far each spread has moved, as a share of what it was, (C,)."""
+    far: FloatArray = np.abs(now - before).max(axis=(1, 2)) / np.trace(before, axis1=1, axis2=2)
+    return far
 
 
 def _descend(
@@ -103,11 +114,11 @@ def _descend(
     m, q = start.shape
     theta = start.copy()
     gradient, curvature = np.zeros((m, q)), np.zeros((m, q, q))
-    precision = np.asarray(np.linalg.inv(spread), dtype=np.float64)
+    precision = np.asarray(np.linalg.inv(spread), dtype=np.float64)[hierarchy.copy]
     for nodes in levels:
         centre = theta[hierarchy.parent[nodes]]
         theta[nodes], gradient[nodes], curvature[nodes] = minimise(
-            loss_of(nodes), theta[nodes], centre, precision
+            loss_of(nodes), theta[nodes], centre, precision[nodes]
         )
     return theta, gradient, curvature
 
@@ -119,31 +130,38 @@ def _spread(
     hierarchy: Hierarchy,
     levels: list[IntArray],
     spread: FloatArray,
+    moving: NDArray[np.bool_],
 ) -> FloatArray:
-    """S by expectation and maximisation, from the parabola of each node's loss."""
+    """S by expectation and maximisation, from the parabola of each node's loss.
+
+    Copies that are not ``moving`` any more keep theirs.
+    """
     m, q = theta.shape
+    copy, above = hierarchy.copy, hierarchy.parent
     pull = np.einsum("mij,mj->mi", curvature, theta) - gradient
-    seen = np.trace(curvature, axis1=1, axis2=2) > 0
-    seen[0] = False
-    above = hierarchy.parent
+    seen = (np.trace(curvature, axis1=1, axis2=2) > 0) & (above >= 0)
     # sisters share an ancestor that was fitted on them: k of them show k - 1 differences
-    sisters = np.bincount(above[1:], weights=seen[1:], minlength=m)[above]
+    below = above >= 0
+    sisters = np.bincount(above[below], weights=seen[below], minlength=m)[above]
     widen = np.where(sisters > 1, sisters / np.maximum(sisters - 1.0, 1.0), 1.0)
-    n_seen = int(seen.sum())
+    n_seen = np.bincount(copy[seen], minlength=len(spread))
     prior = PRIOR_NODES * SPREAD**2 * np.eye(q)
     mean = theta.copy()
     for _ in range(_EM_STEPS):
-        precision = np.linalg.inv(spread)
+        precision = np.linalg.inv(spread)[copy]
         covariance = np.linalg.inv(curvature + precision)
         for nodes in levels:
-            drawn = pull[nodes] + mean[above[nodes]] @ precision
+            drawn = pull[nodes] + np.einsum("mij,mj->mi", precision[nodes], mean[above[nodes]])
             mean[nodes] = np.einsum("mij,mj->mi", covariance[nodes], drawn)
         off = (mean - mean[above])[seen]
-        squares = np.einsum("m,mi,mj->ij", widen[seen], off, off) + covariance[seen].sum(axis=0)
-        found = (squares + prior) / (n_seen + PRIOR_NODES)
-        found = found * min(1.0, WIDEST**2 / float(np.trace(found)))
-        done = np.abs(found - spread).max() < _SETTLED * np.trace(spread)
+        total = np.tile(prior, (len(spread), 1, 1))
+        squares = np.einsum("m,mi,mj->mij", widen[seen], off, off)
+        np.add.at(total, copy[seen], squares + covariance[seen])
+        found = total / (n_seen + PRIOR_NODES)[:, None, None]
+        found *= np.minimum(1.0, WIDEST**2 / np.trace(found, axis1=1, axis2=2))[:, None, None]
+        found = np.where(moving[:, None, None], found, spread)
+        moving = moving & (_moved(found, spread) >= _SETTLED)
         spread = found
-        if done:
+        if not moving.any():
             break
     return spread
