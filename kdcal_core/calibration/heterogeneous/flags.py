@@ -151,8 +151,10 @@ def _needed(counts: IntArray, overall: IntArray) -> int:
     n, rarer = int(counts.sum()), _rarer(counts)
     if rarer >= ENOUGH:
         return 0
-    rate = rarer / n if rarer else max(_rarer(overall), 1) / max(int(overall.sum()), 1)
-    return int(np.ceil(ENOUGH / (rate if rarer else min(rate, 1.0 / (n + 1)))))
+    if rarer:
+        return int(np.ceil(ENOUGH * n / rarer))
+    of_all = int(overall.sum()) / max(_rarer(overall), 1)
+    return int(np.ceil(ENOUGH * max(of_all, n + 1)))
 
 
 def _rarer(counts: IntArray) -> int:
