@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.widgets import (
+    regions_conditions,
+    regions_finding,
+    regions_region,
+    regions_repair,
+    session,
+)
 from app.widgets import regions_parts as parts
-from app.widgets import regions_region, regions_repair, session
 
 review = session.scored_review("regions")
 if review is not None:
@@ -22,9 +28,6 @@ if review is not None:
                 repair = regions_repair.repaired(view)
                 if repair is not None:
                     regions_repair.before_and_after(view, repair)
-                regions_repair.conditions(view, repair)
+                regions_conditions.conditions(view, repair)
             with top:
-                if repair is None:
-                    parts.finding(view, None, None)
-                else:
-                    parts.finding(view, repair.after, repair.before)
+                regions_finding.finding(view, repair)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.widgets import regions_results as found
+from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, is_dark
 from app.widgets.map_region import beside
 from app.widgets.pit_rows import answers as pit_answers
 from app.widgets.pit_rows import furthest_first
 from app.widgets.regions_parts import View, select_key
+from app.widgets.regions_search import rows_in
 from kdcal_core.calibration.heterogeneous import RegionFit
 from kdcal_core.data import IntArray, escape_markdown
 from kdcal_core.diagnostics import region_finding
@@ -53,22 +54,22 @@ def closely(view: View) -> None:
 
 def _choose(view: View) -> None:
     regions = view.search.regions
-    key = select_key(view.looked, view.asked)
+    key = select_key(view.found)
     st.session_state.setdefault(key, view.picked)
     st.selectbox(
         "Region",
         options=[one.leaf for one in regions],
-        format_func=lambda leaf: f"{leaf + 1}. {regions[leaf].words}"[:140],
+        format_func=lambda leaf: f"{leaf + 1}. {text.rule_words(view.search, regions[leaf])}"[:140],
         key=key,
         help="Or click a mark in the picture above.",
     )
 
 
 def _reliability(view: View) -> None:
-    both = found.reliability_of(view.looked, view.asked, view.picked)
-    curves = [found.with_label(both.everything, 1)]
+    both = numbers.reliability_of(view.looked, view.found, view.asked.target, view.picked)
+    curves = [numbers.with_label(both.everything, 1)]
     if len(view.search.regions) > 1:
-        curves.insert(0, found.with_label(both.region, 0))
+        curves.insert(0, numbers.with_label(both.region, 0))
     chart(
         small_multiples(curves, ["This region", "All judged rows"], dark=is_dark()),
         key="regions_reliability",
@@ -89,10 +90,10 @@ def _reliability(view: View) -> None:
 
 def _map(view: View) -> None:
     """What a Platt map of the region would do."""
-    fit = found.fits_of(view.looked, view.asked)[view.picked]
+    fit = numbers.fits_of(view.looked, view.found)[view.picked]
     at = 0 if view.looked.binary else view.label
     name = view.looked.review.classes[view.label]
-    lines = found.maps_of(view.looked, view.asked, view.label)
+    lines = numbers.maps_of(view.looked, view.found, view.label)
     chart(
         region_maps_figure(lines, dark=is_dark(), picked=view.picked),
         key="regions_maps",
@@ -142,7 +143,7 @@ def _every_class(view: View, fit: RegionFit) -> None:
 
 
 def _pit(view: View) -> None:
-    both = found.pit_of(view.looked, view.asked, view.picked)
+    both = numbers.pit_of(view.looked, view.found, view.picked)
     panels = [
         PitPanel("This region", both.region, both.region_fault.kind),
         PitPanel("All judged rows", both.everything, both.everything_fault.kind),
@@ -166,12 +167,12 @@ def _rows(view: View) -> None:
         if not shown.open:
             return
         looked = view.looked
-        rows = found.rows_in(view.search, view.picked)
+        rows = rows_in(view.search, view.picked)
         if looked.regression:
             rows = furthest_first(looked.judged, rows)
             said = "the ones whose outcome lies furthest out first"
         else:
-            rows = found.worst_first(looked.scored, rows)
+            rows = numbers.worst_first(looked.scored, rows)
             said = "the ones whose true class was given the least probability first"
         page = rows[:PAGE_ROWS]
         more = f" of {len(rows):,}" if len(rows) > len(page) else ""
@@ -198,4 +199,4 @@ def _answers(view: View, rows: IntArray) -> pd.DataFrame:
     own = looked.frame.iloc[rows]
     target = looked.review.roles.target if looked.review.roles else None
     own = own.drop(columns=[name for name in (target,) if name in own])
-    return beside(found.answers(looked, rows), own, rows)
+    return beside(numbers.answers(looked, rows), own, rows)

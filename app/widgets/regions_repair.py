@@ -10,12 +10,11 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import graph_results, session, waiting
-from app.widgets import regions_results as found
+from app.widgets import regions_runs as runs
 from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
-from kdcal_core.calibration.heterogeneous import RegionFit
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
@@ -118,7 +117,7 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
             st.rerun()
         return None
     job = graph_results.finished(asked, review)
-    return None if job is None else found.run_of(job)
+    return None if job is None else runs.run_of(job)
 
 
 def _chosen(key: str, run: RegionsRun) -> Repair | None:
@@ -166,8 +165,8 @@ def before_and_after(view: View, repair: Repair) -> None:
 
 
 def _reliability(view: View, repair: Repair) -> None:
-    before = found.run_reliability(repair.key, repair.run, PARENT)
-    after = found.run_reliability(repair.key, repair.run, repair.chosen)
+    before = runs.run_reliability(repair.key, repair.run, PARENT)
+    after = runs.run_reliability(repair.key, repair.run, repair.chosen)
     event = repair.run.record.event
     chart(
         reliability_figure(
@@ -273,68 +272,6 @@ def _scores(view: View, repair: Repair) -> None:
             "With the model's training rows (Load page) a further panel shows how much more surely "
             "they are told apart."
         )
-
-
-def conditions(view: View, repair: Repair | None) -> None:
-    """The paper's three conditions for use, checked on these rows."""
-    with st.container(border=True):
-        st.markdown("**Does calibration by regions pay here?**")
-        for holds, told in _checked(view, repair):
-            icon = ":material/check:" if holds else ":material/close:"
-            st.markdown(f"{icon} {escape_markdown(told, 600)}")
-        with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
-            st.markdown(text.ADVICE)
-
-
-def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
-    gap = found.whole_of(view.looked).gap
-    sure = gap.low > 0
-    fits = [one for one in found.fits_of(view.looked, view.asked) if one.n]
-    thin = [one for one in fits if one.needed]
-    search = view.search
-    many = len(search.faulty)
-    parts = [
-        (
-            sure,
-            f"An over-confident model: stated confidence minus accuracy is {estimate_text(gap)}"
-            + ("." if sure else ", so it is not too sure of itself over all rows."),
-        ),
-        (
-            many > 0,
-            f"Regions that can be told apart: {many:,} of {len(fits):,} differ beyond chance."
-            if many
-            else "Regions that can be told apart: none differs beyond chance, so one map for all "
-            "rows may do as well.",
-        ),
-        (
-            not thin,
-            _enough(len(fits)) if not thin else _thin(thin, len(fits)),
-        ),
-    ]
-    lift = repair.after.auc.lift if repair and repair.after.auc else None
-    if lift is not None:
-        parts.append(
-            (
-                lift.low > 0,
-                f"What it did on rows that no map has seen: AUC lift {estimate_text(lift)}.",
-            )
-        )
-    return parts
-
-
-def _enough(count: int) -> str:
-    where = "the one region holds" if count == 1 else f"each of {count:,} regions holds"
-    return f"Enough rows that the model has not seen: {where} 20 or more of its rarer class."
-
-
-def _thin(thin: list[RegionFit], count: int) -> str:
-    verb = "holds" if len(thin) == 1 else "hold"
-    lean = "leans" if len(thin) == 1 else "lean"
-    return (
-        f"Enough rows that the model has not seen: {len(thin):,} of {count:,} regions {verb} fewer "
-        f"than 20 of a class and {lean} on the region around; with about "
-        f"{max(one.needed for one in thin):,} rows a region would stand on its own."
-    )
 
 
 def elsewhere() -> None:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from app.widgets.numbers import interval, number
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, Region, RegionSearch
 from kdcal_core.runs import RegionsMethod, RegionsRecord
 
-TREE = r"""
+_MARKS = r"""
 **How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
 the end of its way it is in one region. Beside each region stands what the model says there on
 average and what is seen, with the number of rows. The larger the mark, the more rows. **Red**:
 over-confident, the event is rarer than stated; **blue**: under-confident, more frequent. A hollow
 region differs by no more than chance explains.
-
+"""
+_HALVES = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
 finds the regions and the other half, which had no say in where they lie, judges them; p values are
 corrected for their number (Holm). Were the model right everywhere, any region at all would be
 coloured in at most 5% of searches. The **minimum detectable gap** is the one that would be found in
 four of five searches of this size: smaller faults may hide.
-
+"""
+_REDRAWN = r"""
+**Honest by construction.** Search long enough, and some region looks wrong. This thorough search
+grows its tree on all rows, and then does the same again and again on outcomes drawn anew from the
+stated probabilities, as if the model were right everywhere. A region is coloured where its evidence
+is larger than the largest of all but 5% of those searches; its p value is the share of them that
+reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared
+sum of outcome minus stated probability over its variance (our addition).
+"""
+_PURPOSES = r"""
 **Where it is wrong** grows the tree on outcome minus stated probability: the question of a
 review (our addition). **Where classes differ** grows it on the classes, on the training rows if
 there are any, as paper 004 does (section 5.1, Algorithm 1). **Along a column**
@@ -92,6 +104,84 @@ ADVICE = """
 * **Do not expect the lift to grow with the model.** The text says so of all data sets; its own
   Table 1 does not bear that out (decision D106).
 """
+
+
+SEARCHES = (
+    "**Quick**: half of the rows find the regions and the other half judges them; sliders act at "
+    "once. **Thorough**: all rows find the regions, which are then held against what the same "
+    "search finds where the model is right. It finds more, above all faults that take two columns "
+    "to name, and must be asked for."
+)
+HARDER = (
+    "Grows the tree on all rows, and 200 trees more on outcomes drawn anew from the stated "
+    "probabilities: what those show is chance. In 5,000 rows it found a gap of 0.15 that takes two "
+    "columns to name in 90% of trials, the quick search in 33%. It takes seconds for thousands of "
+    "rows and minutes for a million, and is kept. The price: p values go no lower than 0.005, and "
+    "intervals are wider."
+)
+UNTIL_THEN = (
+    "With these settings there is no thorough search yet. Until then the quick one is shown."
+)
+
+
+def tree_reading(search: RegionSearch) -> str:
+    """How to read the tree of a search."""
+    if search.regression:
+        return TREE_OF_PIT
+    return _MARKS + (_REDRAWN if search.redraws else _HALVES + _PURPOSES)
+
+
+def quick_words(search: RegionSearch) -> str:
+    """That the quick search is shown, and what it does."""
+    return (
+        f"Quick search: {search.n_grow:,} rows find the regions, {search.n_judge:,} others judge "
+        "them."
+    )
+
+
+def thorough_words(search: RegionSearch) -> str:
+    """That the thorough search is shown, and why its p values are others than the quick one's."""
+    return (
+        f"Thorough search: all {search.n_judge:,} rows find the regions and judge them. Its p "
+        "values differ from those of the quick search, which has half of the rows to judge by and "
+        "corrects for its regions alone: here they allow for every region that could have been "
+        f"found, by {search.redraws:,} redraws, and so go no lower than "
+        f"{1.0 / (search.redraws + 1.0):.3f}."
+    )
+
+
+def corrected(search: RegionSearch) -> str:
+    """What the p values of a search are corrected for."""
+    if search.redraws:
+        return "corrected for every region that the search could have found (redraws)"
+    return "corrected for the number of regions (Holm)"
+
+
+def other_target(target: str | int, classes: Sequence[str]) -> str:
+    """Of two classes, where nothing is found: what else the question can be asked of."""
+    if isinstance(target, str):
+        return (
+            "A class whose probability is too high throughout is not seen here: its predictions "
+            "are over-confident, the other class's under-confident, and the two may cancel. Ask "
+            f"for the stated probability of {classes[1]} too."
+        )
+    return (
+        f"A model that is too sure of both its answers is not seen here: {classes[target]} is "
+        "stated too often where it is predicted, too seldom where it is not, and the two may "
+        "cancel. Ask for the confidence too."
+    )
+
+
+def rule_words(search: RegionSearch, region: Region) -> str:
+    """A region's rule, what splits it off from its neighbour first."""
+    if search.tree is None or not region.conditions:
+        return region.words
+    asked = search.tree.feature[search.tree.ancestors(region.leaf)[:-1]].tolist()
+    words = {
+        column: condition.words
+        for column, condition in zip(dict.fromkeys(asked), region.conditions, strict=True)
+    }
+    return "; ".join(words[column] for column in dict.fromkeys(reversed(asked)))
 
 
 def judged_words(record: RegionsRecord) -> str:

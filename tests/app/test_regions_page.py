@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import regions_results as found
-from app.widgets.regions_parts import picked_leaf, region_table
-from app.widgets.regions_results import Looked, Question
+from app.widgets import regions_numbers as numbers
+from app.widgets import regions_thorough
+from app.widgets.regions_parts import picked_leaf
+from app.widgets.regions_rows import Looked
+from app.widgets.regions_search import Question, rows_in, search_of
+from app.widgets.regions_table import region_table
+from app.widgets.regions_text import rule_words
+from kdcal_core.diagnostics import find_regions
+from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.review import (
     Review,
     Workspace,
@@ -187,6 +193,67 @@ def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
     assert "What it did on rows that no map has seen" in text
 
 
+def hard(n: int) -> pd.DataFrame:
+    """Scores that hold, but for the young among one job: a fault that takes two columns to name."""
+    rng = np.random.default_rng(2)
+    frame = rows(n)
+    young = (frame["age"] < 40) & (frame[HOSTILE] == "Sales")
+    happens = np.where(young, frame["p_yes"] / 2, frame["p_yes"])
+    return frame.assign(y=np.where(rng.random(n) < happens, "yes", "no"))
+
+
+def test_the_thorough_search_takes_the_place_of_the_quick_one(
+    app, tmp_path, settle, monkeypatch
+) -> None:
+    monkeypatch.setattr(regions_thorough, "REDRAWS", 40)
+    opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
+    next(one for one in app.selectbox if one.label == "Stated probability").select(1)
+    healthy(app.run())
+    assert "Quick search: 450 rows find the regions, 450 others judge them" in said(app)
+    app.button(key="regions_harder").click()
+    healthy(settle(healthy(app.run())))
+    text = said(app)
+    assert app.button_group(key="regions_search").value == "thorough"
+    assert "Thorough search: all 900 rows find the regions and judge them" in text
+    assert "by 40 redraws, and so go no lower than 0.024" in text
+    assert "Quick search" not in text
+    assert HOSTILE in unescape(app.subheader[0].value).replace("\\", "").replace("\u200b", "")
+    assert app.metric[0].label == "Regions beyond chance"
+    table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
+    assert table["Rows"].sum() == 900
+    assert table.iloc[0]["Corrected p"] == "0.024"
+    assert not [one for one in app.button if one.key == "regions_harder"]  # it is there already
+    app.button_group(key="regions_search").set_value("quick")
+    healthy(app.run())
+    assert "Quick search: 450 rows" in said(app)
+    app.button_group(key="regions_search").set_value("thorough")
+    app.slider(key="regions_depth").set_value(2)
+    healthy(app.run())
+    assert "there is no thorough search yet" in said(app)
+    assert "Quick search: 450 rows" in said(app)
+    assert app.button(key="regions_harder")
+
+
+def test_only_where_the_model_is_wrong_can_be_searched_harder(app, tmp_path) -> None:
+    opened(app, review_of(rows(900), tmp_path, ("age", HOSTILE)))
+    for purpose in ("classes", "column"):
+        app.button_group(key="regions_purpose_classification").set_value(purpose)
+        healthy(app.run())
+        assert not [one for one in app.button if one.key == "regions_harder"]
+        assert "Quick search" not in said(app)
+
+
+def test_of_two_classes_each_question_points_to_the_other(app, tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    right = rows(900).assign(y=lambda one: np.where(rng.random(900) < one["p_yes"], "yes", "no"))
+    opened(app, review_of(right, tmp_path, ("age", HOSTILE)))
+    assert "Ask for the stated probability of yes too" in said(app)
+    next(one for one in app.selectbox if one.label == "Stated probability").select(0)
+    healthy(app.run())
+    assert "no is stated too often where it is predicted" in said(app)
+    assert "Ask for the confidence too" in said(app)
+
+
 def test_without_any_column_the_page_says_what_it_needs(app, tmp_path) -> None:
     opened(app, review_of(rows(300)[["p_no", "p_yes", "y"]], tmp_path, ()))
     assert "There is nothing to cut into regions yet" in said(app)
@@ -212,7 +279,31 @@ def test_a_regression_shows_where_its_distributions_are_wrong(app) -> None:
     assert "less than they should" in text
     tiles = [unescape(tile.label) for tile in app.metric]
     assert tiles == ["Regions beyond chance", "Rows in them", "Bias", "CRPS"]
-    assert not any(button.key == "regions_start" for button in app.button)
+    assert not {"regions_start", "regions_harder"} & {button.key for button in app.button}
+    assert "Quick search" not in text
+    assert "horough" not in text
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_what_splits_a_region_off_comes_first_in_its_rule() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(0, 90, 4000), "job": rng.choice(["a", "b"], 4000)})
+    fault = np.where(frame["age"] < 50, np.where(frame["job"] == "a", 0.5, 0.3), 0.0)
+    fault = np.where((frame["job"] == "a") & (frame["age"] < 10), 0.0, fault)
+    right = rng.random(4000) < 0.9 - fault
+    search = find_regions(confidence_target(np.full(4000, 0.9), right), frame)
+    assert search.tree is not None
+    nodes = {one.leaf: one for one in search.tree.nodes() if one.leaf is not None}
+    assert len(search.regions) >= 3
+    assert any(one.words != rule_words(search, one) for one in search.regions)
+    for one in search.regions:
+        first = rule_words(search, one).split("; ")[0]
+        last = nodes[one.leaf].condition
+        assert last is not None
+        assert first.split(" ")[0] == last.column.name
+        assert sorted(rule_words(search, one).split("; ")) == sorted(one.words.split("; "))
 
 
 # --- what stands behind it ------------------------------------------------------------------------
@@ -223,22 +314,23 @@ def test_rows_and_tables_are_those_of_the_region(tmp_path, monkeypatch) -> None:
     frame = rows(2000)
     looked = Looked(review_of(frame, tmp_path, ("age", HOSTILE)), "calibration")
     asked = Question()
-    search = found.search_of(looked, asked)
+    found = search_of(looked, asked)
+    search = found.search
     tech = next(one for one in search.regions if one.words == f"{HOSTILE} is *Tech*")
-    mine = found.rows_in(search, tech.leaf)
+    mine = rows_in(search, tech.leaf)
     assert len(mine) == tech.n
     assert set(frame[HOSTILE].iloc[mine]) == {"*Tech*"}
     assert set(mine) <= set(search.judged)
-    fit = found.fits_of(looked, asked)[tech.leaf]
+    fit = numbers.fits_of(looked, found)[tech.leaf]
     assert fit.n == int((frame[HOSTILE] == "*Tech*").sum())
     assert abs(fit.parameters["slope"][0]) < 0.3
-    line = next(one for one in found.maps_of(looked, asked, 1) if one.leaf == tech.leaf)
+    line = next(one for one in numbers.maps_of(looked, found, 1) if one.leaf == tech.leaf)
     assert (line.slope, line.n) == (fit.parameters["slope"][0], fit.n)
-    worst = found.worst_first(looked.scored, mine)
+    worst = numbers.worst_first(looked.scored, mine)
     given_ = looked.scored.proba[worst, looked.scored.y[worst]]
     assert (np.diff(given_) >= 0).all()
-    beside = found.reliability_of(looked, asked, tech.leaf)
+    beside = numbers.reliability_of(looked, found, asked.target, tech.leaf)
     assert (beside.region.n, beside.everything.n) == (tech.n, search.n_judge)
     assert region_table(search)["Rows"].sum() == search.n_judge
-    shown = found.answers(looked, worst[:3])
+    shown = numbers.answers(looked, worst[:3])
     assert shown["P(yes)"].tolist() == looked.scored.proba[worst[:3], 1].tolist()

@@ -1,0 +1,75 @@
+"""Whether calibration by regions pays here: the paper's conditions, checked on these rows."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.widgets import regions_numbers as numbers
+from app.widgets import regions_text as text
+from app.widgets.regions_parts import View
+from app.widgets.regions_repair import Repair
+from kdcal_core.calibration.heterogeneous import RegionFit
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import estimate_text
+
+
+def conditions(view: View, repair: Repair | None) -> None:
+    """The paper's three conditions for use, checked on these rows."""
+    with st.container(border=True):
+        st.markdown("**Does calibration by regions pay here?**")
+        for holds, told in _checked(view, repair):
+            icon = ":material/check:" if holds else ":material/close:"
+            st.markdown(f"{icon} {escape_markdown(told, 600)}")
+        with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
+            st.markdown(text.ADVICE)
+
+
+def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
+    gap = numbers.whole_of(view.looked).gap
+    sure = gap.low > 0
+    fits = [one for one in numbers.fits_of(view.looked, view.found) if one.n]
+    thin = [one for one in fits if one.needed]
+    search = view.search
+    many = len(search.faulty)
+    parts = [
+        (
+            sure,
+            f"An over-confident model: stated confidence minus accuracy is {estimate_text(gap)}"
+            + ("." if sure else ", so it is not too sure of itself over all rows."),
+        ),
+        (
+            many > 0,
+            f"Regions that can be told apart: {many:,} of {len(fits):,} differ beyond chance."
+            if many
+            else "Regions that can be told apart: none differs beyond chance, so one map for all "
+            "rows may do as well.",
+        ),
+        (
+            not thin,
+            _enough(len(fits)) if not thin else _thin(thin, len(fits)),
+        ),
+    ]
+    lift = repair.after.auc.lift if repair and repair.after.auc else None
+    if lift is not None:
+        parts.append(
+            (
+                lift.low > 0,
+                f"What it did on rows that no map has seen: AUC lift {estimate_text(lift)}.",
+            )
+        )
+    return parts
+
+
+def _enough(count: int) -> str:
+    where = "the one region holds" if count == 1 else f"each of {count:,} regions holds"
+    return f"Enough rows that the model has not seen: {where} 20 or more of its rarer class."
+
+
+def _thin(thin: list[RegionFit], count: int) -> str:
+    verb = "holds" if len(thin) == 1 else "hold"
+    lean = "leans" if len(thin) == 1 else "lean"
+    return (
+        f"Enough rows that the model has not seen: {len(thin):,} of {count:,} regions {verb} fewer "
+        f"than 20 of a class and {lean} on the region around; with about "
+        f"{max(one.needed for one in thin):,} rows a region would stand on its own."
+    )

@@ -1,0 +1,81 @@
+"""What a reviewer should know first on the Regions page, and the row of estimates."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.widgets import pit_results
+from app.widgets import regions_numbers as numbers
+from app.widgets import regions_text as text
+from app.widgets.charts import estimate_tile
+from app.widgets.regions_parts import View
+from app.widgets.regions_repair import Repair
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Estimate, RegionSearch, number_text
+from kdcal_core.diagnostics.regions import p_text
+from kdcal_core.figures import region_words
+
+
+def finding(view: View, repair: Repair | None) -> None:
+    """What a reviewer should know first, and the row of estimates."""
+    search = view.search
+    st.subheader(escape_markdown(region_words.page_finding(search), 700), anchor=False)
+    if view.looked.binary and not search.faulty:
+        hint = text.other_target(view.asked.target, view.looked.review.classes)
+        st.caption(escape_markdown(hint, 500))
+    one, two, *rest = st.columns(4)
+    with one.container(border=True, height="stretch"):
+        _count(search)
+    with two.container(border=True, height="stretch"):
+        _share(search)
+    for column, (estimate, note) in zip(rest, _estimates(view, repair), strict=False):
+        with column:
+            estimate_tile(estimate, note)
+
+
+def _count(search: RegionSearch) -> None:
+    judged = [one for one in search.regions if one.n > 0]
+    st.metric(
+        "Regions beyond chance",
+        f"{len(search.faulty):,} of {len(judged):,}",
+        delta=f"smallest p {p_text(min(one.adjusted_p for one in judged))}",
+        delta_color="off",
+        delta_arrow="off",
+        help="Regions whose stated and observed rates differ by more than chance explains. The p "
+        f"values are {text.corrected(search)}.",
+    )
+    st.caption(f"judged on {search.n_judge:,} rows")
+
+
+def _share(search: RegionSearch) -> None:
+    least = min(one.minimum_detectable for one in search.regions)
+    st.metric(
+        "Rows in them",
+        f"{region_words.faulty_share(search):.0%}",
+        delta=f"gaps from {number_text(least, least)} are found" if least < 1 else None,
+        delta_color="off",
+        delta_arrow="off",
+        help="Share of the judged rows that lie in regions with a fault. Below it, the smallest "
+        "gap between stated and observed that would be found in four of five searches, in the "
+        "region with most rows.",
+    )
+    st.caption("of all judged rows")
+
+
+def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
+    """Two more tiles: AUC and log loss, after the repair where there is one."""
+    if view.looked.regression:
+        whole = pit_results.whole_of(view.looked.judged)
+        crps = whole.scores.rows["crps"]
+        return [
+            (whole.fault.bias, f"all {whole.fault.bias.n:,} rows together"),
+            (crps, f"all {crps.n:,} rows together"),
+        ]
+    measured = numbers.whole_of(view.looked)
+    first = (measured.auc or measured.gap, "the model as it is")
+    if repair is None or repair.after.difference is None:
+        return [first, (measured.log_loss, "the model as it is")]
+    after = repair.after
+    if after.auc is not None:
+        first = (after.auc.b, text.auc_note(after))
+    return [first, (after.log_loss, text.loss_note(after, repair.before.log_loss))]

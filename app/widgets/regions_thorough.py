@@ -1,0 +1,86 @@
+"""Quick or thorough: which of the two searches for faulty regions is shown."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import streamlit as st
+
+from app.widgets import graph_results, regions_runs, session, waiting
+from app.widgets import regions_text as text
+from app.widgets.regions_rows import Looked
+from app.widgets.regions_search import Found, Question, search_of
+from kdcal_core.runs import RegionSearchSettings, Request, region_search_request
+
+Kind = Literal["quick", "thorough"]
+KINDS: dict[Kind, str] = {"quick": "Quick", "thorough": "Thorough"}
+REDRAWS = 200
+_KIND = "regions_search"
+
+
+def shown(looked: Looked, asked: Question) -> Found:
+    """The search that is chosen; the quick one for as long as there is no thorough one.
+
+    Raises
+    ------
+    InputError
+        As `search_of`, and where the review has changed since.
+    """
+    request = region_search_request(session.workspace(), looked.review.id, _settings(looked, asked))
+    found = None
+    if _chosen(looked, request) == "thorough":
+        found = _thorough(looked, request)
+        if found is None:
+            st.caption(text.UNTIL_THEN)
+    if found is not None:
+        st.caption(text.thorough_words(found.search))
+        return found
+    quick = search_of(looked, asked)
+    st.caption(text.quick_words(quick.search))
+    return quick
+
+
+def _settings(looked: Looked, asked: Question) -> RegionSearchSettings:
+    return RegionSearchSettings(
+        which=looked.which,
+        label=asked.target if isinstance(asked.target, int) else None,
+        max_depth=asked.max_depth,
+        min_rows=asked.min_rows,
+        redraws=REDRAWS,
+    )
+
+
+def _chosen(looked: Looked, request: Request) -> Kind:
+    """Which search is asked for, with the button that begins the thorough one."""
+    kept: dict[str, Any] = {"persist_state": "session"}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind: Kind = st.segmented_control(
+            "Search",
+            options=list(KINDS),
+            default="quick",
+            required=True,
+            format_func=KINDS.__getitem__,
+            key=_KIND,
+            help=text.SEARCHES,
+            **kept,
+        )
+        if waiting.find(request.key) is None and st.button(
+            "Search harder",
+            key="regions_harder",
+            icon=":material/manage_search:",
+            help=text.HARDER,
+            on_click=_choose_thorough,
+        ):
+            graph_results.begin(request, looked.review)
+            st.rerun()
+    return kind
+
+
+def _choose_thorough() -> None:
+    st.session_state[_KIND] = "thorough"
+
+
+def _thorough(looked: Looked, request: Request) -> Found | None:
+    """The thorough search once it is done; until then how far it is, if it was begun."""
+    job = graph_results.finished(request, looked.review, offer=lambda: False)
+    return None if job is None else regions_runs.search_run_of(job)
