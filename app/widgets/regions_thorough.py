@@ -53,11 +53,11 @@ def _settings(looked: Looked, asked: Question) -> RegionSearchSettings:
 def _chosen(looked: Looked, request: Request) -> Kind:
     """Which search is asked for, with the button that begins the thorough one."""
     kept: dict[str, Any] = {"persist_state": "session"}
+    st.session_state.setdefault(_KIND, "quick")  # not a default: the button sets it too
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind: Kind = st.segmented_control(
             "Search",
             options=list(KINDS),
-            default="quick",
             required=True,
             format_func=KINDS.__getitem__,
             key=_KIND,

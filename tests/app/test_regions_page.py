@@ -198,7 +198,7 @@ def hard(n: int) -> pd.DataFrame:
     rng = np.random.default_rng(2)
     frame = rows(n)
     young = (frame["age"] < 40) & (frame[HOSTILE] == "Sales")
-    happens = np.where(young, frame["p_yes"] / 2, frame["p_yes"])
+    happens = np.where(young, frame["p_yes"] / 5, frame["p_yes"])
     return frame.assign(y=np.where(rng.random(n) < happens, "yes", "no"))
 
 
@@ -217,7 +217,8 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     assert "Thorough search: all 900 rows find the regions and judge them" in text
     assert "by 40 redraws, and so go no lower than 0.024" in text
     assert "Quick search" not in text
-    assert HOSTILE in unescape(app.subheader[0].value).replace("\\", "").replace("\u200b", "")
+    assert " wrong beyond chance" in text
+    assert f"{HOSTILE} is Sales" in text
     assert app.metric[0].label == "Regions beyond chance"
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     assert table["Rows"].sum() == 900
