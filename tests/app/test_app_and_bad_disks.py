@@ -20,6 +20,7 @@ PAGES = [
     f"../pages/{name}.py"
     for name in ("reliability", "confidence_by_class", "out_of_distribution", "posterior_map")
 ]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def told(at: AppTest, text: str) -> None:

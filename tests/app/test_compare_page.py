@@ -21,6 +21,7 @@ from kdcal_core.review import Workspace, add_table, create_review, score, start_
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/compare.py"
 HOSTILE = "no <b>*x*</b>"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -36,6 +36,7 @@ from kdcal_core.runs.export_run import export_request
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/export.py"
 HOSTILE = "z <b>*x*</b>"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,6 +14,7 @@ from kdcal_core.review import samples
 from kdcal_core.review.samples import samples_root
 
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def _assert_healthy(app):
@@ -60,6 +61,7 @@ def test_a_sample_opens_in_one_click_and_every_page_shows_it(app, name):
         assert len(app.get("plotly_chart")) >= 3
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_predictions_alone_are_enough(app, settle):
     _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
     settle(app)
@@ -109,7 +111,6 @@ def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, settle, kind):
     assert len(app.error) == 1
     assert "<b>" not in app.error[0].value
     # and the same session goes on
-    app.button(key=f"open_{SAMPLES[0]}") if False else None
     _upload(app, "calibration", "good.csv", _csv(_predictions()))
     settle(app)
     _assert_healthy(app)
@@ -125,6 +126,7 @@ def test_a_pickle_is_refused_whatever_it_is_called(app, settle, name):
     assert "kdcal convert" in app.error[0].value.replace("\\", "")
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_truncated_model_is_told(app, settle):
     sample = next(sample for sample in samples() if sample.model)
     whole = (samples_root() / sample.name / sample.model).read_bytes()

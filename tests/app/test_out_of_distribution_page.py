@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
-from kdcal_core.jobs.target import find_target
 from kdcal_core.review import (
     Workspace,
     add_foreign,
@@ -27,12 +25,12 @@ from kdcal_core.review import (
     remove_foreign,
     score,
     start_sample,
-    steps,
 )
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/out_of_distribution.py"
 HOSTILE = "far <b>*x*</b>.csv"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,19 +55,9 @@ def linear(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> st
     skops.io.dump(model, path)
     review_id = create_review(workspace).id
     table = io.BytesIO(frame.to_csv(index=False).encode())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "run_limited", _run_here)
-        add_model(workspace, review_id, path, "model.skops")
-        add_table(workspace, review_id, "calibration", table, "calibration.csv")
-        return score(workspace, review_id).id
-
-
-def _run_here(target: str, kwargs: dict, **limits: object) -> object:
-    """Workers are tested elsewhere, and each takes a second."""
-    function = find_target(target)
-    known = inspect.signature(function).parameters
-    more = {"progress": lambda share, note: None} if "progress" in known else {}
-    return json.loads(json.dumps(function(**kwargs, **more)))
+    add_model(workspace, review_id, path, "model.skops")
+    add_table(workspace, review_id, "calibration", table, "calibration.csv")
+    return score(workspace, review_id).id
 
 
 def launch(review: str | None = None, *, dark: bool = False) -> AppTest:

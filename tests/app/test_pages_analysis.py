@@ -14,6 +14,7 @@ from kdcal_core.review import Workspace, samples, start_sample
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -30,6 +30,7 @@ from kdcal_core.review import (
 )
 
 PAGE = "../pages/pit.py"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 # --- what is picked on the map ------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import inspect
 import io
 import json
 from collections.abc import Iterator
@@ -23,7 +22,6 @@ from streamlit.testing.v1 import AppTest
 from app.widgets.map_region import Box, dragged_box, rows_in, worst_first
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
-from kdcal_core.jobs.target import find_target
 from kdcal_core.review import (
     Workspace,
     add_model,
@@ -32,13 +30,13 @@ from kdcal_core.review import (
     load_frame,
     score,
     start_sample,
-    steps,
 )
 from kdcal_core.runs import GridRecord, GridRun, GridSettings, Rows
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/posterior_map.py"
 WHOLE = Box((-2.0, 2.0), (-1.0, 3.0))
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 # --- a dragged box becomes rows ---------------------------------------------------------------
@@ -235,20 +233,6 @@ def test_a_review_of_predictions_alone_says_that_it_needs_the_model(workspace: W
     assert not jobs().active()
 
 
-@pytest.fixture
-def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read in this process: workers are tested elsewhere, and each takes a second."""
-
-    def run(target: str, kwargs: dict, **limits: object) -> object:
-        function = find_target(target)
-        known = inspect.signature(function).parameters
-        more = {"progress": lambda share, note: None} if "progress" in known else {}
-        return json.loads(json.dumps(function(**kwargs, **more)))
-
-    monkeypatch.setattr(steps, "run_limited", run)
-
-
-@pytest.mark.usefixtures("read_here")
 def test_a_model_without_a_partition_is_mapped_alone(workspace: Workspace, tmp_path: Path) -> None:
     """Principal axes at first; then two features, the others held as in a row."""
     rng = np.random.default_rng(0)

@@ -209,14 +209,16 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
     next(one for one in app.selectbox if one.label == "Stated probability").select(1)
     healthy(app.run())
-    assert "Quick search: 450 rows find the regions, 450 others judge them" in said(app)
+    assert "The quick search is shown" in said(app)
+    assert "found on 450 rows and are judged on 450 others" in said(app)
     app.button(key="regions_harder").click()
     healthy(settle(healthy(app.run())))
     text = said(app)
     assert app.button_group(key="regions_search").value == "thorough"
-    assert "Thorough search: all 900 rows find the regions and judge them" in text
-    assert "by 40 redraws, and so go no lower than 0.024" in text
-    assert "Quick search" not in text
+    assert "The thorough search is shown" in text
+    assert "with 40 redraws they go no lower than 0.024" in text
+    assert "found on all 900 rows, and are held against" in text
+    assert "quick search is shown" not in text
     assert " wrong beyond chance" in text
     assert f"{HOSTILE} is Sales" in text
     assert app.metric[0].label == "Regions beyond chance"
@@ -226,12 +228,12 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     assert not [one for one in app.button if one.key == "regions_harder"]  # it is there already
     app.button_group(key="regions_search").set_value("quick")
     healthy(app.run())
-    assert "Quick search: 450 rows" in said(app)
+    assert "The quick search is shown" in said(app)
     app.button_group(key="regions_search").set_value("thorough")
     app.slider(key="regions_depth").set_value(2)
     healthy(app.run())
-    assert "there is no thorough search yet" in said(app)
-    assert "Quick search: 450 rows" in said(app)
+    assert "no thorough search with these settings yet; until then the quick one" in said(app)
+    assert "found on 450 rows and are judged on 450 others" in said(app)
     assert app.button(key="regions_harder")
 
 
@@ -241,7 +243,7 @@ def test_only_where_the_model_is_wrong_can_be_searched_harder(app, tmp_path) -> 
         app.button_group(key="regions_purpose_classification").set_value(purpose)
         healthy(app.run())
         assert not [one for one in app.button if one.key == "regions_harder"]
-        assert "Quick search" not in said(app)
+        assert "quick search" not in said(app)
 
 
 def test_of_two_classes_each_question_points_to_the_other(app, tmp_path) -> None:
@@ -281,7 +283,7 @@ def test_a_regression_shows_where_its_distributions_are_wrong(app) -> None:
     tiles = [unescape(tile.label) for tile in app.metric]
     assert tiles == ["Regions beyond chance", "Rows in them", "Bias", "CRPS"]
     assert not {"regions_start", "regions_harder"} & {button.key for button in app.button}
-    assert "Quick search" not in text
+    assert "quick search" not in text
     assert "horough" not in text
 
 

@@ -19,6 +19,7 @@ from kdcal_core.jobs import jobs
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/simulation_lab.py"
 N_CHARTS = 5  # small picture, maps, distance, measures, exponent
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -174,6 +175,7 @@ def test_the_dark_theme_draws_with_its_own_colours(done: AppTest) -> None:
         assert one["layout"]["template"] != other["layout"]["template"]
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_run_that_is_stopped_says_so_and_starts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

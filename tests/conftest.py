@@ -1,0 +1,24 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from workerless import working_here
+
+from kdcal_core.jobs import run_limited
+
+
+@pytest.fixture(scope="module")
+def work_here() -> Iterator[None]:
+    """No worker processes in this file: see `workerless`."""
+    with working_here():
+        yield
+
+
+@pytest.fixture
+def real_workers(work_here: None) -> Iterator[None]:
+    """Worker processes all the same, in one test of a file that has none."""
+    with working_here(run_limited):
+        yield
