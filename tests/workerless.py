@@ -22,8 +22,14 @@ from kdcal_core.jobs.channel import parse
 from kdcal_core.jobs.outcome import value_of
 from kdcal_core.jobs.target import answer
 
-# where files are read, and where the jobs of pages are carried out
-USERS = ("kdcal_core.review.steps", "kdcal_core.review.samples", "kdcal_core.jobs.carrier")
+# where files are read, where the jobs of pages are carried out, and two commands
+USERS = (
+    "kdcal_core.review.steps",
+    "kdcal_core.review.samples",
+    "kdcal_core.jobs.carrier",
+    "kdcal_core.cli.calibrate",
+    "kdcal_core.cli.score",
+)
 
 
 def run_here(

@@ -14,6 +14,7 @@ from kdcal_core.cli import main
 
 ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
 DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 PLATT = ("--calibrator", "platt", "--predictions", str(DIGITS / "calibration.parquet"))
 
@@ -39,6 +40,7 @@ def test_the_list_has_every_calibrator(capsys: pytest.CaptureFixture[str]) -> No
     assert [line.split()[0] for line in out.splitlines()[1:]] == list(CALIBRATORS)
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_calibrator_of_a_model_is_fitted_judged_and_written(
     capsys: pytest.CaptureFixture[str], rows: Path, tmp_path: Path
 ) -> None:

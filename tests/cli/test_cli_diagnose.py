@@ -22,6 +22,7 @@ from kdcal_core.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_data"
 Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture
@@ -93,6 +94,7 @@ def test_numbers_are_those_of_an_independent_library(run: Run, tmp_path: Path) -
     np.testing.assert_array_equal(found["confusion"], joint)
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_same_input_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
     words, _ = sample_words("digits_predictions")
     printed = [run(*words, "--json", tmp_path / name)[1] for name in ("a.json", "b.json")]
@@ -212,6 +214,7 @@ def test_bad_tables_give_one_line_with_the_place(
     assert not never.exists()
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_bad_words_and_files(run: Run, spam: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_bytes(b"")
     (tmp_path / "forest.skops").write_bytes(b"\x80\x05a pickle with another name")

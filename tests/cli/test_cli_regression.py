@@ -20,6 +20,7 @@ from kdcal_core.distributions import FAMILIES
 ROOT = Path(__file__).resolve().parents[2]
 LINE = ROOT / "sample_data" / "heteroscedastic"
 Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture

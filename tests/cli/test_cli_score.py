@@ -20,6 +20,7 @@ from kdcal_core.parents import load_parent, parent_info
 ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
 DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
 CLASSES = ("<=50K", ">50K")
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -105,6 +106,7 @@ def fails(capsys: pytest.CaptureFixture[str], *given: object) -> str:
     return err
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_another_model_is_refused_unless_any_will_do(
     capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_another_model_is_refused_unless_any_will_do(
     assert (tmp_path / "o.csv").exists()
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_fault_leaves_nothing_behind_and_names_its_place(
     capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
 ) -> None:

@@ -28,6 +28,7 @@ from kdcal_core.review import (
 from kdcal_core.review.samples import samples_root
 
 ROLES = Roles(target="label", outputs=(("no", "p_no"), ("yes", "p_yes")), features=("a", "b"))
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def csv(frame):
@@ -60,6 +61,7 @@ def files(workspace, review_id):
     return {path.name for path in workspace.folder(review_id).iterdir()}
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_both_come_and_go_without_touching_the_scores(workspace, review):
     before = files(workspace, review.id)
     training = rows(30, seed=1)[["label", "b", "a"]]
@@ -103,6 +105,7 @@ def test_a_missing_column_is_named_and_nothing_is_kept(workspace, review, add, m
     assert files(workspace, review.id) == kept
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("add", [add_training, add_foreign])
 def test_what_is_no_table_is_told_with_its_name(workspace, review, add):
     with pytest.raises(InputError) as caught:

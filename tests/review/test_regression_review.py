@@ -35,6 +35,7 @@ from kdcal_core.review.regression_scoring import outputs_as_parameters, score_re
 
 RNG = np.random.default_rng(0)
 N = 400
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture
@@ -141,6 +142,7 @@ def test_single_numbers_take_the_calibration_sets_spread(
         np.testing.assert_allclose(found.distribution.std(), spread)
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_model_that_speaks_for_itself(workspace: Workspace, review_id: str) -> None:
     model = linear([[2, -1]], [0.0], task="regression", family="point")
     review = add_model(workspace, review_id, model, "line.onnx")

@@ -14,6 +14,7 @@ NAMES = [
     "xor_forest",
     "xor_network",
 ]
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def test_the_cards():
@@ -48,6 +49,7 @@ def test_an_unknown_sample_leaves_nothing(tmp_path):
     assert list(workspace.root.iterdir()) == []
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_broken_sample_leaves_nothing(tmp_path):
     root = tmp_path / "samples"
     source = next(one for one in samples() if one.name == "digits_predictions")

@@ -21,6 +21,7 @@ from kdcal_core.review import (
 )
 
 ROLES = Roles(target="label", outputs=(("no", "p_no"), ("yes", "p_yes")))
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 def csv(frame):

@@ -33,6 +33,7 @@ from kdcal_core.review import (
 from kdcal_core.review.samples import samples_root
 
 DIGITS = samples_root() / "digits"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 @pytest.fixture
@@ -322,6 +323,7 @@ def test_a_fault_after_dividing_names_the_row_of_the_file(workspace, review_id, 
     assert (caught.value.column, caught.value.row) == ("proba_yes", row)
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("first", ["model", "table"])
 def test_files_added_at_once_know_of_each_other(workspace, review_id, first):
     adult = DIGITS.parent / "adult"
@@ -366,6 +368,7 @@ def test_pickles_are_refused_before_anything_is_kept(workspace, review_id, name)
     assert everything(workspace, review_id) == ["review.json"]
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("name", ["a.onnx", "b.skops", "c.json", "d.txt", "e.pt2", "f"])
 def test_what_is_no_model_names_the_file_and_leaves_nothing(workspace, review_id, name):
     with pytest.raises(InputError) as caught:
@@ -374,6 +377,7 @@ def test_what_is_no_model_names_the_file_and_leaves_nothing(workspace, review_id
     assert everything(workspace, review_id) == ["review.json"]
 
 
+@pytest.mark.usefixtures("real_workers")
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00\x01\x02" * 100, b"PAR1" + bytes(40)])
 def test_what_is_no_table_names_the_file_and_leaves_nothing(workspace, review_id, content):
     with pytest.raises(InputError) as caught:
@@ -456,6 +460,7 @@ def test_a_change_while_scoring_throws_the_result_away(workspace, review_id, mon
     assert len(everything(workspace, review_id)) == 2
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_cancel_leaves_no_trace(workspace, review_id):
     load_predictions(workspace, review_id, predictions())
     kept = everything(workspace, review_id)
@@ -551,6 +556,7 @@ def test_scoring_says_what_is_missing(workspace, review_id):
         score(workspace, review_id)
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_progress_reaches_one(workspace, review_id):
     add_model(workspace, review_id, DIGITS / "model.onnx", "m.onnx")
     add_table(workspace, review_id, "calibration", DIGITS / "calibration.parquet", "c.parquet")
