@@ -137,11 +137,8 @@ def calibrate_regions(
     data = review_data(workspace, review, with_parent=True)
     rows, notes = _rows_of(data)
     shared = overlap(data)
-    if shared is not None and shared.beyond_chance:
-        notes.append(
-            f"{shared.rows:,} of the {rows.judged.n_rows:,} evaluation rows are in the calibration "
-            "set too: what is judged on them is flattered."
-        )
+    if shared is not None and shared.words is not None:
+        notes.append(shared.words)
     binary = len(data.classes) == 2
     methods = [_parent(rows, binary, path)]
     keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))

@@ -241,17 +241,14 @@ def _prior(rows: ScoredSet) -> FloatArray:
 
 
 def _shared(review: ReviewData, notes: list[str]) -> int | None:
-    """Rows that both sets have, and a warning where they are more than chance gives."""
+    """Rows that both sets have, told of, and warned of where they are more than chance gives."""
     found = overlap(review)
     if found is None:
         return None
-    if found.rows and found.beyond_chance:
-        sentence = (
-            f"{found.rows:,} rows of the evaluation set are in the calibration set too: "
-            "what is judged on them flatters every calibrator that was fitted on them."
-        )
+    if (sentence := found.words) is not None:
         notes.append(sentence)
-        warnings.warn(sentence, InputWarning, stacklevel=3)
+        if found.beyond_chance:
+            warnings.warn(sentence, InputWarning, stacklevel=3)
     return found.rows
 
 

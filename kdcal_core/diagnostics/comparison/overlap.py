@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from pandas.api import types
 
 from kdcal_core.data import IntArray
 from kdcal_core.review import ReviewData
+
+_ERRORS = 5.0  # standard errors beyond which matches are no chance
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,10 @@ class Overlap:
     ----------
     rows : int
         With the same features and true class; without features, with the same probabilities and
-        class, and then 0 where chance explains the matches.
+        class. Where features number the rows, so that none match, 0 unless more probabilities do
+        than by chance.
+    n : int
+        Rows of the evaluation set.
     expected : float
         Matching pairs that chance gives, by how often rows of the calibration set equal each
         other.
@@ -29,17 +35,54 @@ class Overlap:
         Matching pairs found.
     error : float
         Standard error of ``pairs - expected`` where the sets are drawn apart.
+    by : str
+        What is equal in them: "features" or "probabilities", and the class.
     """
 
     rows: int
+    n: int
     expected: float
     pairs: int
     error: float
+    by: Literal["features", "probabilities"] = "features"
 
     @property
     def beyond_chance(self) -> bool:
         """Whether there are more matches than equal rows by chance would give."""
-        return bool(self.pairs > self.expected + 5.0 * self.error)
+        return bool(self.pairs > self.expected + _ERRORS * self.error)
+
+    @property
+    def words(self) -> str | None:
+        """What is to be said of them, with the count and what chance gives; None where none match.
+
+        Examples
+        --------
+        >>> Overlap(40, 140, 0.0, 40, 0.0).words.split(":")[0]
+        '40 rows of the evaluation set are in the calibration set too (40 pairs, chance gives 0)'
+        >>> Overlap(448, 6000, 427.0, 530, 21.0).words.split(";")[0]
+        '448 of 6,000 evaluation rows equal a calibration row (530 pairs, chance gives 427)'
+        """
+        if not self.rows:
+            return None
+        pairs = "1 pair" if self.pairs == 1 else f"{self.pairs:,} pairs"
+        counted = f"({pairs}, chance gives {_about(self.expected)})"
+        if self.beyond_chance:
+            told = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+            return (
+                f"{told} of the evaluation set {'is' if self.rows == 1 else 'are'} in the "
+                f"calibration set too {counted}: what is judged there flatters every calibrator "
+                "that was fitted on them."
+            )
+        many = self.rows > 1
+        if self.by == "features":
+            alike = "equal a calibration row" if many else "equals a calibration row"
+        else:
+            alike = f"{'have' if many else 'has'} the probabilities and class of a calibration row"
+        return (
+            f"{self.rows:,} of {self.n:,} evaluation rows {alike} {counted}; that is no sign that "
+            f"the sets share rows, though up to about {_ERRORS * self.error:,.0f} shared ones "
+            "would not stand out."
+        )
 
 
 def overlap(review: ReviewData) -> Overlap | None:
@@ -57,15 +100,15 @@ def overlap(review: ReviewData) -> Overlap | None:
         return None
     sets = review.calibration, evaluation
     frames = [review.inputs.get(name) for name in ("calibration", "evaluation")]
-    found = Overlap(0, 0.0, 0, 0.0)
-    if all(frame is not None and frame.shape[1] > 0 for frame in frames):
+    featured = all(frame is not None and frame.shape[1] > 0 for frame in frames)
+    if featured:
         keys = [_keys(f, rows.y) for f, rows in zip(frames, sets, strict=True) if f is not None]
         found = count_matches(keys[0], keys[1])
-    if found.rows:
-        return found
+        if found.rows:
+            return found
     keys = [_keys(pd.DataFrame(rows.proba), rows.y) for rows in sets]
-    alike = count_matches(keys[0], keys[1], unseen=1.0)
-    return alike if alike.beyond_chance else replace(alike, rows=0)
+    alike = replace(count_matches(keys[0], keys[1], unseen=1.0), by="probabilities")
+    return replace(alike, rows=0) if featured and not alike.beyond_chance else alike
 
 
 def count_matches(
@@ -90,7 +133,11 @@ def count_matches(
     share = count / n
     uneven = float((share * (share - (share**2).sum()) ** 2).sum())
     error = (expected + (n * m) ** 2 * uneven * (1.0 / n + 1.0 / m)) ** 0.5
-    return Overlap(int(hit.sum()), expected, int(count[place[hit]].sum()), error)
+    return Overlap(int(hit.sum()), m, expected, int(count[place[hit]].sum()), error)
+
+
+def _about(expected: float) -> str:
+    return f"{expected:,.0f}" if expected >= 10.0 else f"{expected:.2g}"
 
 
 def _keys(frame: pd.DataFrame, y: IntArray) -> NDArray[np.uint64]:
