@@ -44,8 +44,7 @@ def choose(review: Review) -> ExportSettings:
     if st.query_params.get(ADDRESS) != key:
         st.query_params[ADDRESS] = key
     entry = CALIBRATORS[key]
-    family = text.FAMILIES[entry.family]
-    st.markdown(f"{entry.description} Family: {family}. Described in {entry.reference}.")
+    st.markdown(f"{entry.description} Described in {entry.reference}.")
     if compared is not None:
         st.caption(text.compared(compared, key))
     return _regions(review, key) if entry.family == "partition" else ExportSettings(key)

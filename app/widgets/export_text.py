@@ -153,10 +153,11 @@ def fitted_on(record: ExportRecord) -> str:
 def compared(found: Comparison, chosen: str) -> str:
     """What a finished comparison says of the chosen calibrator. Names in it are ours."""
     best = found.method(found.best["log_loss"])
+    best_name = "the model as it is" if best.key == found.reference else best.name
     close = found.close_to_best("log_loss")
     rows = f"these {found.n:,} rows"
     if chosen not in {one.key for one in found.methods}:
-        return f"The last comparison left it out; there {best.name} has the lowest log loss."
+        return f"The last comparison left it out; there {best_name} has the lowest log loss."
     if chosen == best.key:
         others = len(close) - 1
         if not others:
@@ -168,10 +169,10 @@ def compared(found: Comparison, chosen: str) -> str:
         )
     if chosen in close:
         return (
-            f"In the last comparison it cannot be told apart from {best.name}, which has the "
+            f"In the last comparison it cannot be told apart from {best_name}, which has the "
             f"lowest log loss on {rows}."
         )
-    return f"In the last comparison it is worse than {best.name} on {rows}, by log loss."
+    return f"In the last comparison it is worse than {best_name} on {rows}, by log loss."
 
 
 def preselected(found: Comparison) -> str | None:
