@@ -119,8 +119,12 @@ HARDER = (
     "rows and minutes for a million, and is kept. The price: p values go no lower than 0.005, and "
     "intervals are wider."
 )
-UNTIL_THEN = (
-    "With these settings there is no thorough search yet. Until then the quick one is shown."
+QUICK_SHOWN = (
+    "The quick search is shown. Its p values may differ from those of the thorough search, which "
+    "has all rows to judge by, not half of them."
+)
+QUICK_UNTIL_THEN = (
+    "There is no thorough search with these settings yet; until then the quick one is shown."
 )
 
 
@@ -131,22 +135,13 @@ def tree_reading(search: RegionSearch) -> str:
     return _MARKS + (_REDRAWN if search.redraws else _HALVES + _PURPOSES)
 
 
-def quick_words(search: RegionSearch) -> str:
-    """That the quick search is shown, and what it does."""
-    return (
-        f"Quick search: {search.n_grow:,} rows find the regions, {search.n_judge:,} others judge "
-        "them."
-    )
-
-
-def thorough_words(search: RegionSearch) -> str:
+def thorough_shown(search: RegionSearch) -> str:
     """That the thorough search is shown, and why its p values are others than the quick one's."""
     return (
-        f"Thorough search: all {search.n_judge:,} rows find the regions and judge them. Its p "
-        "values differ from those of the quick search, which has half of the rows to judge by and "
-        "corrects for its regions alone: here they allow for every region that could have been "
-        f"found, by {search.redraws:,} redraws, and so go no lower than "
-        f"{1.0 / (search.redraws + 1.0):.3f}."
+        "The thorough search is shown. Its p values may differ from those of the quick search, "
+        "which has half of the rows to judge by and corrects for its own regions only. Here they "
+        "allow for every region that could have been found, and with "
+        f"{search.redraws:,} redraws they go no lower than {1.0 / (search.redraws + 1.0):.3f}."
     )
 
 
@@ -158,18 +153,18 @@ def corrected(search: RegionSearch) -> str:
 
 
 def other_target(target: str | int, classes: Sequence[str]) -> str:
-    """Of two classes, where nothing is found: what else the question can be asked of."""
+    """Of two classes, where nothing is found: what is not seen by this question.
+
+    Where a class is stated too often, its predictions are over-confident and those of the other
+    class under-confident; where both are stated too surely, each class's probability is too high
+    here and too low there. Either may cancel.
+    """
     if isinstance(target, str):
         return (
-            "A class whose probability is too high throughout is not seen here: its predictions "
-            "are over-confident, the other class's under-confident, and the two may cancel. Ask "
-            f"for the stated probability of {classes[1]} too."
+            "A class that is stated too often throughout may not show here: ask for the stated "
+            f"probability of {classes[1]} too."
         )
-    return (
-        f"A model that is too sure of both its answers is not seen here: {classes[target]} is "
-        "stated too often where it is predicted, too seldom where it is not, and the two may "
-        "cancel. Ask for the confidence too."
-    )
+    return "A model that is too sure of both classes may not show here: ask for the confidence too."
 
 
 def rule_words(search: RegionSearch, region: Region) -> str:

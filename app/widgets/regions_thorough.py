@@ -27,17 +27,15 @@ def shown(looked: Looked, asked: Question) -> Found:
         As `search_of`, and where the review has changed since.
     """
     request = region_search_request(session.workspace(), looked.review.id, _settings(looked, asked))
-    found = None
-    if _chosen(looked, request) == "thorough":
-        found = _thorough(looked, request)
-        if found is None:
-            st.caption(text.UNTIL_THEN)
-    if found is not None:
-        st.caption(text.thorough_words(found.search))
-        return found
-    quick = search_of(looked, asked)
-    st.caption(text.quick_words(quick.search))
-    return quick
+    if _chosen(looked, request) == "quick":
+        st.caption(text.QUICK_SHOWN)
+        return search_of(looked, asked)
+    found = _thorough(looked, request)
+    if found is None:
+        st.caption(text.QUICK_UNTIL_THEN)
+        return search_of(looked, asked)
+    st.caption(text.thorough_shown(found.search))
+    return found
 
 
 def _settings(looked: Looked, asked: Question) -> RegionSearchSettings:

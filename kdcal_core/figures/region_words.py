@@ -96,8 +96,9 @@ def tree_words(search: RegionSearch) -> str:
 
 def _redrawn_words(search: RegionSearch) -> str:
     how = (
-        f"The regions were found on all {search.n_judge:,} rows and are held against the clearest "
-        f"of each of {search.redraws:,} searches in outcomes drawn as the model states them"
+        f"The regions were found on all {search.n_judge:,} rows, and are held against the clearest "
+        f"region that each of {search.redraws:,} searches found in outcomes redrawn as the model "
+        "states them"
     )
     if _judged(search) == 1:
         return f"{how}. No split was worth making, so all rows are one region."
