@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,14 @@ from sklearn.utils.validation import has_fit_parameter
 from kdcal_core.calibration.base import Calibrator, top_label
 from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent
 
 Progress = Callable[[float, str], None]
 Training = tuple[pd.DataFrame, IntArray]
+
+TREES = ("tree", "forest", "boosted", "auc")
+"""Partitions that are grown as trees, and so can be grown on a hidden layer's activations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,7 @@ def fit_calibrator(
     *,
     training: Training | None = None,
     parent: Parent | None = None,
+    layer: str | None = None,
     progress: Progress | None = None,
 ) -> Calibrator:
     """Fit a calibrator, or a fresh one of this key, with what it needs of what is there.
@@ -63,6 +68,9 @@ def fit_calibrator(
         Features and classes of the parent's training rows, on which partitions are grown.
     parent : Parent, optional
         The open model; for calibrators that ask it.
+    layer : str, optional
+        A hidden layer of the parent, whose activations are the inputs in place of the features
+        (paper 004 section 5); for partitions that are trees.
     progress : callable, optional
         Told the share done in [0, 1] and a sentence by calibrators that take long; may raise to
         cancel.
@@ -72,10 +80,15 @@ def fit_calibrator(
     InputError
         There is no such calibrator, or what it needs is missing or does not fit the rows.
 
+    Warns
+    -----
+    InputWarning
+        There are fewer rows than the calibrator needs; its ``notes_`` say the same.
+
     Examples
     --------
     >>> import numpy as np
-    >>> proba, y = np.tile([0.2, 0.8], (4, 1)), np.array([0, 1, 1, 1])
+    >>> proba, y = np.tile([0.2, 0.8], (60, 1)), np.tile([0, 1, 1, 1], 15)
     >>> rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
     >>> calibrated(fit_calibrator("isotonic", rows), proba[:1]).proba.tolist()
     [[0.25, 0.75]]
@@ -84,7 +97,14 @@ def fit_calibrator(
         calibrator = calibrator_entry(calibrator).factory()
     given: dict[str, Any] = {}
     if calibrator.needs_inputs:
-        given["X"] = _inputs(X, rows.n_rows)
+        X = _inputs(X, rows.n_rows)
+    if layer is not None:
+        check_layer(calibrator)
+        X = layer_inputs(parent, X, layer)
+        if training is not None:
+            training = layer_inputs(parent, training[0], layer), training[1]
+    if calibrator.needs_inputs:
+        given["X"] = X
     if training is not None and has_fit_parameter(calibrator, "X_partition"):
         given["X_partition"], given["y_partition"] = training
     if has_fit_parameter(calibrator, "parent"):
@@ -92,7 +112,47 @@ def fit_calibrator(
     if has_fit_parameter(calibrator, "progress"):
         given["progress"] = progress
     fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+    if (few := fitted.few_rows(rows.n_rows)) is not None:
+        warnings.warn(few, InputWarning, stacklevel=2)
     return fitted
+
+
+def check_layer(calibrator: Calibrator) -> None:
+    """Refuse a calibrator that cannot be fitted on the activations of a hidden layer.
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration.registry import calibrator_entry
+    >>> check_layer(calibrator_entry("heterogeneous_forest").factory())
+    >>> check_layer(calibrator_entry("platt").factory())
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: This calibrator does not divide the rows by trees, ...
+    """
+    if getattr(calibrator, "partition", None) not in TREES:
+        raise InputError(
+            "This calibrator does not divide the rows by trees, so it has no use for a hidden "
+            "layer",
+            fix="Leave the layer out, or choose a calibrator by regions of trees.",
+        )
+
+
+def layer_inputs(parent: Parent | None, X: Any, layer: str) -> pd.DataFrame:
+    """The activations of a hidden layer for rows, (n, units), columns "unit 1", "unit 2", ...
+
+    Raises
+    ------
+    InputError
+        There is no parent, or it has no such layer.
+    """
+    from kdcal_core.calibration.heterogeneous import layer_frame
+
+    if parent is None:
+        raise InputError(
+            f"The regions are cut from the model's hidden layer {layer[:80]!r}, and there is no "
+            "model to ask",
+            fix="Give the model too.",
+        )
+    return layer_frame(parent, X, layer)
 
 
 def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None) -> Calibrated:

@@ -123,8 +123,11 @@ class WithLayers(OnnxModel):
         """One hidden layer, (n, d) float64; by default the last, an ensemble's side by side."""
         if layer is None:
             return _values(self._core, list(self._layers.last), self._width, X)
-        name = self._layers.hidden[pick_layer(self.layers, layer)]
-        return _values(self._core, [name], self._width, X)
+        return _values(self._core, [self.layer_tensor(layer)], self._width, X)
+
+    def layer_tensor(self, layer: str) -> str:
+        """The tensor of the graph that holds a hidden layer, for what is appended to it."""
+        return self._layers.hidden[pick_layer(self.layers, layer)]
 
 
 class WithTrees(OnnxModel):

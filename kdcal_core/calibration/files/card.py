@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,6 +90,9 @@ class CalibratorCard:
         What it gained.
     notes : tuple of str
     seed : int or None
+    layer : str or None
+        Hidden layer of the parent whose activations are what the calibrator reads, in place of
+        ``features``, which the parent reads. Untrusted text.
     """
 
     key: str
@@ -104,6 +107,7 @@ class CalibratorCard:
     estimates: tuple[CardEstimate, ...] = ()
     notes: tuple[str, ...] = ()
     seed: int | None = None
+    layer: str | None = None
 
 
 def make_card(
@@ -117,6 +121,8 @@ def make_card(
     estimates: Sequence[CardEstimate] = (),
     notes: Sequence[str] = (),
     seed: int | None = None,
+    layer: str | None = None,
+    title: str | None = None,
     created: str | None = None,
 ) -> CalibratorCard:
     """The card of a calibrator that has just been fitted.
@@ -129,6 +135,10 @@ def make_card(
         The model under review.
     features : sequence of str
         Columns of the rows' features; kept only where a model or the calibrator reads them.
+    layer : str, optional
+        Hidden layer whose activations it was fitted on.
+    title : str, optional
+        In place of its name in the registry.
     created : str, optional
         Today in UTC by default.
 
@@ -146,7 +156,7 @@ def make_card(
     }
     return CalibratorCard(
         key=key,
-        title=entry.name if entry else type(calibrator).__name__,
+        title=title or (entry.name if entry else type(calibrator).__name__),
         parameters=settings,
         kdcal_version=__version__,
         created=created or datetime.now(UTC).date().isoformat(),
@@ -157,12 +167,16 @@ def make_card(
         estimates=tuple(estimates),
         notes=(*calibrator.notes_, *notes),
         seed=seed,
+        layer=layer,
     )
 
 
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
-    """The card as JSON values."""
-    return asdict(card)
+    """The card as JSON values; a layer only where there is one, as old versions know none."""
+    told = asdict(card)
+    if card.layer is None:
+        del told["layer"]
+    return told
 
 
 def card_from_json(told: Any) -> CalibratorCard:
@@ -194,7 +208,8 @@ class _PlainCard:
     features: tuple[str, ...] = ()
     estimates: tuple[CardEstimate, ...] = ()
     notes: tuple[str, ...] = ()
-    seed: int | None = field(default=None)
+    seed: int | None = None
+    layer: str | None = None
 
 
 def _is_json(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,39 @@ if TYPE_CHECKING:
     from kdcal_core.partition.tree import InputColumn
 
 _USE_THE_FILE = "Use the calibrator file: it reads the table's columns as they are."
+
+
+class Columns(Protocol):
+    """What partitions read, inside a graph."""
+
+    def codes(self, nodes: Nodes, column: InputColumn) -> str:
+        """What ``bin_inputs`` makes of a column, (n, 1) int64."""
+
+
+@dataclass(frozen=True)
+class UnitColumns:
+    """The units of a hidden layer as columns "unit 1", "unit 2", ...
+
+    Attributes
+    ----------
+    tensor : str
+        Of the parent's graph, (n, ...).
+    width : int
+        Units.
+    """
+
+    tensor: str
+    width: int
+
+    def codes(self, nodes: Nodes, column: InputColumn) -> str:
+        """Thresholds parted numbers of this very tensor, so that nothing is rounded."""
+        from onnx import TensorProto
+
+        values = nodes.node("Cast", self.tensor, to=TensorProto.DOUBLE)
+        table = nodes.node("Reshape", values, np.array([-1, self.width]))
+        unit = nodes.column(table, int(column.name.removeprefix("unit ")) - 1)
+        above = nodes.count_above(unit, np.append(column.edges, np.inf), inclusive=False)
+        return nodes.node("Reshape", above, np.array([-1, 1]))
 
 
 @dataclass(frozen=True, eq=False)

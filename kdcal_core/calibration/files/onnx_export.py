@@ -8,24 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.calibration.archive import new_file
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.files.card import CalibratorCard
-from kdcal_core.calibration.files.onnx_columns import ParentColumns, not_taken
+from kdcal_core.calibration.files.onnx_columns import (
+    Columns,
+    ParentColumns,
+    UnitColumns,
+    not_taken,
+)
 from kdcal_core.calibration.files.onnx_maps import calibrated_nodes, why_not
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.files.onnx_opset import check_opset, name_domains
 from kdcal_core.calibration.files.onnx_regions import names_read
-from kdcal_core.calibration.fitting import calibrated
+from kdcal_core.calibration.fitting import calibrated, layer_inputs
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.parents import load_parent
+from kdcal_core.parents import Parent, load_parent
 from kdcal_core.parents.base import Features, ParentInfo
 from kdcal_core.parents.onnx_check import read_model
 from kdcal_core.parents.onnx_graph import Graph
 from kdcal_core.parents.onnx_input import read_inputs
-from kdcal_core.parents.onnx_parents import OnnxClassifier
+from kdcal_core.parents.onnx_parents import OnnxClassifier, WithLayers
 from kdcal_core.parents.onnx_session import open_session, run
 from kdcal_core.parents.outputs import OutputKind
 
@@ -58,7 +64,9 @@ class OnnxExport:
     n_rows: int
 
 
-def can_export_onnx(calibrator: Calibrator, parent: ParentInfo | None) -> str | None:
+def can_export_onnx(
+    calibrator: Calibrator, parent: ParentInfo | None, layer: str | None = None
+) -> str | None:
     """Why a calibrator cannot become part of its parent's ONNX file; None where it can.
 
     Parameters
@@ -66,6 +74,8 @@ def can_export_onnx(calibrator: Calibrator, parent: ParentInfo | None) -> str | 
     calibrator : Calibrator
     parent : ParentInfo or None
         The model under review.
+    layer : str, optional
+        The hidden layer that the calibrator reads in place of columns.
 
     Examples
     --------
@@ -83,7 +93,7 @@ def can_export_onnx(calibrator: Calibrator, parent: ParentInfo | None) -> str | 
             "The model is no ONNX file. Export it to ONNX and review that file, or use the "
             "calibrator file with the model as it is."
         )
-    if parent.feature_names is not None:
+    if layer is None and parent.feature_names is not None:
         why = not_taken(names_read(calibrator), parent.feature_names)
     return None if why is None else f"{why}."
 
@@ -109,7 +119,8 @@ def export_onnx(
         The parent's ONNX file.
     out_path : str or Path
     card : CalibratorCard
-        Its name, version and digests go into the model's metadata.
+        Its name, version and digests go into the model's metadata; its layer, where it has one,
+        is read inside the parent's graph.
     X : DataFrame or (n, n_features) array
         Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
         also tell how exact the numbers are that the thresholds of regions must part.
@@ -138,8 +149,14 @@ def export_onnx(
         )
     rows = X[:_MOST_ROWS]
     graph = Graph(read_model(path, name=path.name))
-    columns = ParentColumns.of(read_inputs(graph), X)
-    model = graph.with_outputs([parent.scores.name])
+    columns: Columns
+    if card.layer is None:
+        columns = ParentColumns.of(read_inputs(graph), X)
+        inside, inputs = [], columns.frame[:_MOST_ROWS]
+    else:
+        columns, inputs = _units(parent, rows, card.layer)
+        inside = [columns.tensor]
+    model = graph.with_outputs([parent.scores.name, *inside])
     check_opset(model)
     width = parent.raw_scores(rows[:1]).shape[1]
     nodes = Nodes()
@@ -148,12 +165,22 @@ def export_onnx(
     name_domains(model, nodes)
     _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
     _checked(model)
-    expected = calibrated(calibrator, parent.predict_proba(rows), columns.frame[:_MOST_ROWS])
+    expected = calibrated(calibrator, parent.predict_proba(rows), inputs)
     difference = _difference(model, rows, expected.proba, expected.confidence)
     with new_file(out_path) as made:
         onnx.save(model, made)
-    inputs = tuple(str(value.name) for value in Graph(model).inputs)
-    return OnnxExport(str(out_path), inputs, OUTPUTS, difference, len(expected.proba))
+    taken = tuple(str(value.name) for value in Graph(model).inputs)
+    return OnnxExport(str(out_path), taken, OUTPUTS, difference, len(expected.proba))
+
+
+def _units(parent: Parent, rows: Features, layer: str) -> tuple[UnitColumns, pd.DataFrame]:
+    """A hidden layer inside the parent's graph, and its activations for rows."""
+    activations = layer_inputs(parent, rows, layer)
+    if not isinstance(parent, WithLayers):
+        raise InputError(
+            "The model's file does not show its hidden layers", fix="Use the calibrator file."
+        )
+    return UnitColumns(parent.layer_tensor(layer), activations.shape[1]), activations
 
 
 def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:

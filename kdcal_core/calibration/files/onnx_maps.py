@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.calibration.base import CLIP, Calibrator
-from kdcal_core.calibration.files.onnx_columns import ParentColumns
+from kdcal_core.calibration.files.onnx_columns import Columns
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.files.onnx_regions import (
     CORNERS_AT_SCORES,
@@ -42,7 +42,7 @@ def why_not(calibrator: Calibrator) -> str | None:
     return _REASONS.get(name, "kdcal does not know how to write it")
 
 
-def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: ParentColumns) -> str:
+def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) -> str:
     """Append a calibrator to its parent's probabilities, both (n, K) double.
 
     Parameters
@@ -52,7 +52,7 @@ def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: ParentC
         Fitted, and one that :func:`why_not` has nothing against.
     proba : str
         The tensor of the parent's probabilities.
-    columns : ParentColumns
+    columns : Columns
         For calibrators that read them.
 
     Raises

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.calibration.base import CLIP
-from kdcal_core.calibration.files.onnx_columns import ParentColumns
+from kdcal_core.calibration.files.onnx_columns import Columns
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.files.onnx_partitions import columns_read, regions
 from kdcal_core.calibration.files.onnx_region_maps import WRITTEN, mapped_nodes
@@ -50,7 +50,7 @@ def names_read(calibrator: Any) -> tuple[str, ...]:
     return tuple(one.name for one in columns_read([layer.partition for layer in layers]))
 
 
-def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: ParentColumns) -> str:
+def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) -> str:
     """Append a heterogeneous calibrator to its parent's probabilities, both (n, K) double.
 
     Parameters
@@ -60,7 +60,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: ParentCol
         Fitted, and one that :func:`why_not_regions` has nothing against.
     proba : str
         The tensor of the parent's probabilities.
-    columns : ParentColumns
+    columns : Columns
 
     Raises
     ------

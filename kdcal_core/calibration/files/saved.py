@@ -4,10 +4,11 @@ Version 1 of the file is a sealed archive (:mod:`kdcal_core.calibration.archive`
 "calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
 and the dataclasses of its state under "records", as :mod:`.codec` tells them.
 
-A version 2 would raise ``VERSION``, and :func:`load_calibrator` would turn a description of
-version 1 into today's before it is decoded, in one function from version to version; the reading
-of the archive itself stays. Small files of version 1 stand in the tests, one for each family of
-calibrators, and must stay readable for ever.
+Version 2 is the same with a "layer" in its card: the calibrator reads a hidden layer of the model,
+which a kdcal that knows version 1 alone would take for columns of the table. Files are written in
+the oldest version that can say what they hold. Small files of each version stand in the tests and
+must stay readable for ever; a version that says old things anew would turn older descriptions into
+its own before they are decoded, in one function from version to version.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from kdcal_core.calibration.archive import read_archive, telling_contradictions,
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.files.card import CalibratorCard, card_from_json, card_to_json
 from kdcal_core.calibration.files.codec import Decoder, Encoder
-from kdcal_core.calibration.fitting import Calibrated, calibrated
+from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
+from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.parents import Parent
+from kdcal_core.parents import HasLayers, Parent
 
 KIND = "calibrator"
-VERSION = 1
+VERSION = 2
+_WITHOUT_LAYER = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,13 @@ class LoadedCalibrator:
     ----------
     calibrator : Calibrator
     card : CalibratorCard
+    parent : Parent or None
+        The open model, where it was given.
     """
 
     calibrator: Calibrator
     card: CalibratorCard
+    parent: Parent | None = None
 
     def predict_proba(self, proba: Any, X: pd.DataFrame | None = None) -> FloatArray:
         """Calibrated probabilities, (n, K), rows summing to one.
@@ -52,7 +58,10 @@ class LoadedCalibrator:
         proba : (n, K) array
             The parent's probabilities, columns in the order of ``card.classes``.
         X : pandas.DataFrame of n rows, optional
-            The columns ``card.features``, where there are any; others are ignored.
+            The columns ``card.features``, where there are any; others are ignored. A calibrator
+            of a hidden layer (``card.layer``) asks the parent for the rows' activations; where
+            none was given when it was loaded, X holds them: columns "unit 1", "unit 2", ..., as
+            :func:`~kdcal_core.calibration.heterogeneous.layer_frame` makes them.
 
         Raises
         ------
@@ -91,18 +100,36 @@ class LoadedCalibrator:
             )
 
     def _inputs(self, X: pd.DataFrame | None) -> pd.DataFrame | None:
-        if X is None or not self.calibrator.needs_inputs or not self.card.features:
+        if X is None or not self.calibrator.needs_inputs:
             return X
+        if self.card.layer is None:
+            return self._named(X, self.card.features)
+        if self.parent is None:
+            return self._activations(X, self.card.layer)
+        return layer_inputs(self.parent, self._named(X, self.card.features), self.card.layer)
+
+    def _activations(self, X: pd.DataFrame, layer: str) -> pd.DataFrame:
+        units: tuple[str, ...] = getattr(self.calibrator, "columns_", ())
+        if not set(units) <= set(X.columns):
+            raise InputError(
+                f"The calibrator reads the model's hidden layer {layer[:80]!r}, and no model was "
+                "given",
+                fix="Load it with parent=load_parent(...), or give the layer's activations: "
+                "columns 'unit 1', 'unit 2', and so on.",
+            )
+        return X
+
+    def _named(self, X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
         present = set(X.columns)
-        lacking = [name for name in self.card.features if name not in present]
+        lacking = [name for name in names if name not in present]
         if lacking:
             more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
             raise InputError(
                 f"The table lacks a column that the calibrator reads{more}",
-                fix=f"It reads {len(self.card.features):,} columns; name them as at its fit.",
+                fix=f"It reads {len(names):,} columns; name them as at its fit.",
                 column=lacking[0],
             )
-        return X[list(self.card.features)]
+        return X[list(names)] if names else X
 
 
 def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCard) -> None:
@@ -142,7 +169,8 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     encoder = Encoder()
     told = encoder.calibrator(calibrator)
     about = {"card": card_to_json(card), "calibrator": told, "records": encoder.records}
-    write_archive(path, KIND, about, encoder.arrays, version=VERSION)
+    version = _WITHOUT_LAYER if card.layer is None else VERSION
+    write_archive(path, KIND, about, encoder.arrays, version=version)
 
 
 def load_calibrator(path: str | Path, *, parent: Parent | None = None) -> LoadedCalibrator:
@@ -152,7 +180,8 @@ def load_calibrator(path: str | Path, *, parent: Parent | None = None) -> Loaded
     ----------
     path : str or Path
     parent : Parent, optional
-        The model, for a kernel density estimator, which asks it.
+        The model, for calibrators that ask it: the kernel density graph, and those of a hidden
+        layer.
 
     Raises
     ------
@@ -172,7 +201,24 @@ def load_calibrator(path: str | Path, *, parent: Parent | None = None) -> Loaded
         card = card_from_json(about["card"])
         calibrator = Decoder(arrays, about["records"], parent).calibrator(about["calibrator"])
         _check_classes(calibrator, card)
-    return LoadedCalibrator(calibrator, card)
+    if card.layer is not None:
+        _check_layer(calibrator, card.layer, parent, Path(path).name)
+    return LoadedCalibrator(calibrator, card, parent)
+
+
+def _check_layer(calibrator: Calibrator, layer: str, parent: Parent | None, file: str) -> None:
+    """Refuse a file whose calibrator reads no layer, and a model that has none of this name."""
+    with telling_contradictions(file):
+        check_layer(calibrator)
+        units = getattr(calibrator, "columns_", ())
+        demand(units == tuple(f"unit {i + 1}" for i in range(len(units))), "the units")
+    layers = parent.layers if isinstance(parent, HasLayers) else ()
+    if parent is not None and layer not in layers:
+        raise InputError(
+            f"The calibrator reads the hidden layer {layer[:80]!r}, which this model does not have",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+            file=file,
+        )
 
 
 def _check_classes(calibrator: Calibrator, card: CalibratorCard) -> None:

@@ -154,6 +154,12 @@ class _Predictions:
     @classmethod
     def of(cls, calibrator: str, table: TableBlocks) -> _Predictions:
         loaded = load_calibrator(calibrator)
+        if loaded.card.layer is not None:
+            raise InputError(
+                f"The calibrator reads the model's hidden layer {loaded.card.layer[:80]!r}, which "
+                "a table of predictions does not hold",
+                fix="Score the rows with the model: give --model and --data.",
+            )
         classes = loaded.card.classes
         roles = guess_roles(table.head(), classes=classes)
         output_matrix(table.head(), roles, classes, table.file)

@@ -20,7 +20,7 @@ def test_every_file_is_tried():
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_file_of_version_1_says_what_it_said_then(name):
+def test_a_file_says_what_it_said_when_it_was_written(name):
     told = EXPECTED[name]
     loaded = load_calibrator(FIXTURES / f"{name}.kdcal")
     assert loaded.card.kdcal_version == "0.1.0"

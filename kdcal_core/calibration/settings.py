@@ -1,0 +1,308 @@
+"""The settings of each calibrator: which there are, what they may be, and what they make."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.fitting import TREES
+from kdcal_core.calibration.registry import calibrator_entry
+from kdcal_core.errors import InputError
+
+# Beyond it whole numbers are no longer what arrays can be indexed with on every machine.
+MOST = 10**9
+BY_TREE = "heterogeneous_tree"
+_COLUMNS = ("column", "groups")
+# What a partition makes no use of.
+_IDLE: dict[str | None, tuple[str, ...]] = {
+    "tree": ("n_trees",),
+    "auc": ("n_trees", "column"),
+    **dict.fromkeys(("forest", "boosted"), ("prune", "column")),
+    **dict.fromkeys(_COLUMNS, ("n_trees", "max_depth", "min_rows", "prune", "random_state")),
+}
+_WHERE = {
+    "tree": "in each region of a shallow tree",
+    "forest": "in the regions of {n_trees:,} shallow trees, averaged",
+    "boosted": "by regions in sequence, each on the last one's answer",
+    "auc": "in regions that are split for AUC",
+}
+INNER = {
+    "platt": "Platt scaling",
+    "isotonic": "Isotonic regression",
+    "beta": "Beta calibration",
+    "histogram": "Histogram",
+    "temperature": "Temperature scaling",
+    "kde": "Kernel densities of the confidence",
+}
+"""Full names of the maps inside a region."""
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter that a calibrator's maker may choose.
+
+    Attributes
+    ----------
+    name : str
+    default : Any
+        A JSON value.
+    allowed : str
+        What it may be, in words.
+    """
+
+    name: str
+    default: Any
+    allowed: str
+
+
+def settings_of(key: str) -> tuple[Setting, ...]:
+    """The settings of a calibrator: its parameters but those that make the key what it is.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator.
+
+    Examples
+    --------
+    >>> for one in settings_of("histogram"):
+    ...     print(one.name, one.default, "->", one.allowed)
+    n_bins 10 -> a whole number from 1
+    strategy uniform -> quantile or uniform
+    """
+    calibrator = calibrator_entry(key).factory()
+    return tuple(
+        Setting(name, default, _allowed(_constraints(key, calibrator, name)))
+        for name, default in _open(calibrator).items()
+    )
+
+
+def setting_from_text(key: str, name: str, text: str) -> Any:
+    """The value of a setting that somebody has written down.
+
+    Several names are parted by commas; one with a comma in it stands in double quotes.
+
+    Raises
+    ------
+    InputError
+        There is no such setting, or it cannot be this.
+
+    Examples
+    --------
+    >>> setting_from_text("heterogeneous_tree", "max_depth", "2")
+    2
+    >>> setting_from_text("heterogeneous_tree", "column", 'shop,"a, b"')
+    ['shop', 'a, b']
+    >>> setting_from_text("histogram", "n_bins", "none")
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: The setting 'n_bins' cannot be 'none'. Choose a whole number ...
+    """
+    constraints = _constraints(key, calibrator_entry(key).factory(), name)
+    for read in (_option, _nothing, _truth, _number, _names):
+        for constraint in constraints:
+            value = read(constraint, text)
+            if value is not _UNREAD:
+                return value
+    raise _refused(name, text, constraints)
+
+
+def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calibrator:
+    """A fresh calibrator of this key with these settings.
+
+    Parameters
+    ----------
+    key : str
+        Of :data:`kdcal_core.calibration.CALIBRATORS`.
+    settings : mapping
+        JSON values by the names of :func:`settings_of`. With a ``column``, the calibrator
+        "heterogeneous_tree" divides the rows by its values in place of a tree; with a list of
+        them by their combinations.
+    seed : int
+        Of the calibrator's own draws, where it has any and the settings name none.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator or setting, or the calibrator cannot have it.
+
+    Examples
+    --------
+    >>> configured("heterogeneous_tree", {"column": "shop"}).partition
+    'column'
+    >>> configured("histogram", {"n_bins": 0})
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: The setting 'n_bins' cannot be 0. Choose a whole number from 1.
+    """
+    calibrator = calibrator_entry(key).factory()
+    for name, value in settings.items():
+        _check(key, calibrator, name, value)
+    given = dict(settings)
+    if key == BY_TREE and given.get("column") is not None:
+        kind = "column" if isinstance(given["column"], str) else "groups"
+        given = {"partition": kind, **given}
+    if "random_state" in calibrator.get_params(deep=False):
+        given = {"random_state": seed, **given}
+    calibrator.set_params(**given)
+    _check_partition(calibrator, settings)
+    return calibrator
+
+
+def title_of(key: str, calibrator: Calibrator, layer: str | None = None) -> str:
+    """A calibrator's full name with its settings. Untrusted text where columns are named.
+
+    Examples
+    --------
+    >>> title_of("heterogeneous_tree", configured("heterogeneous_tree", {"calibrator": "beta"}))
+    'Beta calibration in each region of a shallow tree'
+    >>> title_of("histogram", configured("histogram", {"n_bins": 20}))
+    'Histogram binning with n_bins = 20'
+    """
+    entry = calibrator_entry(key)
+    found, usual = (one.get_params(deep=False) for one in (calibrator, entry.factory()))
+    if entry.family == "partition":
+        return _title_by_regions(found, layer)
+    others = [
+        f"{name} = {value}"
+        for name, value in found.items()
+        if value != usual[name] and name != "random_state"
+    ]
+    return f"{entry.label} with {', '.join(others)}" if others else entry.name
+
+
+def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:
+    inner, kind, column = INNER[found["calibrator"]], found["partition"], found["column"]
+    if kind in TREES:
+        where = _WHERE[kind].format(**found)
+        return f"{inner} {where}" + (f", of {layer[:_SHOWN]}" if layer is not None else "")
+    names = [column] if isinstance(column, str) else list(column or ("all columns",))
+    each = "value" if kind == "column" or (len(names) == 1 and column) else "combination"
+    return f"{inner} for each {each} of {', '.join(name[:_SHOWN] for name in names)}"
+
+
+def _check(key: str, calibrator: Calibrator, name: str, value: Any) -> None:
+    constraints = _constraints(key, calibrator, name)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    try:
+        if whole and abs(value) > MOST:
+            raise InvalidParameterError
+        type(calibrator)(**{name: value})._validate_params()
+    except (InvalidParameterError, TypeError, ValueError) as error:
+        raise _refused(name, value, constraints) from error
+    if isinstance(value, list | tuple) and not (value and all(isinstance(x, str) for x in value)):
+        raise _refused(name, value, constraints)
+    if name == "partition" and value not in ("tree", *_COLUMNS):
+        raise _refused(name, value, constraints)
+
+
+def _check_partition(calibrator: Calibrator, settings: Mapping[str, Any]) -> None:
+    """Refuse what the chosen partition would not heed."""
+    found = calibrator.get_params(deep=False)
+    kind = found.get("partition")
+    idle = [name for name in _IDLE.get(kind, ()) if settings.get(name) is not None]
+    if kind == "tree" and found["column"] is not None:
+        idle.append("column")
+    if idle:
+        raise InputError(
+            f"The setting {idle[0]!r} does nothing where the partition is {kind!r}",
+            fix="Leave it out.",
+        )
+    if kind == "column" and not isinstance(found["column"], str):
+        raise InputError("No column is named to divide the rows by", fix="Name one: column=NAME.")
+
+
+def _open(calibrator: Calibrator) -> dict[str, Any]:
+    """The parameters that may be chosen, with their defaults."""
+    found = calibrator.get_params(deep=False)
+    usual = type(calibrator)().get_params(deep=False)
+    idle = _IDLE.get(found.get("partition"), ())
+    return {
+        name: value for name, value in found.items() if value == usual[name] and name not in idle
+    }
+
+
+def _constraints(key: str, calibrator: Calibrator, name: str) -> list[Any]:
+    names = list(_open(calibrator))
+    if name not in names:
+        has = f"It has {', '.join(names)}." if names else "It has none."
+        raise InputError(f"The calibrator {key!r} has no setting {name[:_SHOWN]!r}", fix=has)
+    if name == "partition":
+        return [StrOptions({"tree", *_COLUMNS})]
+    return type(calibrator)._parameter_constraints[name]
+
+
+def _refused(name: str, value: Any, constraints: list[Any]) -> InputError:
+    return InputError(
+        f"The setting {name!r} cannot be {str(value)[:_SHOWN]!r}"
+        if isinstance(value, str)
+        else f"The setting {name!r} cannot be {str(value)[:_SHOWN]}",
+        fix=f"Choose {_allowed(constraints)}.",
+    )
+
+
+_UNREAD = object()
+
+
+def _option(constraint: Any, text: str) -> Any:
+    found = isinstance(constraint, StrOptions) and text in constraint.options
+    return text if found else _UNREAD
+
+
+def _nothing(constraint: Any, text: str) -> Any:
+    return None if constraint is None and text.lower() == "none" else _UNREAD
+
+
+def _truth(constraint: Any, text: str) -> Any:
+    known = {"yes": True, "true": True, "no": False, "false": False}
+    return known.get(text.lower(), _UNREAD) if constraint == "boolean" else _UNREAD
+
+
+def _number(constraint: Any, text: str) -> Any:
+    if not isinstance(constraint, Interval):
+        return _UNREAD
+    try:
+        value = int(text) if constraint.type is Integral else float(text)
+    except ValueError:
+        return _UNREAD
+    return value if value in constraint and abs(value) <= MOST else _UNREAD
+
+
+def _names(constraint: Any, text: str) -> Any:
+    if constraint is not str or not text.strip():
+        return _UNREAD
+    found = next(csv.reader([text], skipinitialspace=True))
+    if not all(found):
+        return _UNREAD
+    return found[0] if len(found) == 1 else found
+
+
+def _allowed(constraints: list[Any]) -> str:
+    words = [word for one in constraints for word in _words(one)]
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _words(constraint: Any) -> list[str]:
+    if constraint is None:
+        return ["none"]
+    if isinstance(constraint, StrOptions):
+        return sorted(constraint.options)
+    if isinstance(constraint, Interval):
+        return [_interval(constraint)]
+    return {"boolean": ["yes", "no"], "array-like": ["several, parted by commas"]}.get(
+        constraint, ["a column's name"]
+    )
+
+
+def _interval(one: Interval) -> str:
+    kind = "a whole number" if one.type is Integral else "a number"
+    low = f" {'from' if one.closed in ('both', 'left') else 'above'} {one.left:,}"
+    if one.right is None or math.isinf(one.right):
+        return kind + low
+    return f"{kind}{low} {'to' if one.closed in ('both', 'right') else 'to below'} {one.right:,}"
