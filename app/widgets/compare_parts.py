@@ -33,6 +33,7 @@ from kdcal_core.review import Review
 from kdcal_core.runs import ComparisonRun, Request, comparison_request
 
 _LAST = "compare_last"
+_NOTHING = 0.0001  # of any measure: nobody acts on less
 AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}
 
 
@@ -162,9 +163,8 @@ def finding(view: View) -> None:
         estimates, notes = text.tiles(found, view.measure)
         estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
     st.caption(comparison_words.judged_text(found, view.run.n_fit))
-    for note in found.notes:
-        if not text.is_overlap(found, note):
-            st.caption(escape_markdown(note, 600))
+    for note in text.notes_for(found, view.group):
+        st.caption(escape_markdown(note, 600))
 
 
 def dots(view: View) -> None:
@@ -215,9 +215,11 @@ def paired(view: View) -> None:
         rows = [
             {
                 "Method": method_name(found, key),
-                f"{found.measure(view.measure).title}: difference": _told(pairs[key].difference),
+                f"{found.measure(view.measure).title}: difference": _told(
+                    text.difference(found, view.measure, pairs[key])
+                ),
                 "p": p_text(pairs[key].p_value),
-                "p, all methods allowed for": p_text(pairs[key].adjusted_p),
+                "p, allowing for all methods": p_text(pairs[key].adjusted_p),
                 "What that says": pairs[key].verdict,
             }
             for key in view.order
@@ -294,4 +296,6 @@ def _line(found: Comparison, key: str) -> dict[str, str]:
 
 
 def _told(estimate: Estimate) -> str:
+    if 0 < max(abs(estimate.low), abs(estimate.high)) < _NOTHING:
+        return f"less than {_NOTHING} either way"
     return f"{number(estimate)} ({interval(estimate)})"

@@ -164,25 +164,43 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
     shown = [
         replace(parent.scores[measure], label=f"{title}: the model"),
         replace(best.scores[measure], label=f"{title}: {best.name}"),
-        replace(change.difference, label=f"{title}: change"),
+        replace(difference(found, measure, change), label=f"{title}: change"),
     ]
-    adjusted = "with" if len(others) == 1 else f"with {len(others)} methods allowed for"
+    allowed = "" if len(others) == 1 else f", allowing for {len(others)} methods tried"
     notes = [
         "as it is",
         "the best calibrator on these rows",
         {
-            "better": f"better beyond chance, {adjusted}",
-            "worse": f"worse beyond chance, {adjusted}",
-            "cannot be told apart": f"not told apart from the model, {adjusted}",
-        }[change.verdict].removesuffix(", with"),
+            "better": f"better beyond chance{allowed}",
+            "worse": f"worse beyond chance{allowed}",
+            "cannot be told apart": f"not told apart from the model{allowed}",
+        }[change.verdict],
     ]
     side = "auc" if measure != "auc" and "auc" in parent.scores else "accuracy"
     if side != measure:
         pair = _pair(found, side, best.key)
-        shown.append(replace(pair.difference, label=f"{found.measure(side).title}: change"))
+        moved = difference(found, side, pair)
+        shown.append(replace(moved, label=f"{found.measure(side).title}: change"))
         value = best.scores[side]
         notes.append(f"{number(value)} ({interval(value)}) with {best.name}")
     return shown, notes
+
+
+def difference(found: Comparison, measure: str, pair: PairedDifference) -> Estimate:
+    """A paired difference, read as the measure itself is: of shares in percent."""
+    percent = found.method(found.reference).scores[measure].percent
+    return replace(pair.difference, percent=percent)
+
+
+def notes_for(found: Comparison, group: Group) -> list[str]:
+    """What is to be known of the comparison where this is what matters."""
+    speaks_of = {"Far away means": "outside", "AUC is": "ranking", "There is no AUC": "ranking"}
+    return [
+        note
+        for note in found.notes
+        if all(group == other for start, other in speaks_of.items() if note.startswith(start))
+        and not is_overlap(found, note)
+    ]
 
 
 def study(shipped: ComparisonStudy) -> str:
@@ -207,7 +225,8 @@ def failed(key: str, why: str) -> str:
 
 def is_overlap(found: Comparison, note: str) -> bool:
     """Whether a note warns of rows that both sets have."""
-    return bool(found.overlap) and note.startswith(f"{found.overlap:,} rows of the evaluation set")
+    rows = f"{found.overlap:,} row"
+    return bool(found.overlap) and note.startswith((f"{rows}s of the eval", f"{rows} of the eval"))
 
 
 def dots_takeaway(group: Group) -> str:

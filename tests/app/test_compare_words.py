@@ -1,0 +1,38 @@
+"""Words of the Compare page that depend on what matters and on what was compared."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from app.widgets import compare_parts, compare_text
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.comparison import PairedDifference
+
+FAR, AUC = "Far away means 14 times the norm.", "AUC is the mean of each class against the rest."
+SHARED = "1 row of the evaluation set is in the calibration set too (1 pair, chance gives 0)."
+CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
+
+
+@pytest.mark.parametrize(
+    ("group", "told"), [("inside", []), ("outside", [FAR]), ("ranking", [AUC]), ("speed", [])]
+)
+def test_a_note_stands_where_its_measure_does(group, told):
+    found = SimpleNamespace(notes=(FAR, AUC, SHARED, "Few rows judge."), overlap=1)
+    assert compare_text.is_overlap(found, SHARED)
+    assert compare_text.notes_for(found, group) == [*told, "Few rows judge."]
+
+
+def test_a_difference_of_shares_is_read_in_percent_as_they_are():
+    share = replace(CHANGE, value=0.85, percent=True)
+    found = SimpleNamespace(
+        reference="model", method=lambda key: SimpleNamespace(scores={"accuracy": share})
+    )
+    pair = PairedDifference("platt", CHANGE, 0.001, 0.002, "better")
+    assert compare_parts._told(compare_text.difference(found, "accuracy", pair)).startswith("1.6%")
+
+
+def test_differences_that_nobody_acts_on_are_not_written_in_powers_of_ten():
+    tiny = replace(CHANGE, value=-7.7e-7, low=-5.4e-6, high=3.6e-6)
+    assert compare_parts._told(tiny) == "less than 0.0001 either way"
+    assert compare_parts._told(replace(tiny, low=0.0, value=0.0, high=0.0)).startswith("0")
