@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import io
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +15,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from workerless import working_here
 
-from kdcal_core.jobs.target import find_target
 from kdcal_core.review import (
     Review,
     Workspace,
@@ -28,7 +24,6 @@ from kdcal_core.review import (
     add_table,
     create_review,
     score,
-    steps,
 )
 
 
@@ -47,20 +42,9 @@ def quiet(share: float, note: str) -> None:
     assert isinstance(note, str)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _read_here() -> Iterator[None]:
-    """Tables are read in this process: workers are tested elsewhere, and each takes a second."""
-
-    def run(target, kwargs, **limits):
-        function = find_target(target)
-        known = inspect.signature(function).parameters
-        more = {"progress": quiet} if "progress" in known else {}
-        return json.loads(json.dumps(function(**kwargs, **more)))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "run_limited", run)
-        patch.setattr(import_module("kdcal_core.review.samples"), "run_limited", run)
-        yield
+@pytest.fixture(scope="module", autouse=True)
+def _work_here(work_here: None) -> None:
+    """No worker processes, but where a test asks for `real_workers`."""
 
 
 def csv(frame: pd.DataFrame) -> io.BytesIO:
@@ -82,10 +66,11 @@ def made(folder: Path, model: object, tables: dict[str, pd.DataFrame]) -> Made:
     workspace = Workspace(folder / "home")
     review_id = create_review(workspace).id
     skops.io.dump(model, folder / "model.skops")
-    add_model(workspace, review_id, folder / "model.skops", "model.skops")
-    for which, frame in tables.items():
-        add_table(workspace, review_id, which, csv(frame), f"{which}.csv")
-    review = score(workspace, review_id)
+    with working_here():  # reviews of the whole session are made before a file's own fixtures
+        add_model(workspace, review_id, folder / "model.skops", "model.skops")
+        for which, frame in tables.items():
+            add_table(workspace, review_id, which, csv(frame), f"{which}.csv")
+        review = score(workspace, review_id)
     return Made(workspace, review, model, tables)
 
 

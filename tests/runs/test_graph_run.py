@@ -215,6 +215,7 @@ def test_what_is_gone_or_damaged_is_told(forest, tmp_path):
         GraphRun.read(tmp_path / "nowhere")
 
 
+@pytest.mark.usefixtures("real_workers")
 def test_a_sample_network_as_a_real_job(tmp_path):
     workspace = Workspace(tmp_path)
     review = start_sample(workspace, "digits")
