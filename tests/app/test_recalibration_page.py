@@ -211,7 +211,7 @@ def test_a_finished_job_of_another_kind_is_no_recalibration(workspace: Workspace
     review = review_of(workspace, calibration=line(60, 6))
     at = launch(review)
     job = jobs().start(lambda progress, cancelled: None, title="Reading", owner=review)
-    jobs().wait(job, 10)
+    jobs().wait(job, 60)
     at.session_state["recalibration_last"] = {}
     healthy(at.run())
     assert not any("settings have changed" in one.value for one in at.info)

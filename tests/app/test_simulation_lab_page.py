@@ -184,13 +184,13 @@ def test_a_run_that_is_stopped_says_so_and_starts_again(
     (job,) = jobs().active()
     assert job.title == "Simulating Gaussian XOR"
     jobs().cancel(job.id)
-    jobs().wait(job.id, 30)
+    jobs().wait(job.id, 60)
     at = healthy(at.run())
     assert any("Stopped before it ended" in info.value for info in at.info)
     at = next(b for b in at.button if b.label == "Start again").click().run()
     (job,) = jobs().active()
     jobs().cancel(job.id)
-    jobs().wait(job.id, 30)
+    jobs().wait(job.id, 60)
 
 
 def test_a_damaged_result_is_told_and_computed_again() -> None:

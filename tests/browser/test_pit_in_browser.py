@@ -26,7 +26,7 @@ def picks(app) -> list[str]:
 
 def until(app, fits) -> list[str]:
     """The picks once they fit: the page answers a moment later."""
-    for _ in range(60):
+    for _ in range(200):
         app.idle()
         if fits(found := picks(app)):
             return found

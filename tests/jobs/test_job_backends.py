@@ -14,7 +14,7 @@ from kdcal_core.jobs import JobManager
 PROBES = "kdcal_core.jobs._probes:"
 
 
-def until(condition, seconds=15.0):
+def until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -43,7 +43,7 @@ def manager(request, tmp_path):
 def test_result_files_and_errors_come_back_from_any_backend(manager):
     job = manager.submit(PROBES + "leave", {"text": "ab", "pause": 0.3}, title="Leave", key="k")
     until(lambda: manager.get(job).note == "writing")
-    ended = manager.wait(job, 20)
+    ended = manager.wait(job, 60)
     assert (ended.state, ended.result, ended.progress) == ("done", "AB", 1.0)
     assert (manager.result_folder("k") / "a.txt").read_text() == "ab"
     plain = manager.wait(manager.submit(PROBES + "add", {"a": 1, "b": 2}, title="Add"), 20)
@@ -68,9 +68,9 @@ def test_progress_comes_at_most_ten_times_a_second(manager, monkeypatch):
         ),
     )  # fmt: skip
     job = manager.submit(PROBES + "hurry", {"n": 500}, title="Hurry")
-    assert manager.wait(job, 20).result == 500
+    assert manager.wait(job, 60).result == 500
     times = [at for at, note in news if note]
-    assert 5 <= len(times) <= 13
+    assert 5 <= len(times) <= 3 + 10 * max(1.0, times[-1] - times[0])
     assert news[-2][1] == "step 499"  # the last word is not swallowed
 
 
@@ -82,7 +82,7 @@ def test_a_job_is_asked_first_and_may_clean_up(manager, tmp_path):
     manager.cancel(job)
     manager.cancel(job)
     assert manager.get(job).state == "cancelling"
-    assert manager.wait(job, 5).state == "cancelled"
+    assert manager.wait(job, 60).state == "cancelled"
     assert time.monotonic() - start < 1.3
     assert left.read_text() == "clean"
     assert manager.get(job).error is None
@@ -93,27 +93,27 @@ def test_a_job_that_does_not_listen_is_stopped_all_the_same(manager):
     until(lambda: manager.get(job).note == "deaf")
     start = time.monotonic()
     manager.cancel(job)
-    assert manager.wait(job, 5).state == "cancelled"
+    assert manager.wait(job, 60).state == "cancelled"
     assert time.monotonic() - start < 2
     assert manager.find("deaf").state == "cancelled"
 
 
 def test_time_is_limited_on_any_backend(manager):
     job = manager.submit(PROBES + "ignore", {"seconds": 3}, title="Fitting", seconds=1, key="slow")
-    ended = manager.wait(job, 10)
+    ended = manager.wait(job, 60)
     assert ended.error.what == "Fitting took longer than 1 seconds and was stopped"
 
 
 def test_what_waits_inside_an_executor_never_starts_once_cancelled(tmp_path):
     held = threading.Event()
     with ThreadPoolExecutor(1) as executor:
-        executor.submit(held.wait, 10)
+        executor.submit(held.wait, 60)
         manager = JobManager(folder=tmp_path, executor=executor)
         left = tmp_path / "left"
         job = manager.submit(PROBES + "tidy", {"path": str(left), "pause": 0}, title="Tidy")
         until(lambda: manager.get(job).state == "running")
         manager.cancel(job)
-        assert manager.wait(job, 5).state == "cancelled"
+        assert manager.wait(job, 60).state == "cancelled"
         held.set()
     assert not left.exists()
 
@@ -160,7 +160,7 @@ def test_jobs_in_a_row_keep_their_order_on_an_executor(tmp_path, threads):
         for n in range(4)
     ]
     assert [manager.get(i).queue_position for i in ids] == [0, 1, 2, 3]
-    ended = [manager.wait(i, 10) for i in ids]
+    ended = [manager.wait(i, 60) for i in ids]
     assert [job.result for job in ended] == list("0123")
     starts = [job.started for job in ended]
     assert starts == sorted(starts)

@@ -34,7 +34,7 @@ class Gate:
 def test_a_submitted_job_runs_and_keeps_its_result():
     manager = JobManager()
     job_id = manager.submit(PROBES + "echo", {"value": {"a": 1}}, title="Echo", owner="me")
-    job = manager.wait(job_id, 20)
+    job = manager.wait(job_id, 60)
     assert (job.state, job.result, job.progress, job.error) == ("done", {"a": 1}, 1.0, None)
     assert job.submitted <= job.started <= job.ended
     assert manager.get(job_id) == job
@@ -45,7 +45,7 @@ def test_at_most_two_run_and_the_queue_keeps_its_order():
     gates = [Gate() for _ in range(4)]
     ids = [manager.start(gate, title="Gate", owner="a") for gate in gates]
     for gate in gates[:2]:
-        assert gate.entered.wait(5)
+        assert gate.entered.wait(60)
     assert [manager.get(i).state for i in ids] == ["running", "running", "queued", "queued"]
     assert [manager.get(i).queue_position for i in ids] == [0, 0, 1, 2]
     assert manager.get(ids[0]).note == "halfway"
@@ -53,12 +53,12 @@ def test_at_most_two_run_and_the_queue_keeps_its_order():
     assert manager.active("b") == ()
 
     gates[1].open.set()
-    assert gates[2].entered.wait(5)
+    assert gates[2].entered.wait(60)
     assert manager.get(ids[3]).queue_position == 1
     assert not gates[3].entered.is_set()
     for gate in gates:
         gate.open.set()
-    assert [manager.wait(i, 5).result for i in ids] == ["through"] * 4
+    assert [manager.wait(i, 60).result for i in ids] == ["through"] * 4
     assert manager.active() == ()
 
 
@@ -71,7 +71,7 @@ def test_cancel_a_running_job_in_under_two_seconds_and_twice():
     manager.cancel(job_id)
     assert manager.get(job_id).state in ("cancelling", "cancelled")
     manager.cancel(job_id)
-    assert manager.wait(job_id, 5).state == "cancelled"
+    assert manager.wait(job_id, 60).state == "cancelled"
     assert time.monotonic() - start < 2
     manager.cancel(job_id)
     manager.cancel("unknown")
@@ -85,7 +85,7 @@ def test_cancel_a_queued_job_and_it_never_runs():
     manager.cancel(b)
     assert manager.get(b).state == "cancelled"
     first.open.set()
-    manager.wait(a, 5)
+    manager.wait(a, 60)
     time.sleep(0.05)
     assert not second.entered.is_set()
 
@@ -112,7 +112,7 @@ def test_only_the_last_finished_jobs_are_kept():
     ids = []
     for n in range(6):
         ids.append(manager.start(lambda progress, cancelled, n=n: n, title=str(n)))
-        manager.wait(ids[-1], 5)
+        manager.wait(ids[-1], 60)
     known = [i for i in ids if manager.get(i)]
     assert known == ids[-4:]  # three kept when the last one came, and the last one
     assert manager.get(held).state == "running"
@@ -141,7 +141,7 @@ open({str(pid_file)!r}, "w").write(pid[-1])
 """
     subprocess.run([sys.executable, "-c", script], timeout=30, check=how == "exit")
     pid = int(pid_file.read_text())
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while _runs(pid):
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -27,7 +27,7 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition, seconds=5.0) -> bool:
+def wait_for(condition, seconds=60.0) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -84,14 +84,14 @@ def test_a_raising_progress_ends_the_work_and_is_raised_here():
     start = time.monotonic()
     with pytest.raises(StopRun, match="step 1"):
         run_limited(PROBES + "count", {"n": 100, "pause": 0.3}, progress=stop)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 20  # of 30 that it would take
 
 
 def test_time_limit():
     start = time.monotonic()
     with pytest.raises(InputError, match=r"^Reading it took longer than 1 seconds") as caught:
         run_limited(PROBES + "sleep", {"seconds": 60}, seconds=1, what="Reading it")
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 20  # of 60 that it would take
     assert caught.value.fix
 
 
@@ -164,14 +164,14 @@ def test_input_error_round_trip(fields):
 )
 def test_hostile_output_is_refused(line):
     with pytest.raises(InputError, match=r"gave an (answer|error)"):
-        run_limited(PROBES + "shout", {"line": line}, seconds=20)
+        run_limited(PROBES + "shout", {"line": line}, seconds=120)
 
 
 @pytest.mark.parametrize("line", ["x" * 2**20, '{"progress": 1, "note": "' + "y" * 2**20 + '"}\n'])
 def test_too_much_output_is_refused(line):
     times = MAX_BYTES // len(line) + 2
     with pytest.raises(InputError, match="too large"):
-        run_limited(PROBES + "shout", {"line": line, "times": times}, seconds=30)
+        run_limited(PROBES + "shout", {"line": line, "times": times}, seconds=120)
 
 
 def test_secrets_and_proxies_stay_behind(monkeypatch):
