@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, TopLabelCalibrator, top_label
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
@@ -30,6 +30,9 @@ class TopLabelConfidence(TopLabelCalibrator):
     >>> calibrator.predict_confidence([[0.51, 0.49]]).round(3).tolist()
     [0.667]
     """
+
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * n_classes
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, _ = top_label(proba)

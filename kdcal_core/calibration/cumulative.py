@@ -38,6 +38,7 @@ class CumulativeConfidence(TopLabelCalibrator):
     Intervals are [S, infinity) and [0, cutoff), so each score has one answer (decision D46).
     Above the largest score of a class the last value is held. Where [0, cutoff) holds no row,
     Conf1 of the class answers there. Log likelihoods are clipped at 1e-12 (decision D48).
+    A curve of each class wants 50 rows; 90 where the cutoff is chosen too.
 
     Examples
     --------
@@ -53,6 +54,9 @@ class CumulativeConfidence(TopLabelCalibrator):
 
     def __init__(self, cutoff: Any = None) -> None:
         self.cutoff = cutoff
+
+    def rows_needed(self, n_classes: int) -> int:
+        return (90 if self.cutoff == "optimal" else 50) * n_classes
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)

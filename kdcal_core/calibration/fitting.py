@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from kdcal_core.calibration.base import Calibrator, top_label
 from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent
 
 Progress = Callable[[float, str], None]
@@ -79,10 +80,15 @@ def fit_calibrator(
     InputError
         There is no such calibrator, or what it needs is missing or does not fit the rows.
 
+    Warns
+    -----
+    InputWarning
+        There are fewer rows than the calibrator needs; its ``notes_`` say the same.
+
     Examples
     --------
     >>> import numpy as np
-    >>> proba, y = np.tile([0.2, 0.8], (4, 1)), np.array([0, 1, 1, 1])
+    >>> proba, y = np.tile([0.2, 0.8], (60, 1)), np.tile([0, 1, 1, 1], 15)
     >>> rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
     >>> calibrated(fit_calibrator("isotonic", rows), proba[:1]).proba.tolist()
     [[0.25, 0.75]]
@@ -106,6 +112,8 @@ def fit_calibrator(
     if has_fit_parameter(calibrator, "progress"):
         given["progress"] = progress
     fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+    if (few := fitted.few_rows(rows.n_rows)) is not None:
+        warnings.warn(few, InputWarning, stacklevel=2)
     return fitted
 
 

@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.base import (
+    ROWS_PER_PARAMETER,
+    TopLabelCalibrator,
+    rows_by_class,
+    top_label,
+)
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
@@ -47,6 +52,12 @@ class TopLabelHistogram(TopLabelCalibrator):
     def __init__(self, n_bins: int = 10, strategy: str = "uniform") -> None:
         self.n_bins = n_bins
         self.strategy = strategy
+
+    def rows_needed(self, n_classes: int) -> int:
+        # no score of a predicted class lies at or below 1 / K
+        n_bins = int(self.n_bins)
+        reached = n_bins - n_bins // n_classes if self.strategy == "uniform" else n_bins
+        return ROWS_PER_PARAMETER * reached * n_classes
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)

@@ -55,7 +55,8 @@ class TopLabelKDE(TopLabelCalibrator):
     min_count : int, default=1
         A class with fewer true or fewer false positives falls back to Conf1 (Eq. 1) with an
         :class:`InputWarning`. One of each is what the equations need; with fewer than 20 of
-        either ``notes_`` carries the paper's advice for sparse data (section XIII.D).
+        either ``notes_`` carries the paper's advice for sparse data (section XIII.D), and the
+        rows with which there would be 20.
 
     Attributes
     ----------
@@ -110,6 +111,9 @@ class TopLabelKDE(TopLabelCalibrator):
         self.lower_limit = lower_limit
         self.min_count = min_count
 
+    def rows_needed(self, n_classes: int) -> int:
+        return 2 * SPARSE * n_classes
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)
         correct = predicted == y
@@ -159,20 +163,23 @@ class TopLabelKDE(TopLabelCalibrator):
         """Why the class must fall back to Conf1, or an empty string; keeps the notes."""
         n_right, n_wrong = (int(count) for count in self._counts_[label])
         few, kind = min((n_right, "true"), (n_wrong, "false"))
+        reason, wanted = "", f"about {_wanted(n_right + n_wrong, few):,} predictions of it would"
         if few < self.min_count:
             reason = f"it has {n_right:,} true and {n_wrong:,} false positives"
+            wanted = f" ({wanted} hold {SPARSE} of each)"
         elif self.lower_limits_[label] >= score.max():
-            reason = "all its scores are equal or at most the lower limit"
+            reason, wanted = "all its scores are equal or at most the lower limit", ""
         else:
             if few < SPARSE:
                 self._note(
-                    f"Class {label} has only {few} {kind} positive{'s' * (few != 1)}: look at its "
-                    "curve; for sparse data the paper advises Conf1, b_mon or the optimal cutoff."
+                    f"Class {label} has only {few} {kind} positive{'s' * (few != 1)} ({wanted} "
+                    f"hold {SPARSE}): look at its curve; for sparse data the paper advises Conf1, "
+                    "b_mon or the optimal cutoff."
                 )
             return ""
         self._note(
             f"Class {label} falls back to its overall confidence {self._conf1_[label]:.3f}: "
-            f"{reason}.",
+            f"{reason}{wanted}.",
             warn=True,
         )
         return reason
@@ -299,6 +306,17 @@ class TopLabelKDE(TopLabelCalibrator):
             lower_limit=lower,
             fallback=self.fallback_[label],
         )
+
+
+def _wanted(n: int, few: int) -> int:
+    """Predictions that hold :data:`SPARSE` of a kind of which n hold ``few``, at the same rate.
+
+    None in n is evidence of a rate below one in n + 1.
+
+    >>> _wanted(100, 4), _wanted(8, 0)
+    (500, 180)
+    """
+    return int(np.ceil(SPARSE * n / few)) if few else SPARSE * (n + 1)
 
 
 def _density(kernels: KernelSum, at: FloatArray, bandwidth: float) -> FloatArray:

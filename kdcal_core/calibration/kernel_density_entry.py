@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from numbers import Integral
@@ -65,6 +66,12 @@ class KernelDensityCalibrator(Calibrator):
     def __init__(self, random_state: int = 0) -> None:
         self.random_state = random_state
 
+    def rows_needed(self, n_classes: int) -> int:
+        # the floor is this quantile of the rows that are held out: one of them must lie below it
+        settings = KernelDensityForest(None).get_params(deep=False)
+        share = float(settings["floor_quantile"]) * float(settings["holdout_share"])
+        return math.ceil(1.0 / share)
+
     def fit(
         self,
         proba: Any,
@@ -120,6 +127,7 @@ class KernelDensityCalibrator(Calibrator):
         for one in caught:
             if issubclass(one.category, InputWarning):
                 self._note(str(one.message), warn=True)
+        self._note_few(len(y))
         return self
 
     def predict_proba(self, proba: Any, X: Any) -> FloatArray:

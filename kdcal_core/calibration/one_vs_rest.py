@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import VectorCalibrator
+from kdcal_core.calibration.base import VectorCalibrator, n_maps
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 
@@ -23,9 +23,14 @@ class OneVersusRest(VectorCalibrator):
     one column, keep what was fitted and map scores by it.
     """
 
+    _rows_per_map: ClassVar[int]
+
+    def rows_needed(self, n_classes: int) -> int:
+        return self._rows_per_map * n_maps(n_classes)
+
     @property
     def _n_maps(self) -> int:
-        return 1 if self.n_classes_ == 2 else self.n_classes_
+        return n_maps(self.n_classes_)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         columns = [1] if self.n_classes_ == 2 else range(self.n_classes_)
@@ -78,6 +83,8 @@ class IsotonicConfidence(OneVersusRest):
     [0.5]
     """
 
+    _rows_per_map = 60
+
     def _fit_column(
         self, score: FloatArray, target: FloatArray, weight: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
@@ -121,6 +128,8 @@ class SigmoidConfidence(OneVersusRest):
     >>> calibrator.predict_confidence([[0.25, 0.75]]).round(3).tolist()
     [0.535]
     """
+
+    _rows_per_map = 20
 
     def _fit_column(
         self, score: FloatArray, target: FloatArray, weight: FloatArray

@@ -10,7 +10,13 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
-from kdcal_core.calibration.base import CLIP, VectorCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.base import (
+    CLIP,
+    ROWS_PER_PARAMETER,
+    VectorCalibrator,
+    rows_by_class,
+    top_label,
+)
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
@@ -88,6 +94,10 @@ class TemperatureScaling(VectorCalibrator):
         self.scope = scope
         self.awards = awards
         self.loss = loss
+
+    def rows_needed(self, n_classes: int) -> int:
+        temperatures = 1 if self.scope == "shared" else n_classes
+        return ROWS_PER_PARAMETER * (temperatures + self.awards * n_classes)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, _ = top_label(proba)

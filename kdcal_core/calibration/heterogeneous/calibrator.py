@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.heterogeneous.flags import RegionFit
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, Progress, silent
+from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.partitions import PARTITIONS
 from kdcal_core.calibration.heterogeneous.region_maps import MAPS
 from kdcal_core.calibration.state import demand
@@ -171,6 +172,7 @@ class HeterogeneousCalibrator(Calibrator):
         self.layers_ = fitted.layers
         self.regions_ = fitted.regions
         self.notes_ = fitted.notes
+        self._note_few(len(y))
         return self
 
     def predict_proba(self, proba: Any, X: Any) -> FloatArray:
@@ -213,6 +215,10 @@ class HeterogeneousCalibrator(Calibrator):
         frame = _inputs(X, len(X), tuple(named))
         counts = bin_inputs(frame, like=tuple(named.values())).unknown
         return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
+
+    def rows_needed(self, n_classes: int) -> int:
+        """Two regions of the least size: with fewer nothing is cut."""
+        return 2 * min_rows_of(self.min_rows, 0, self.depth)
 
     @property
     def depth(self) -> int:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
-from kdcal_core.calibration.standard.notes import note_absent, note_few
+from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
@@ -60,9 +61,11 @@ class ClasswiseHistogram(OneVersusRest):
         self.n_bins = n_bins
         self.strategy = strategy
 
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * int(self.n_bins) * n_maps(n_classes)
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         note_absent(self, y)
-        note_few(self, len(y), int(self.n_bins))
         super()._fit(proba, y, weight)
 
     def _fit_column(

@@ -8,8 +8,14 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import CLIP, VectorCalibrator, top_label
-from kdcal_core.calibration.standard.notes import note_absent, note_few
+from kdcal_core.calibration.base import (
+    CLIP,
+    ROWS_PER_PARAMETER,
+    VectorCalibrator,
+    n_maps,
+    top_label,
+)
+from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
@@ -48,9 +54,11 @@ class _LogOddsMaps(VectorCalibrator):
     def _mapped(self) -> tuple[int, ...]:
         return (1,) if self.n_classes_ == 2 else tuple(range(self.n_classes_))
 
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * self._n_parameters * n_maps(n_classes)
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         note_absent(self, y)
-        note_few(self, len(y), len(self._mapped) * self._n_parameters)
         odds = log_odds(proba)
         self._keep(
             np.stack(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import VectorCalibrator
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, VectorCalibrator
 from kdcal_core.calibration.standard._softmax_fit import (
     Pull,
     SoftmaxMap,
@@ -16,7 +16,7 @@ from kdcal_core.calibration.standard._softmax_fit import (
     log_proba,
     softmax_in_place,
 )
-from kdcal_core.calibration.standard.notes import note_absent, note_few
+from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
@@ -63,9 +63,11 @@ class VectorScaling(_SoftmaxMaps):
     [0.5, 0.5, 0.5]
     """
 
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * 2 * n_classes
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         note_absent(self, y)
-        note_few(self, len(y), 2 * self.n_classes_)
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(self.n_classes_, whole=False)
         self._keep(rows.fit(start, Pull(1.0, 1.0)))
@@ -119,10 +121,12 @@ class DirichletScaling(_SoftmaxMaps):
     def __init__(self, strength: Any = "auto") -> None:
         self.strength = strength
 
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * n_classes * (n_classes + 1)
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         k = self.n_classes_
         note_absent(self, y)
-        note_few(self, len(y), k * (k + 1))
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(k, whole=True)
         if isinstance(self.strength, str):

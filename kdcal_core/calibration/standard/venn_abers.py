@@ -44,6 +44,8 @@ class VennAbers(OneVersusRest):
     [[0.5, 0.5]]
     """
 
+    _rows_per_map = 20
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         note_absent(self, y)
         super()._fit(proba, y, weight)

@@ -100,7 +100,7 @@ def test_few_rows_get_the_strongest_pull_and_are_told_how_many_would_do():
     proba, y = rows(20)
     ours = DirichletScaling().fit(proba, y)
     assert ours.strength_ == 1e4
-    assert ours.notes_[-1] == "20 rows are few for 12 parameters; about 120 would do."
+    assert ours.notes_[-1] == "20 rows are few for this calibrator; at least about 120 would do."
 
 
 @pytest.mark.parametrize("kind", [VectorScaling, DirichletScaling])
