@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -85,7 +85,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         log.close()
 
 
@@ -136,7 +136,18 @@ class App:
     def visit(self, title: str) -> None:
         """Change page by the navigation, as a user does."""
         self.page.locator('[data-testid="stSidebarNav"]').get_by_text(title, exact=True).click()
+        # the link is the current one when the server has begun the page: until then what is
+        # waited for next might be found on the page before
+        here = self.page.locator('[data-testid="stSidebarNavLink"][aria-current="page"]')
+        here.get_by_text(title, exact=True).wait_for(timeout=60_000)
         self.idle()
+
+    def until(self, holds: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait for the page to answer: it may not have begun to when it is looked at first."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, "the page did not answer"
+            self.page.wait_for_timeout(100)
 
     def wait_for_text(self, text: str, seconds: float = 60) -> None:
         self.page.get_by_text(text).first.wait_for(timeout=seconds * 1000)

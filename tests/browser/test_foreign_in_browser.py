@@ -31,8 +31,8 @@ def test_a_sample_is_fitted_asked_and_compared_with_own_rows(app, tmp_path: Path
     unknown = app.page.locator('[data-testid="stMetric"]').last
     before = unknown.inner_text()
     app.page.locator(SLIDER).press("End")
+    app.until(lambda: unknown.inner_text() != before)
     app.idle()
-    assert unknown.inner_text() != before
     assert app.page.get_by_role("button", name="Stop").count() == 0  # nothing was fitted anew
     app.assert_healthy()
 

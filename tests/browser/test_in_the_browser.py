@@ -13,6 +13,8 @@ from kdcal_core.review.samples import samples_root
 pytestmark = pytest.mark.browser
 
 PAGES = ["Reliability", "Confidence by class", "Load"]
+# one test looks at every page in both schemes; what the others find has no colour
+light = pytest.mark.parametrize("scheme", ["light"])
 
 
 def _upload(app, which, path):
@@ -54,6 +56,7 @@ def test_a_sample_opens_in_one_click_and_survives_pages_and_a_reload(app):
     elsewhere.get_by_text("What these rows are fit for").wait_for(timeout=60_000)
 
 
+@light
 def test_own_model_and_table_are_scored_and_diagnosed(app):
     folder = samples_root() / "breast_cancer"
     app.open()
@@ -68,6 +71,7 @@ def test_own_model_and_table_are_scored_and_diagnosed(app):
     app.assert_healthy()
 
 
+@light
 def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     table, refused = tmp_path / "predictions.csv", tmp_path / "model.skops"
     _predictions(table)
@@ -84,6 +88,7 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     app.assert_healthy()
 
 
+@light
 @pytest.mark.parametrize("path", ["reliability", "confidence_by_class"])
 def test_an_empty_page_offers_a_sample(app, path):
     app.open(path)
