@@ -41,16 +41,10 @@ def tallies(
     cells: Cells, bins: IntArray, n_bins: int, hierarchy: Hierarchy
 ) -> tuple[FloatArray, FloatArray]:
     """Positive and total weight of every node and bin, (m, B) each."""
-    m, r = len(hierarchy.parent), hierarchy.n_regions
-    found = []
+    r, found = hierarchy.n_regions, []
     for values in (cells.positive, cells.weight):
         own = bin_sums(cells.region * n_bins + bins, r * n_bins, values).reshape(r, n_bins)
-        total = np.zeros((m, n_bins))
-        np.add.at(total, hierarchy.node, own)
-        for level in range(int(hierarchy.depth.max()), 0, -1):
-            nodes = np.flatnonzero(hierarchy.depth == level)
-            np.add.at(total, hierarchy.parent[nodes], total[nodes])
-        found.append(total)
+        found.append(hierarchy.totals(own))
     return found[0], found[1]
 
 

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from kdcal_core.calibration.heterogeneous._binomial import Binomial, BinomialLosses
-from kdcal_core.calibration.heterogeneous._newton import minimise
+from kdcal_core.calibration.heterogeneous._unpooled import NodeRows, fit_alone, fit_unpooled
 from kdcal_core.calibration.heterogeneous.cells import Cells, logit_of
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
-from kdcal_core.calibration.heterogeneous.pooling import pool
+from kdcal_core.calibration.heterogeneous.pooling import order_told, pool
 from kdcal_core.calibration.heterogeneous.scores import MapFit, Scores, normalised
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.data.binning import bin_sums
 
 
 def platt_features(logit: FloatArray) -> FloatArray:
@@ -113,11 +110,7 @@ def _fit_classes(
     hierarchy: Hierarchy,
     pooling: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Parameters (C, R, q) and borrowed shares (C, R) of the maps of C classes.
-
-    Without pooling a region with one class or no rows has its nearest ancestor's parameters, and
-    one whose classes its scores part has Platt's targets (decision D105).
-    """
+    """Parameters (C, R, q) and borrowed shares (C, R) of the maps of C classes."""
     features = [features_of(one.logit) for one in classes]
     # the offset is read at the middle of the scores, where it does not depend on the slopes
     pairs = zip(features, classes, strict=True)
@@ -127,73 +120,14 @@ def _fit_classes(
     centred[:, :-1] -= middle[which]
     cells = Cells.joined(classes, hierarchy.n_regions)
     every = hierarchy.copies(len(classes))
+    rows = NodeRows.of(cells, centred, every)
     unchanged = np.column_stack([np.ones_like(middle), middle.sum(axis=1)])
+    root = fit_alone(rows, every.levels[0], unchanged)
     if pooling:
-        root = _alone(cells, centred, which, unchanged)
-        pooled = pool(BinomialLosses(cells, centred, every), root, every)
-        theta, borrowed = pooled.theta[every.node], pooled.borrowed[every.node]
+        pooled = pool(rows.losses.of_nodes, root, every, order_told(rows.rarer))
+        theta, borrowed = pooled.theta, pooled.borrowed
     else:
-        theta, borrowed = _unpooled(cells, centred, every, unchanged)
-    theta = theta.reshape(len(classes), hierarchy.n_regions, -1)
+        theta, borrowed = fit_unpooled(rows, every, root)
+    theta = theta[every.node].reshape(len(classes), hierarchy.n_regions, -1)
     theta[:, :, -1] -= np.einsum("crq,cq->cr", theta[:, :, :-1], middle)
-    return theta, borrowed.reshape(theta.shape[:2])
-
-
-def _unpooled(
-    cells: Cells, features: FloatArray, hierarchy: Hierarchy, unchanged: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    start = unchanged[hierarchy.copy]
-    theta = start[hierarchy.node]
-    both = np.zeros(hierarchy.n_regions, dtype=bool)
-    for level in range(int(hierarchy.depth.max()) + 1):
-        names, place = np.unique(hierarchy.above(level), return_inverse=True)
-        node = place[cells.region]
-        fitted = _alone(cells, features, node, start[names])
-        both = _has_both(cells, node, len(names))[place]
-        theta = np.where(both[:, None], fitted[place], theta)
-    return theta, np.where(both, 0.0, 1.0)
-
-
-def _has_both(cells: Cells, node: IntArray, m: int) -> NDArray[np.bool_]:
-    yes = bin_sums(node, m, cells.positive)
-    no = bin_sums(node, m, cells.weight - cells.positive)
-    return (yes > 0) & (no > 0)
-
-
-def _alone(cells: Cells, features: FloatArray, node: IntArray, start: FloatArray) -> FloatArray:
-    """Parameters of nodes without any pull; the start where a node has one class only."""
-    m = len(start)
-    both = _has_both(cells, node, m)
-    target = np.where(parted(cells, node, m)[node], platt_targets(cells, node, m), cells.positive)
-    weight = np.where(both[node], cells.weight, 0.0)
-    loss = Binomial(features, weight, np.where(both[node], target, 0.0), node, m)
-    q = features.shape[1]
-    theta, _, _ = minimise(loss, start, start, np.zeros((q, q)))
-    return theta
-
-
-def parted(cells: Cells, node: IntArray, m: int) -> NDArray[np.bool_]:
-    """Nodes whose classes the score parts, (m,): their likelihood has no maximum.
-
-    The classes may meet at one score, but not if it is the only one.
-    """
-    yes, no = cells.positive > 0, cells.weight - cells.positive > 0
-    lowest = [np.full(m, np.inf) for _ in range(2)]
-    highest = [np.full(m, -np.inf) for _ in range(2)]
-    for i, here in enumerate((yes, no)):
-        np.minimum.at(lowest[i], node[here], cells.logit[here])
-        np.maximum.at(highest[i], node[here], cells.logit[here])
-    apart: NDArray[np.bool_] = (lowest[0] >= highest[1]) | (lowest[1] >= highest[0])
-    varied = np.minimum(*lowest) < np.maximum(*highest)
-    both: NDArray[np.bool_] = apart & varied
-    return both
-
-
-def platt_targets(cells: Cells, node: IntArray, m: int) -> FloatArray:
-    """Positive weight of each cell with targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2)."""
-    yes = bin_sums(node, m, cells.positive)[node]
-    no = bin_sums(node, m, cells.weight - cells.positive)[node]
-    soft: FloatArray = cells.positive * (yes + 1) / (yes + 2) + (cells.weight - cells.positive) / (
-        no + 2
-    )
-    return soft
+    return theta, borrowed[every.node].reshape(theta.shape[:2])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.base import CLIP
-from kdcal_core.calibration.heterogeneous._binomial import BinomialLosses
+from kdcal_core.calibration.heterogeneous._binomial import losses_of_nodes
 from kdcal_core.calibration.heterogeneous._newton import Loss, minimise
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
 from kdcal_core.calibration.heterogeneous.pooling import LossOf, pool
@@ -56,18 +56,17 @@ def fit_temperature(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, poolin
     no rows has its nearest ancestor's temperature (decision D105).
     """
     losses, root = _losses(scores, leaf, hierarchy)
-    inverse, _, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
+    inverse, _ = minimise(root, np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)))
     inverse = np.clip(inverse, 1.0 / HIGHEST, 1.0 / LOWEST)
     if pooling:
         pooled = pool(losses, inverse, hierarchy)
         inverse, borrowed = pooled.theta[hierarchy.node], pooled.borrowed[hierarchy.node]
     else:
         start = np.tile(inverse, (len(hierarchy.parent), 1))
-        levels = range(1, int(hierarchy.depth.max()) + 1)
         several = np.ones(len(hierarchy.parent), dtype=bool)
-        for nodes in (np.flatnonzero(hierarchy.depth == level) for level in levels):
+        for nodes in hierarchy.levels[1:]:
             above = start[hierarchy.parent[nodes]]
-            found, _, _ = minimise(losses(nodes), above, above, np.zeros((1, 1)))
+            found, _ = minimise(losses(nodes), above, above, np.zeros((1, 1)))
             several[nodes] = _several_classes(scores.y, hierarchy.place_among(nodes)[leaf], nodes)
             start[nodes] = np.where(several[nodes, None], found, above)
         inverse = start[hierarchy.node]
@@ -94,7 +93,7 @@ def _losses(scores: Scores, leaf: IntArray, hierarchy: Hierarchy) -> tuple[LossO
     """The loss of any nodes of one depth, and that of the root."""
     if scores.n_classes == 2:
         cells = scores.cells(1, leaf, hierarchy.n_regions)
-        losses: LossOf = BinomialLosses(cells, cells.logit[:, None], hierarchy)
+        losses: LossOf = losses_of_nodes(cells, cells.logit[:, None], hierarchy).of_nodes
     else:
         z = _logs(scores.proba)
         losses = _VectorLosses(z, scores.y, scores.weight, leaf, hierarchy)

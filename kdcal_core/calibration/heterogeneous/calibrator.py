@@ -64,7 +64,8 @@ class HeterogeneousCalibrator(Calibrator):
     A slope of 1 and an offset of 0 in every region give back the parent, a slope of 0 gives the
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
     reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
-    kept and flagged; a region with one class or few rows leans on the region around it
+    kept and flagged; a region with few rows leans on the region around it, and one with one class
+    has the slope of that and moves its offset only
     (decision D105).
 
     Examples

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import IntArray
+from kdcal_core.data import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class Hierarchy:
             (self.node + start).ravel(),
         )
 
-    @property
+    @cached_property
     def copy(self) -> IntArray:
         """The copy that each node belongs to, (m,)."""
         return np.cumsum(self.parent < 0) - 1
@@ -83,7 +84,7 @@ class Hierarchy:
     def n_regions(self) -> int:
         return len(self.node)
 
-    @property
+    @cached_property
     def depth(self) -> IntArray:
         """Steps from the root to each node, (m,)."""
         depth = np.zeros(len(self.parent), dtype=np.int64)
@@ -92,6 +93,53 @@ class Hierarchy:
             if np.array_equal(deeper, depth):
                 return depth
             depth = deeper
+
+    @cached_property
+    def levels(self) -> tuple[IntArray, ...]:
+        """The nodes of each depth, the roots first."""
+        return tuple(np.flatnonzero(self.depth == d) for d in range(int(self.depth.max()) + 1))
+
+    @cached_property
+    def spans(self) -> tuple[IntArray, IntArray, IntArray]:
+        """An order of the regions in which those below any node stand side by side.
+
+        Returns
+        -------
+        first, last : (m,) int arrays
+            A node's regions are those from place ``first`` up to place ``last``.
+        rank : (R,) int array
+            The place of each region.
+
+        Examples
+        --------
+        >>> first, last, rank = Hierarchy(np.array([-1, 0, 0, 1, 1]), np.array([3, 2, 4])).spans
+        >>> rank.tolist(), first.tolist(), last.tolist()
+        ([0, 2, 1], [0, 0, 2, 0, 1], [3, 2, 3, 1, 2])
+        """
+        above = [self.above(level) for level in range(len(self.levels))]
+        order = np.lexsort(above[::-1])
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        m = len(self.parent)
+        first, last = np.full(m, len(order)), np.zeros(m, dtype=np.int64)
+        for node in above:
+            np.minimum.at(first, node, rank)
+            np.maximum.at(last, node, rank + 1)
+        return np.minimum(first, last), last, rank
+
+    def totals(self, own: FloatArray) -> FloatArray:
+        """Of what each region has, (R, ...), the sum below each node, (m, ...).
+
+        Examples
+        --------
+        >>> Hierarchy.flat(2).totals(np.array([1.0, 2.0])).tolist()
+        [3.0, 1.0, 2.0]
+        """
+        total = np.zeros((len(self.parent), *own.shape[1:]))
+        np.add.at(total, self.node, own)
+        for nodes in self.levels[:0:-1]:
+            np.add.at(total, self.parent[nodes], total[nodes])
+        return total
 
     def above(self, level: int) -> IntArray:
         """The node of this depth above each region, or the region's own where it ends earlier."""

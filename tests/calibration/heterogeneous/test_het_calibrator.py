@@ -158,7 +158,10 @@ def test_regions_that_need_care_are_named_with_the_rows_that_would_do():
     calibrator = make("column").fit(proba, y, frame)
     flags = {region.words: region for region in calibrator.regions_}
     assert "few rows" in flags["job is Rare"].flags or "one class" in flags["job is Rare"].flags
-    assert flags["job is Tech"].flags == ("one class",)
+    assert flags["job is Tech"].flags[0] == "one class"
+    # its rows say nothing of the order: the slope is that of all rows
+    slope = [flags[words].parameters["slope"] for words in ("job is Tech", "any other job")]
+    assert slope[0] == pytest.approx(slope[1], abs=1e-8)
     assert flags["job is Care"].flags == ("negative slope",)
     assert flags["job is Care"].parameters["slope"][0] < 0
     assert flags["job is Sales"].flags == ()

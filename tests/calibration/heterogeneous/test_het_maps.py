@@ -221,14 +221,19 @@ def test_a_region_without_rows_has_its_ancestors_map(kind, pooling):
         )
 
 
-def test_one_class_keeps_the_ancestor_where_regions_are_on_their_own():
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_keeps_the_ancestors_slope_where_regions_are_on_their_own(label):
+    """Its offset has Platt's targets: the mean probability of the class is (n + 1) / (n + 2)."""
     scores, leaf = regions(600, n_regions=2)
-    scores.y[leaf == 1] = 1
+    scores.y[leaf == 1] = label
     fit = fit_maps("platt", scores, leaf, Hierarchy.flat(2), pooling=False)
     everywhere = fit_maps("platt", scores, leaf * 0, Hierarchy.flat(1))
-    assert fit.borrowed.tolist() == [[0.0, 1.0]]
-    for name in ("slope", "offset"):
-        np.testing.assert_allclose(fit.parameters[name][0, 1], everywhere.parameters[name][0, 0])
+    assert fit.borrowed.tolist() == [[0.0, 0.5]]
+    slope = fit.parameters["slope"][0, 1]
+    np.testing.assert_allclose(slope, everywhere.parameters["slope"][0, 0], rtol=1e-6)
+    own = leaf == 1
+    found = fit.maps.predict(scores.proba[own], leaf[own])[:, label].mean()
+    np.testing.assert_allclose(found, (own.sum() + 1) / (own.sum() + 2), rtol=1e-6)
 
 
 def test_all_rows_of_one_class_keep_the_parent():

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from kdcal_core.calibration.heterogeneous import Hierarchy, Scores, fit_maps
+from kdcal_core.calibration.heterogeneous.pooling import SPREAD, pool
 
 
 def simulated(n, n_regions, spread, seed):
@@ -109,3 +110,124 @@ def test_a_deeper_region_leans_on_the_node_above_and_not_on_the_root():
     offset = fit.parameters["offset"][0]
     assert offset[1] == pytest.approx(offset[0], abs=0.3)
     assert offset[1] > 1
+
+
+def with_a_region_of_one_class(n=995, extra=0.0):
+    """Five regions, in the last of which no row is positive but one of weight ``extra``."""
+    rng = np.random.default_rng(0)
+    leaf = np.repeat(np.arange(5), n)
+    score = rng.normal(0.5 * (leaf == 4), 1.5)
+    y = (rng.random(len(leaf)) < expit(0.7 * score + np.linspace(-1, 1, 5)[leaf])).astype(int)
+    y[leaf == 4] = 0
+    weight = np.ones(len(leaf))
+    if extra:
+        y[-1], weight[-1], score[-1] = 1, extra, -1.0
+    p = expit(score)
+    return Scores(np.c_[1 - p, p], y, weight), leaf
+
+
+@pytest.mark.parametrize("kind", ["platt", "beta"])
+def test_rows_of_one_class_do_not_turn_the_order_round(kind):
+    """They move the offset, and the slopes are those of the region above."""
+    scores, leaf = with_a_region_of_one_class()
+    fit = fit_maps(kind, scores, leaf, Hierarchy.flat(6))
+    *slopes, offset = (values[0] for values in fit.parameters.values())
+    for slope in slopes:
+        np.testing.assert_allclose(slope[4], slope[5], atol=1e-6)  # the last has no rows
+    assert offset[4] < offset[:4].min()
+    assert not fit.falling[4]
+    q = len(fit.parameters)
+    assert (q - 1) / q < fit.borrowed[0, 4] < 1
+
+
+def test_a_first_row_of_the_other_class_is_no_cliff():
+    at = np.c_[1 - expit(np.linspace(-3, 3, 13)), expit(np.linspace(-3, 3, 13))]
+    found = []
+    for extra in (0.0, 1e-6, 1e-3, 0.03, 0.2, 0.5, 1.0):
+        scores, leaf = with_a_region_of_one_class(extra=extra)
+        fit = fit_maps("platt", scores, leaf, Hierarchy.flat(5))
+        found.append(logit(fit.maps.predict(at, np.full(13, 4))[:, 1]))
+    jumps = np.abs(np.diff(found, axis=0)).max(axis=1)
+    assert jumps[0] < 0.01
+    assert jumps[1] < 0.05
+    assert jumps.max() < 1.5
+
+
+class Parabolas:
+    """Losses ``(theta - best)' curvature (theta - best) / 2`` of some nodes."""
+
+    def __init__(self, best, curvature):
+        self.best, self.curvature = best, curvature
+
+    def of_nodes(self, nodes):
+        return Parabolas(self.best[nodes], self.curvature[nodes])
+
+    def __call__(self, theta, wanted):
+        gradient = np.einsum("mij,mj->mi", self.curvature, theta - self.best)
+        return (
+            0.5 * np.einsum("mi,mi->m", theta - self.best, gradient),
+            gradient,
+            self.curvature.copy(),
+        )
+
+    def bound(self):
+        return self.curvature
+
+
+def learned_by_hand(losses, theta, share, spread):
+    """The docstring of the module, one node after the other: sisters under node 0."""
+    offset = np.zeros((2, 2))
+    offset[1, 1] = 1.0
+    n = len(theta) - 1
+    for _ in range(100):
+        total, mean = 2 * SPREAD**2 * np.eye(2), []
+        for v in range(1, n + 1):
+            count = share[v] + (1 - share[v]) * offset
+            told = losses.curvature[v] * count
+            slope = losses.curvature[v] @ (theta[v] - losses.best[v])
+            slope[0] *= share[v]
+            inverse = np.linalg.inv(told + np.linalg.inv(spread))
+            drawn = told @ theta[v] - slope + np.linalg.inv(spread) @ theta[0]
+            mean.append(inverse @ drawn - theta[0])
+            total += n / (n - 1) * np.outer(mean[-1], mean[-1]) + inverse
+        found = total / (n + 2)
+        moved = np.abs(found - spread).max() / np.trace(spread)
+        spread = found
+        if moved < 1e-4:
+            break
+    return spread
+
+
+def test_a_pooled_fit_is_the_minimum_that_the_module_names():
+    """Sisters with parabolas for losses, some of which count less for their slope."""
+    rng = np.random.default_rng(0)
+    m = 9
+    root = np.array([[1.0, 0.0]])
+    best = root + rng.normal(size=(m, 2)) * [0.5, 1.0]
+    a = rng.normal(size=(m, 5, 2))
+    losses = Parabolas(best, np.einsum("mki,mkj->mij", a, a))
+    share = np.append(1.0, rng.random(m - 1))
+    pooled = pool(losses.of_nodes, root, Hierarchy.flat(m - 1), share)
+    # an answer that repeats itself: the spread of the fits, and the fits of the spread
+    spread = SPREAD**2 * np.eye(2)
+    for _ in range(3):
+        theta = fits_by_hand(losses, root[0], share, spread)
+        before, spread = spread, learned_by_hand(losses, theta, share, spread)
+        if np.abs(spread - before).max() / np.trace(before) < 0.01:
+            break
+    np.testing.assert_allclose(pooled.spread[0], spread, rtol=1e-7)
+    np.testing.assert_allclose(
+        pooled.theta, fits_by_hand(losses, root[0], share, spread), rtol=1e-7
+    )
+
+
+def fits_by_hand(losses, root, share, spread):
+    theta = np.tile(root, (len(share), 1))
+    for v in range(1, len(share)):
+        counted = share[v] * spread
+        counted[1, 1] = spread[1, 1]
+        pull = np.linalg.inv(counted)
+        theta[v] = np.linalg.solve(
+            losses.curvature[v] + pull, losses.curvature[v] @ losses.best[v] + pull @ root
+        )
+    return theta
