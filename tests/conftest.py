@@ -9,6 +9,9 @@ from workerless import working_here
 
 from kdcal_core.jobs import run_limited
 
+# no module of examples: the folders below have a conftest.py too, and modules of one name clash
+collect_ignore = ["conftest.py"]
+
 
 @pytest.fixture(scope="module")
 def work_here() -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -50,11 +51,17 @@ def test_it_opens_with_what_it_is_for_and_every_sample(app):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_opens_in_one_click_and_every_page_shows_it(app, name):
+def test_a_sample_opens_in_one_click(app, name):
     app.button(key=f"open_{name}").click()
     app.run()
     _assert_healthy(app)
     assert any("fit for" in title.value for title in app.subheader)
+
+
+# what the pages make of every sample is tried in test_pages_analysis.py
+def test_the_sample_that_was_opened_is_on_the_pages(app):
+    app.button(key="open_breast_cancer").click()
+    app.run()
     for page in ("reliability", "confidence_by_class"):
         app.switch_page(f"../pages/{page}.py").run()
         _assert_healthy(app)
@@ -258,3 +265,30 @@ def test_training_rows_without_the_true_class_are_told(app, settle):
     _assert_healthy(app)
     assert len(app.error) == 1
     assert target in app.error[0].value.replace("\\", "")
+
+
+def _said(app):
+    shown = " ".join(text.value for text in (*app.caption, *app.markdown))
+    return unescape(shown).replace("\u200b", "")
+
+
+def test_what_is_no_input_is_told_and_the_next_pages_are_offered(app, settle):
+    frame = _predictions().rename(columns={"proba_sick": "p_bad"}).drop(columns="proba_well")
+    frame = frame.assign(
+        diagnosis=(frame["diagnosis"] == "sick").astype(int),
+        region=np.resize(["north", "south"], len(frame)),
+        patient=[f"name {i}" for i in range(len(frame))],
+    )
+    _upload(app, "calibration", "predictions.csv", _csv(frame))
+    settle(app)
+    told = _said(app)
+    assert "Not among the inputs: patient (nearly every row has another value)." in told
+    assert "probabilities of 1: **p_bad**" in told
+    _press(app, "Score the rows")
+    settle(app)
+    _assert_healthy(app)
+    links = [link.proto.label for link in app.get("page_link")]
+    assert {"Find where it is wrong", "Compare calibrators"} <= set(links)
+    app.switch_page("../pages/regions.py").run()
+    _assert_healthy(app)
+    assert "Not among the inputs: patient" in _said(app)
