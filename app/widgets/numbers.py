@@ -15,7 +15,9 @@ def number(estimate: Estimate, value: float | None = None) -> str:
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval as "low to high"."""
+    """The interval as "low to high", or that there is none."""
+    if np.isnan(estimate.low):
+        return "no interval"
     return f"{number(estimate, estimate.low)} to {number(estimate, estimate.high)}"
 
 

@@ -51,6 +51,8 @@ def estimate_text(estimate: Estimate) -> str:
     --------
     >>> estimate_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
     '93.1% (92.1% to 94.0%)'
+    >>> estimate_text(Estimate("Accuracy", "Accuracy", 1.0, np.nan, np.nan, 8, percent=True))
+    '100.0% (no interval)'
     >>> estimate_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
     '0.021 (0.000 to 0.031; 0.019 expected by chance)'
     """
@@ -65,7 +67,8 @@ def estimate_text(estimate: Estimate) -> str:
     if estimate.expected is not None:
         expected = number_text(estimate.expected, width, estimate.percent)
         chance = f"; {expected} expected by chance"
-    return f"{value} ({low} to {high}{chance})"
+    between = "no interval" if np.isnan(width) else f"{low} to {high}"
+    return f"{value} ({between}{chance})"
 
 
 def reliability_finding(

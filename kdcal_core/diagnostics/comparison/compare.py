@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from kdcal_core.diagnostics.comparison.paired import (
     against_best,
     against_parent,
     untested,
+    without_interval,
 )
 from kdcal_core.diagnostics.comparison.parts import joined, judging_rows, parts_of
 from kdcal_core.diagnostics.comparison.results import (
@@ -121,7 +123,8 @@ def compare(
     ``level``.
 
     p values are adjusted by Holm's method over the methods, for each measure on its own. Fewer
-    than 20 rows are not tested: nothing can be told apart on them.
+    than 20 rows are not tested: nothing can be told apart on them. Their estimates have no
+    interval (NaN): rows that happen to be alike would make it too narrow, up to none.
 
     Examples
     --------
@@ -165,8 +168,11 @@ def compare(
         () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
         _prior(review.calibration),
     )
-    scored = scored_measures(
-        judged, level=level, n_boot=n_boot, seed=seed, progress=_within(progress, FITTING, 1.0)
+    scored = tuple(
+        replace(one, estimates=tuple(map(without_interval, one.estimates)))
+        for one in scored_measures(
+            judged, level=level, n_boot=n_boot, seed=seed, progress=_within(progress, FITTING, 1.0)
+        )
     )
     shared = _shared(review, notes)
     notes += _readings(scored, judged, distant)
@@ -257,8 +263,10 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
     notes = []
     if len(judged.y) < LEAST_ROWS:
         notes.append(
-            f"{len(judged.y)} rows judge, too few to tell calibrators apart: no test was made. "
-            f"At least {LEAST_ROWS} rows are needed, and small differences take hundreds."
+            f"{'1 row judges' if len(judged.y) == 1 else f'{len(judged.y)} rows judge'}, too few "
+            "to tell calibrators apart: no interval is given, as it would be too narrow, and no "
+            f"test was made. At least {LEAST_ROWS} rows are needed, and small differences take "
+            "hundreds."
         )
     if distant is not None:
         notes.append(

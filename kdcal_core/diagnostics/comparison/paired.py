@@ -147,8 +147,29 @@ def against_best(
 def untested(pairs: tuple[PairedDifference, ...]) -> tuple[PairedDifference, ...]:
     """The same differences where rows are too few to tell any two methods apart."""
     return tuple(
-        replace(pair, p_value=1.0, adjusted_p=1.0, verdict="cannot be told apart") for pair in pairs
+        replace(
+            pair,
+            difference=without_interval(pair.difference),
+            p_value=1.0,
+            adjusted_p=1.0,
+            verdict="cannot be told apart",
+        )
+        for pair in pairs
     )
+
+
+def without_interval(estimate: Estimate) -> Estimate:
+    """The same number, without an interval where it is of fewer than :data:`LEAST_ROWS` rows.
+
+    Examples
+    --------
+    >>> without_interval(Estimate("Log loss", "Log loss", 0.0, 0.0, 0.0, 8)).interval
+    'none on fewer than 20 rows'
+    """
+    if estimate.n >= LEAST_ROWS:
+        return estimate
+    none = f"none on fewer than {LEAST_ROWS} rows"
+    return replace(estimate, low=np.nan, high=np.nan, interval=none)
 
 
 def _pairs(

@@ -69,6 +69,7 @@ class MethodScores:
     key, name, family : str
         Names of a user's own calibrators are untrusted text.
     scores : dict of measure key to Estimate
+        On fewer than 20 rows without an interval: ``low`` and ``high`` are NaN.
     fit_seconds, predict_seconds_per_million : float
         Wall clock. The only numbers here that another run does not give again.
     size_bytes : int

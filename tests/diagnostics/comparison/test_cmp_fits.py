@@ -11,6 +11,7 @@ from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics import brier, calibration_error, compare, log_loss
+from kdcal_core.diagnostics.comparison import comparison_words
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.review import ReviewData
 
@@ -265,3 +266,19 @@ def test_one_row_does_not_judge():
     data = review(n_classes=2, evaluation=scored(1, 2, 5, name="evaluation"))
     with pytest.raises(InputError, match="at least 20 rows"):
         compare(["isotonic"], data, n_boot=100)
+
+
+@pytest.mark.parametrize("n", [8, 19, 20])
+def test_fewer_than_twenty_rows_that_are_all_right_get_no_interval(n):
+    """All alike, their losses would have an interval without width around nearly zero."""
+    y = np.arange(n) % 2
+    proba = np.column_stack([1.0 - y, y]) * 0.98 + 0.01
+    rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
+    found = compare(["isotonic"], ReviewData(rows, None, rows.classes, {}), n_boot=100, far=False)
+    shown = [one.scores[m.key] for one in found.methods for m in found.measures[:2]]
+    shown += [pair.difference for pair in found.paired["log_loss", "parent"]]
+    few = n < 20
+    assert all(np.isnan([one.low, one.high]).all() == few for one in shown)
+    assert all(np.isfinite(one.value) for one in shown)
+    assert any("At least 20 rows are needed" in note for note in found.notes) == few
+    assert ("no interval" in comparison_words(found, "log_loss")[0]) == few
