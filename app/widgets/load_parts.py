@@ -266,10 +266,13 @@ def fit_for_use(review: Review) -> None:
     with st.container(horizontal=True):
         if review.task == "regression":
             session.page_link("pit", "See where outcomes fall")
+            session.page_link("regions", "Find where it is wrong")
             session.page_link("recalibration", "Repair it and compare")
             return
         session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
         session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
+        session.page_link("regions", "Find where it is wrong")
+        session.page_link("compare", "Compare calibrators")
         if review.parent is not None:
             session.page_link("foreign", "See it far from the data")
 

@@ -20,7 +20,7 @@ from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.figures import region_gaps_figure, region_marks, region_tree_figure, region_words
 from kdcal_core.figures.regions import MAX_LINES
-from kdcal_core.review import Review, samples
+from kdcal_core.review import Review, left_out, left_out_words, samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,9 @@ def _drawn(looked: Looked, asked: Question, found: Found) -> View:
         )
     for name, reason in looked.left_out.items():
         st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
+    others = left_out(looked.review)
+    if others and asked.purpose != "column":
+        st.caption(escape_markdown(left_out_words(others), 600))
     return view
 
 

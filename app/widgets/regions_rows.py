@@ -19,8 +19,7 @@ from app.widgets.pit_results import Judged
 from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
 from kdcal_core.errors import InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
-from kdcal_core.review import Review, Which, rows_of
-from kdcal_core.review.reviewed import input_columns
+from kdcal_core.review import Review, Which, input_columns, rows_of
 
 
 @dataclass(frozen=True, eq=False)

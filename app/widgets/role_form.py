@@ -7,11 +7,11 @@ from typing import Literal, get_args
 import streamlit as st
 
 from app.widgets import session
-from app.widgets.role_table import OUTPUT, PART, ROLE_NAMES, role_table, roles_from_table
-from kdcal_core.data import Family
+from app.widgets.role_table import FEATURE, OUTPUT, PART, ROLE_NAMES, role_table, roles_from_table
+from kdcal_core.data import Family, escape_markdown
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
-from kdcal_core.review import Review, set_roles
+from kdcal_core.review import Review, left_out, left_out_words, set_roles
 
 ROLE_ROWS = 15  # seen at once of the table of columns, with its heading
 ROW_PIXELS = 35
@@ -33,6 +33,11 @@ def roles(review: Review) -> None:
     task = review.task
     with st.expander("What each column is for", expanded=not review.scored):
         st.caption("Guessed from names and contents. Correct what is wrong, then apply.")
+        if others := left_out(review):
+            st.caption(
+                f"{escape_markdown(left_out_words(others), 600)} Regions are looked for along the "
+                f"inputs: give a column the role '{FEATURE}' to make it one."
+            )
         with st.form(f"roles_{review.id}_{task}_{table.digest[:8]}", border=False):
             edited = st.data_editor(
                 role_table(table.columns, review.roles),

@@ -64,7 +64,10 @@ def roles_sentence(roles: Roles, *, with_model: bool) -> str:
     elif regression:
         parts.append(_counted([column for _, column in roles.parameters], "predictions"))
     else:
-        parts.append(_counted([column for _, column in roles.outputs], _KINDS[roles.output_kind]))
+        what = _KINDS[roles.output_kind]
+        if len(roles.outputs) == 1:
+            what = f"{what} of {escape_markdown(roles.outputs[0][0], 60)}"
+        parts.append(_counted([column for _, column in roles.outputs], what))
     if regression and roles.family is not None:
         parts.append(f"family: **{FAMILIES[roles.family].title}**")
     for column, what in (

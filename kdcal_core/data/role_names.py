@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kdcal_core.data.inputs import IDS, why_no_input
 from kdcal_core.data.numbers import mostly_numbers
 from kdcal_core.data.splits import split_by_column
 from kdcal_core.errors import InputError
@@ -24,7 +25,6 @@ PREDICTED += ("predicted_label", "pred_label", "pred_class", "prediction_label")
 SPLITS = ("split", "set", "subset", "partition", "part", "fold", "dataset")
 # A column named just "weight" may well be a feature: a body's, a car's.
 WEIGHTS = ("sample_weight", "sample_weights", "case_weight", "row_weight", "obs_weight", "weights")
-_IDS = ("id", "index", "row", "row_id", "unnamed_0", "rowid", "uuid")
 
 
 def simple(name: object) -> str:
@@ -76,21 +76,27 @@ def features_of(
 ) -> tuple[str, ...]:
     """The model's inputs: those it names, or else the free columns of numbers.
 
+    Where nothing is known of the model, whatever describes the rows.
+
     Examples
     --------
-    >>> frame = pd.DataFrame({"id": [1], "x": [2.0], "name": ["a"]})
+    >>> frame = pd.DataFrame({"id": [1, 2], "x": [2.0, 0.5], "region": ["north", "south"]})
     >>> features_of(frame, None, 1, taken=set())
     ('x',)
+    >>> features_of(frame, None, None, taken={"id"})
+    ('x', 'region')
     """
     if feature_names:
         present = set(frame.columns)
         return tuple(name for name in feature_names if name in present)
     free = [str(name) for name in frame.columns if name not in taken]
+    if n_features is None:
+        return tuple(name for name in free if not why_no_input(simple(name), frame[name]))
     numeric = [
         name
         for name in free
         if pd.api.types.is_bool_dtype(frame[name].dtype) or mostly_numbers(frame[name])
     ]
-    if n_features is not None and len(numeric) > n_features:
-        numeric = [name for name in numeric if simple(name) not in _IDS]
+    if len(numeric) > n_features:
+        numeric = [name for name in numeric if simple(name) not in IDS]
     return tuple(numeric)

@@ -44,6 +44,8 @@ _PREFIXES: tuple[str, ...] = (
 _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
 _SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd")
+_AFFIXES = ("p", "pd", "proba", "prob", "score", "probability")
+_TRUE = ("true", "yes", "positive")
 _MAX_TARGET_CLASSES = 50
 _TOLERANCE = 0.01
 
@@ -56,6 +58,7 @@ def guess_roles(
     n_features: int | None = None,
     task: Task | None = None,
     family: Family | None = None,
+    target: str | None = None,
 ) -> Roles:
     """Guess the role of each column from its name and content.
 
@@ -66,22 +69,33 @@ def guess_roles(
         The model's class names, where it names them.
     feature_names : sequence of str, optional
         The model's input columns. Those that the table has become the features, in the model's
-        order; without names the numeric columns without another role do.
+        order.
     n_features : int, optional
-        Number of input columns; where there are more candidates, columns that look like row
-        numbers are left out.
+        Number of input columns of a model without names: the numeric columns without another role
+        become the features, and where there are more of them, those that look like row numbers are
+        left out. Without a model all columns that describe the rows do, text of few values too.
     task : str, optional
         What the model does, or what the user chose. Without it the columns decide: those of a
         predictive distribution, or a target of many numbers and no probabilities, speak for
         regression. A model that says nothing of itself is taken to classify.
     family : str, optional
         The model's predictive family in a regression, where it names one.
+    target : str, optional
+        The column of true classes, where it is known. Ignored in a regression.
 
     Returns
     -------
     Roles
         ``outputs`` of length one pairs the positive class of two with its probability; the
         other class has the complement.
+
+    Notes
+    -----
+    Probabilities are columns of one beginning ("prob_", "proba_", "probability_", "p_", "score_",
+    "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
+    one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
+    name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default"),
+    which then speaks of the positive class: "true", "yes", "positive", or else the second.
 
     Examples
     --------
@@ -95,7 +109,8 @@ def guess_roles(
     model = n_features is not None or bool(feature_names) or bool(classes)
     if task == "regression":
         return guess_regression_roles(frame, feature_names, n_features, model=model, family=family)
-    roles = _guess_classification(frame, classes, feature_names, n_features)
+    target = target if target in frame.columns else None
+    roles = _guess_classification(frame, classes, feature_names, n_features, target)
     if task is None and not model and looks_like_regression(frame, roles):
         return guess_regression_roles(frame, None, None, model=False, family=None)
     return roles
@@ -106,22 +121,27 @@ def _guess_classification(
     classes: Sequence[str] | None,
     feature_names: Sequence[str] | None,
     n_features: int | None,
+    target: str | None,
 ) -> Roles:
     taken = set(feature_names or ()) & set(frame.columns)
-    target = named(frame, _TARGETS, taken)
-    known = tuple(classes) if classes else _classes_in(frame, target)
-    outputs, kind = _outputs(frame, known, taken, target)
+    found = target or named(frame, _TARGETS, taken)
+    known = tuple(classes) if classes else _classes_in(frame, found)
+    outputs, kind = _outputs(frame, known, taken, found)
     taken |= {column for _, column in outputs}
     if target is None:
-        target = _target_by_content(frame, classes, taken)
-    taken |= {target} if target else set()
+        named_classes = classes or tuple(name for name, _ in outputs if len(outputs) > 1)
+        found = _target_among(frame, found, named_classes, taken)
+    taken |= {found} if found else set()
+    if not outputs and not feature_names and n_features is None:
+        outputs = _lone(frame, taken, tuple(classes or _classes_in(frame, found)))
+        taken |= {column for _, column in outputs}
     predicted = named(frame, PREDICTED, taken)
     weight = named(frame, WEIGHTS, taken)
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
     taken |= {split} if split else set()
     return Roles(
-        target=target,
+        target=found,
         features=features_of(frame, feature_names, n_features, taken),
         outputs=outputs,
         output_kind=kind,
@@ -260,17 +280,51 @@ def _single(
     return ((name, column),) if np.mean((values >= 0) & (values <= 1)) > 0.5 else ()
 
 
-def _target_by_content(
-    frame: pd.DataFrame, classes: Sequence[str] | None, taken: set[str]
-) -> str | None:
-    """The last column of few classes; of the model's classes where these are known."""
+def _lone(frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...]) -> Pairs:
+    """The only free column that names a probability and holds some, beside two classes."""
+    if len(classes) != 2:
+        return ()
     free = [str(name) for name in frame.columns if name not in taken]
-    few = [name for name in reversed(free) if _has_few_classes(frame[name])]
-    if classes:
-        fitting = [name for name in few if _fits(frame[name], classes)]
-        return fitting[0] if fitting else None
-    few = [name for name in few if simple(name) not in (*PREDICTED, *SPLITS, *WEIGHTS)]
-    return few[0] if few else None
+    named = [name for name in free if {*_ends(simple(name))} & {*_AFFIXES}]
+    found = [name for name in named if mostly_numbers(frame[name]) and _is_share(frame, name)]
+    positive = next((name for name in classes if name.strip().casefold() in _TRUE), classes[1])
+    return ((positive, found[0]),) if len(found) == 1 else ()
+
+
+def _ends(name: str) -> tuple[str, str]:
+    """The first and the last word of a simple name."""
+    words = name.split("_")
+    return words[0], words[-1]
+
+
+def _is_share(frame: pd.DataFrame, column: str) -> bool:
+    """Whether all of a column's numbers are from 0 to 1, and not only the two ends."""
+    values = sampled(frame, [column])
+    values = values[~np.isnan(values)]
+    inside = (values > 0) & (values < 1)
+    return bool(inside.any() and (inside | (values == 0) | (values == 1)).all())
+
+
+def _target_among(
+    frame: pd.DataFrame, found: str | None, classes: Sequence[str] | None, taken: set[str]
+) -> str | None:
+    """The column found by its name, or else the last of few classes.
+
+    Where the classes are known, one that holds no others, and of several the one that holds most
+    of them; and one that holds all of them rather than a named one that holds others.
+    """
+    free = [str(name) for name in reversed(frame.columns) if name not in taken]
+    free = [name for name in free if simple(name) not in (*PREDICTED, *SPLITS, *WEIGHTS)]
+    few = [name for name in free if _has_few_classes(frame[name])]
+    if not classes:
+        return found or (few[0] if few else None)
+    if found and _fits(frame[found], classes):
+        return found
+    fitting = [name for name in few if _fits(frame[name], classes)]
+    best = max(fitting, key=lambda name: frame[name].nunique(), default=None)
+    if found and (best is None or frame[best].nunique() < len(classes)):
+        return found
+    return best
 
 
 def _has_few_classes(column: pd.Series[Any]) -> bool:

@@ -7,6 +7,7 @@ Nothing here knows the screen; the app and the command line call the same steps.
 """
 
 from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
+from kdcal_core.review.inputs import input_columns, left_out, left_out_words
 from kdcal_core.review.loading import (
     fitness_of,
     load_frame,
@@ -44,6 +45,9 @@ __all__ = [
     "add_training",
     "create_review",
     "fitness_of",
+    "input_columns",
+    "left_out",
+    "left_out_words",
     "load_frame",
     "load_regression_set",
     "load_set",

@@ -8,6 +8,8 @@ import pandas as pd
 from pandas.api import types
 
 from kdcal_core.data import classes_of
+from kdcal_core.data.inputs import why_no_input
+from kdcal_core.data.role_names import simple
 from kdcal_core.review.model import ColumnInfo
 
 _LOOKED_AT = 10_000  # rows; enough to tell labels from measurements
@@ -36,6 +38,7 @@ def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
         n_distinct=len(distinct),
         examples=tuple(_text(value) for value in distinct[:_EXAMPLES]),
         pair=_pair(column) if len(distinct) <= 2 else (),
+        no_input=why_no_input(simple(name), column),
     )
 
 

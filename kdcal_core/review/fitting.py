@@ -34,6 +34,23 @@ def lacking(table: TableInfo, roles: Roles) -> str | None:
     return _first_missing(table, used_columns(roles))
 
 
+def shared_features(
+    review: Review, roles: Roles, other: TableInfo
+) -> tuple[Roles, tuple[str, ...]]:
+    """The roles without the features that another table lacks, and a note on these.
+
+    Features of a model stay: it cannot do without them. Of bare predictions they only describe the
+    rows.
+    """
+    lost = [name for name in roles.features if name not in set(other.column_names)]
+    if review.parent is not None or not lost:
+        return roles, ()
+    kept = tuple(name for name in roles.features if name not in lost)
+    more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
+    note = f"Not every table has the column {lost[0]!r}{more}: not used."
+    return replace(roles, features=kept), (note,)
+
+
 def check_training(table: TableInfo, roles: Roles) -> None:
     """Refuse training rows without the features or the target."""
     missing = _first_missing(table, _training_columns(roles))

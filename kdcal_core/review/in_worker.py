@@ -83,6 +83,7 @@ def import_table(
     frame_path: str,
     parent: dict[str, Any] | None,
     task: Task | None = None,
+    target: str | None = None,
 ) -> dict[str, Any]:
     """Read an uploaded table and keep it as an uncompressed Arrow file at ``frame_path``.
 
@@ -92,6 +93,8 @@ def import_table(
         The ParentInfo of the model, where there is one: its names help to guess the roles.
     task : str or None
         As people chose it; for a table without a model.
+    target : str or None
+        As people chose it.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def import_table(
         ``table``: a TableInfo; ``roles``: the guessed Roles.
     """
     table = _read(path, name)
-    roles = _guess(table, decode(ParentInfo, parent) if parent else None, task)
+    roles = _guess(table, decode(ParentInfo, parent) if parent else None, task, target)
     return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
 
 
@@ -277,9 +280,11 @@ def _score(
     )
 
 
-def _guess(table: Table, parent: ParentInfo | None, task: Task | None = None) -> Roles:
+def _guess(
+    table: Table, parent: ParentInfo | None, task: Task | None = None, target: str | None = None
+) -> Roles:
     if parent is None:
-        return guess_roles(table, task=task)
+        return guess_roles(table, task=task, target=target)
     return guess_roles(
         table,
         classes=parent.classes if parent.named_classes else None,
@@ -287,6 +292,7 @@ def _guess(table: Table, parent: ParentInfo | None, task: Task | None = None) ->
         n_features=parent.n_features,
         task=parent.task,
         family=parent.family,
+        target=target,
     )
 
 

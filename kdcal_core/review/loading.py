@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kdcal_core.data.types import ScoredSet, Task
 from kdcal_core.errors import InputError
 from kdcal_core.review.complete import check_which
+from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import Review, SetInfo, TableInfo, Which
 from kdcal_core.review.stored import kept, regression_arrays, scored_arrays
 from kdcal_core.review.workspace import Workspace
@@ -95,7 +96,7 @@ def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | 
     from kdcal_core.data import fitness, regression_fitness
 
     review = workspace.read(review_id)
-    used = set(review.roles.features if review.roles else ())
+    used = set(input_columns(review))
     if review.task == "regression":
         found = load_regression_set(workspace, review_id, which)
         missing = _missing_in(review.tables[which], used)

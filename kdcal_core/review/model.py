@@ -29,6 +29,8 @@ class ColumnInfo:
         Up to three of them, cut to 40 characters. Untrusted text.
     pair : tuple of str
         The two labels of a column that holds exactly two, whole; else empty. Untrusted text.
+    no_input : str
+        Why a column of this content tells nothing of a row's region; empty where it does.
     """
 
     name: str
@@ -37,6 +39,7 @@ class ColumnInfo:
     n_distinct: int
     examples: tuple[str, ...]
     pair: tuple[str, ...] = ()
+    no_input: str = ""
 
 
 @dataclass(frozen=True)

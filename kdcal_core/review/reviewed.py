@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import IntArray, Roles, ScoredSet
+from kdcal_core.review.inputs import input_columns as input_columns
 from kdcal_core.review.loading import load_set, rows_of
 from kdcal_core.review.model import Review, TableInfo
 from kdcal_core.review.workspace import Workspace
@@ -30,7 +31,8 @@ class ReviewData:
     inputs : dict of str to DataFrame
         The features in the order of the roles, as they are (categories, missing values), under
         "calibration", "evaluation" and "training", as far as there are such rows. Where no column
-        is a feature: the columns without another role that all these tables have, if any.
+        is a feature: those without another role that describe the rows and that all these tables
+        have, if any.
     groups : dict of str to DataFrame
         Under the same names, the columns that are neither features nor have another role, such
         as a partition of the user's own.
@@ -104,21 +106,6 @@ def review_data(
         _open(workspace, review) if with_parent else None,
         {name: rows_of(workspace, review_id, table)[columns] for name, table in foreign.items()},
     )
-
-
-def input_columns(review: Review) -> list[str]:
-    """The features; where there are none, the columns without a role that every table has."""
-    roles = review.roles or Roles()
-    if roles.features:
-        return list(roles.features)
-    tables = [review.tables[which] for which in review.sets]
-    tables += [review.training] if review.training else []
-    taken = set(used_columns(roles))
-    return [
-        name
-        for name in review.tables["calibration"].column_names
-        if name not in taken and all(name in table.column_names for table in tables)
-    ]
 
 
 def free_columns(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.DataFrame:

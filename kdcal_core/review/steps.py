@@ -26,7 +26,7 @@ from kdcal_core.review.complete import (
     check_which,
     default_classes,
 )
-from kdcal_core.review.fitting import check_columns, keep_fitting, lacking
+from kdcal_core.review.fitting import check_columns, keep_fitting, lacking, shared_features
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.workspace import Workspace
 
@@ -225,6 +225,7 @@ def add_table(
     source: BinaryIO | Path,
     name: str,
     *,
+    target: str | None = None,
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
@@ -232,12 +233,15 @@ def add_table(
 
     The calibration table decides what each column is for; an evaluation table must have the
     columns that have a role. One that no longer fits a new calibration table is dropped, and
-    the review's notes say so.
+    the review's notes say so. Without a model, a feature that not both tables have is one no more;
+    the notes say that too.
 
     Parameters
     ----------
     which : str
         "calibration" or "evaluation".
+    target : str, optional
+        The column of true classes, where it is known: the other roles are guessed by it.
     source, name, progress, cancelled
         As for `add_model`.
 
@@ -248,7 +252,7 @@ def add_table(
     """
     check_which(which)
     with one_file_at_a_time(workspace, review_id, cancelled):
-        return _add_table(workspace, review_id, which, source, name, progress, cancelled)
+        return _add_table(workspace, review_id, which, source, name, target, progress, cancelled)
 
 
 def _add_table(
@@ -257,10 +261,12 @@ def _add_table(
     which: Which,
     source: BinaryIO | Path,
     name: str,
+    target: str | None,
     progress: Progress | None,
     cancelled: Cancelled | None,
 ) -> Review:
-    with read_upload(workspace, review_id, source, name, progress, cancelled) as (table, guessed):
+    upload = read_upload(workspace, review_id, source, name, progress, cancelled, target)
+    with upload as (table, guessed):
         return change_review(
             workspace, review_id, lambda review: _with_table(review, which, table, guessed)
         )
@@ -274,6 +280,7 @@ def read_upload(
     name: str,
     progress: Progress | None,
     cancelled: Cancelled | None,
+    target: str | None = None,
 ) -> Iterator[tuple[TableInfo, Roles]]:
     """Read a table in the worker: what it is, and the roles its columns seem to have.
 
@@ -288,6 +295,7 @@ def read_upload(
         "frame_path": str(frame_path),
         "parent": asdict(before.parent) if before.parent else None,
         "task": before.chosen_task,
+        "target": target,
     }
     with _new_files(frame_path), _named(name):
         try:
@@ -456,28 +464,30 @@ def decode_set(reply: Any, folder: Path) -> SetInfo:
 
 def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) -> Review:
     tables = {**review.tables, which: table}
-    roles, notes = review.roles, review.notes
-    if which == "calibration" or roles is None:
-        roles = guessed
+    before = review.roles
+    if which == "calibration" or before is None:
+        roles, notes = guessed, tuple[str, ...]()
         other = tables.get("evaluation")
-        if which == "calibration" and other and lacking(other, roles):
-            del tables["evaluation"]
-            note = "The evaluation table was dropped: it lacks columns of the new one."
-            notes = (*notes, note)
+        if which == "calibration" and other:
+            roles, notes = shared_features(review, guessed, other)
+            if lacking(other, roles):
+                del tables["evaluation"]
+                roles = guessed
+                notes = ("The evaluation table was dropped: it lacks columns of the new one.",)
+        classes = default_classes(review.parent, roles, table)
     else:
+        roles, notes = shared_features(review, before, table)
         check_columns(table, roles)
+        classes = review.classes or default_classes(review.parent, roles, table)
     title = review.parent.name if review.parent else tables.get("calibration", table).name
     # a calibration table before an evaluation table, whatever came first
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
-    classes = review.classes
-    if roles is not review.roles or not classes:
-        classes = default_classes(review.parent, roles, table)
     changed = replace(
         review,
         tables=ordered,
         roles=roles,
         classes=classes,
-        notes=notes,
+        notes=(*review.notes, *notes),
         title=title,
         sample=None,
     )

@@ -13,7 +13,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Review, Workspace, review_data
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.review.reviewed import input_columns
+from kdcal_core.review.inputs import input_columns
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, review_identity
 

@@ -16,7 +16,7 @@ from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import PartitionTree, bin_inputs, unusable_columns
 from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.review.reviewed import input_columns
+from kdcal_core.review.inputs import input_columns
 from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
 from kdcal_core.runs.storage import damaged, load_array, load_whole, save_array, save_record
 

@@ -21,7 +21,14 @@ from kdcal_core.diagnostics.comparison.overlap import overlap
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import unusable_columns
-from kdcal_core.review import Review, ReviewData, Workspace, review_data
+from kdcal_core.review import (
+    Review,
+    ReviewData,
+    Workspace,
+    left_out,
+    left_out_words,
+    review_data,
+)
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
 from kdcal_core.runs.recalibration_results import PARENT
@@ -132,7 +139,8 @@ def calibrate_regions(
     """
     chosen, path = decode(RegionsSettings, settings), Path(folder)
     workspace = Workspace(Path(home))
-    _check(workspace.read(review), chosen)
+    opened = workspace.read(review)
+    _check(opened, chosen)
     progress(0.0, "Reading the rows")
     data = review_data(workspace, review, with_parent=True)
     rows, notes = _rows_of(data)
@@ -150,6 +158,8 @@ def calibrate_regions(
                 methods.append(_method(rows, key, chosen, binary, path, report))
             except InputError as error:
                 notes.append(f"{_title(key, chosen)} was left out. {error}")
+    if others := left_out(opened):
+        notes.append(left_out_words(others))
     if rows.judged.weight is not None:
         save_array(path, "weight", np.asarray(rows.judged.weight))
     record = RegionsRecord(

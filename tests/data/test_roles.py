@@ -313,3 +313,93 @@ def test_numeric_matrix() -> None:
 def test_a_probability_of_default_speaks_of_the_defaulters(column: str) -> None:
     frame = pd.DataFrame({"loan": [7, 8, 9], column: [0.1, 0.7, 0.2], "default": [0, 1, 0]})
     assert guess_roles(frame).outputs == (("1", column),)
+
+
+def test_without_a_model_whatever_describes_the_rows_is_an_input() -> None:
+    frame = pd.DataFrame(
+        {
+            "customer_id": np.arange(N),
+            "age": RNG.normal(size=N),
+            "region": labels("north", "south", None),
+            "comment": [f"call {i}" for i in range(N)],
+            "opened": pd.date_range("2026-01-01", periods=N),
+            "member": RNG.random(N) < 0.5,
+            **outputs(["p_0", "p_1"]),
+            "y": labels(0, 1),
+        }
+    )
+    assert guess_roles(frame).features == ("age", "region", "member")
+    # a model that names no columns takes numbers, and one that names them takes these
+    assert guess_roles(frame, n_features=2).features == ("customer_id", "age", "member")
+    assert guess_roles(frame, feature_names=("comment", "age")).features == ("comment", "age")
+
+
+@pytest.mark.parametrize("values", [("no", "yes"), (0, 1), (False, True), ("1", "2")])
+@pytest.mark.parametrize(
+    "column",
+    ["p_default", "pd_12m", "default_prob", "probability of default", "Score.model", "risk_score"],
+)
+def test_the_only_share_that_is_named_a_probability_speaks_of_the_positive_class(
+    column: str, values: tuple[object, object]
+) -> None:
+    frame = pd.DataFrame({"rate": RNG.random(N), column: RNG.random(N), "label": labels(*values)})
+    roles = guess_roles(frame)
+    assert roles.outputs == ((str(values[1]), column),)
+    assert roles.features == ("rate",)
+
+
+def test_the_positive_class_need_not_be_the_second() -> None:
+    frame = pd.DataFrame({"p_bad": RNG.random(N), "label": labels("Yes", "zero")})
+    assert guess_roles(frame).outputs == (("Yes", "p_bad"),)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"p_bad": RNG.random(N), "bad_score": RNG.random(N)},  # two of them
+        {"p_bad": 100 * RNG.random(N)},  # no share
+        {"p_bad": RNG.integers(0, 2, N)},  # the two ends alone
+        {"p_bad": labels("low", "high")},
+        {"perhaps": RNG.random(N)},  # another word
+        {"p_bad": RNG.random(N), "label": labels("a", "b", "c")},  # of which of three?
+    ],
+)
+def test_anything_less_is_no_guess(changed: dict[str, np.ndarray]) -> None:
+    assert guess_roles(pd.DataFrame({"label": labels(0, 1), **changed})).outputs == ()
+
+
+def test_a_models_input_is_never_taken_for_its_output() -> None:
+    frame = pd.DataFrame({"age": RNG.random(N), "p_bad": RNG.random(N), "label": labels(0, 1)})
+    assert guess_roles(frame, n_features=2).features == ("age", "p_bad")
+
+
+def test_a_known_target_decides_what_is_guessed_besides() -> None:
+    frame = pd.DataFrame({"flag": labels("a", "b", "c"), "p_bad": RNG.random(N)})
+    frame = frame.assign(bad=labels(0, 1), label=labels("x", "y", "z"))
+    assert guess_roles(frame).outputs == ()
+    roles = guess_roles(frame, target="bad")
+    assert (roles.target, roles.outputs) == ("bad", (("1", "p_bad"),))
+    assert roles.features == ("flag", "label")
+    assert guess_roles(frame, target="gone").target == "label"
+
+
+RATINGS = [f"{letter}{number}" for letter in "ABC" for number in (1, 2, 3)] + ["D"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("other", ["sector", "category"])  # a column of few values; one named so
+def test_the_target_is_the_column_that_holds_the_outputs_classes(first: bool, other: str) -> None:
+    rating = {"rating": labels(*RATINGS)}
+    rest = {other: labels("tech", "retail", "energy"), **outputs([f"prob_{r}" for r in RATINGS])}
+    roles = guess_roles(pd.DataFrame({**rating, **rest} if first else {**rest, **rating}))
+    assert roles.target == "rating"
+    assert roles.outputs == tuple((r, f"prob_{r}") for r in RATINGS)
+    assert roles.features == (other,)
+
+
+def test_of_columns_that_hold_classes_the_target_holds_most() -> None:
+    frame = pd.DataFrame({"mark": labels(*range(10)), **outputs([f"prob_{i}" for i in range(10)])})
+    frame = frame.assign(children=labels(0, 1, 2), y_pred=labels(*range(10)))
+    assert guess_roles(frame).target == "mark"
+    # a named one keeps its place where no other holds all classes
+    assert guess_roles(frame.assign(label=labels(0, 11)).drop(columns="mark")).target == "label"
