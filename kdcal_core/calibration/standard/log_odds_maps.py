@@ -134,7 +134,7 @@ class PlattScaling(_LogOddsMaps):
         self.slopes_ = np.ascontiguousarray(parameters[:, 0])
         self.offsets_ = np.ascontiguousarray(parameters[:, 1])
         for at, label in enumerate(self._mapped):
-            if self.slopes_[at] < 0:
+            if self.slopes_[at] < -1e-6:  # less is rounding, around the 0 of a class without rows
                 self._note(
                     f"Class {label}: the slope is negative ({self.slopes_[at]:.3g}), so a higher "
                     "score means a lower probability.",

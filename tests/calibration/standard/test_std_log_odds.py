@@ -141,3 +141,13 @@ def test_curves_keep_or_turn_the_order_of_scores(rows, kind):
     else:
         assert (steps <= 1e-12).all()
     assert ((said >= 0) & (said <= 1)).all()
+
+
+@pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
+def test_a_class_without_rows_has_no_falling_slope():
+    for seed in range(10):
+        proba = np.random.default_rng(seed).dirichlet(np.ones(6), 8)
+        fitted = PlattScaling().fit(proba, np.arange(8) % 3)
+        assert np.abs(fitted.slopes_[3:]).max() < 1e-6
+        told = [note for note in fitted.notes_ if "the slope is negative" in note]
+        assert not any(note.startswith(("Class 3", "Class 4", "Class 5")) for note in told)
