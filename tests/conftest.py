@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 from workerless import working_here
 
 from kdcal_core.jobs import run_limited
 
 # no module of examples: the folders below have a conftest.py too, and modules of one name clash
 collect_ignore = ["conftest.py"]
+
+# an example that takes long on a loaded machine is no fault
+settings.register_profile("kdcal", deadline=None)
+settings.load_profile("kdcal")
 
 
 @pytest.fixture(scope="module")
