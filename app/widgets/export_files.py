@@ -80,7 +80,7 @@ def _usage(view: View, name: str) -> None:
                 name,
                 card,
                 reads_rows="inputs" in entry.needs,
-                asks_model="parent" in entry.needs,
+                asks_model="parent" in entry.needs or card.layer is not None,
             ),
             language="python",
             wrap_lines=True,
@@ -94,15 +94,12 @@ def card_table(card: CalibratorCard, name: str, key: str) -> None:
     """The card as a table. All of it is shown as plain text."""
     rows = text.card_rows(card)
     table = pd.DataFrame({"": list(rows), "Value": list(rows.values())})
-    st.dataframe(
-        table,
+    # a plain table breaks long lines, which a data frame cuts off
+    st.table(
+        table.map(lambda cell: escape_markdown(cell, 2000)),
+        border="horizontal",
         hide_index=True,
-        height="content",
-        key=key,
-        column_config={
-            "": st.column_config.TextColumn(width="medium"),
-            "Value": st.column_config.TextColumn(width="large"),
-        },
+        hide_header=True,
         alt="The card of the calibrator file",
     )
     csv_button(lambda: table.rename(columns={"": "What"}), key=f"{key}_csv", name=name)

@@ -39,6 +39,9 @@ def exported(review: Review) -> View | None:
     top = st.container()
     with st.container(border=True):
         settings, button = export_settings.choose(review), st.empty()
+    if settings is None:
+        st.info(text.NO_COLUMNS, icon=":material/info:")
+        return None
     try:
         asked = export_request(session.workspace(), review.id, settings)
     except InputError as error:
@@ -80,6 +83,9 @@ def _finding(view: View, top: Any) -> None:
             st.caption(text.FAR)
         for note in run.gain.comparison.notes:
             st.caption(escape_markdown(note, 400))
+        compared = found.comparison_of(view.review)
+        if compared is not None and text.chosen_there(compared, run.gain, run.record.settings.key):
+            st.caption(text.flattered(compared))
 
 
 def gained(view: View) -> None:
@@ -141,7 +147,7 @@ def mapping(view: View) -> None:
         )
         if found_map.shape == "regions":
             _regions(found_map)
-        for note in view.run.card.notes:
+        for note in view.run.fit_notes:
             st.caption(escape_markdown(note, 600))
         left_out = found_map.n_lines - len(found_map.lines)
         if left_out > 0:

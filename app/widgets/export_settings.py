@@ -10,19 +10,22 @@ from app.widgets import export_results
 from app.widgets import export_text as text
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
+from kdcal_core.calibration.settings import BY_TREE
 from kdcal_core.review import Review
 from kdcal_core.runs.comparison_run import usable_calibrators
 from kdcal_core.runs.export_results import ExportSettings
-from kdcal_core.runs.export_run import partition_columns
+from kdcal_core.runs.export_run import few_trees, partition_columns
 
 ADDRESS = "calibrator"
 _USUAL = "platt"
-_TREE = "A tree"
+_INPUTS = ("inputs", "")
+_PRUNED = (BY_TREE, "heterogeneous_auc")
+Choice = tuple[str, str]  # a kind, and the name of a layer or column
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
-def choose(review: Review) -> ExportSettings:
-    """The settings that stand in the card."""
+def choose(review: Review) -> ExportSettings | None:
+    """The settings that stand in the card; None until all is chosen."""
     usable = usable_calibrators(review)
     keys = [
         key
@@ -61,22 +64,23 @@ def _named(key: str) -> str:
     return f"{entry.label}: {entry.name} ({text.FAMILIES[entry.family]})"
 
 
-def _regions(review: Review, key: str) -> ExportSettings:
-    """What matters for calibration region by region."""
-    first, second, third, fourth = st.columns(4, vertical_alignment="bottom")
-    columns = partition_columns(review) if key == "heterogeneous_tree" else ()
-    with first:
-        by: str | None = st.selectbox(
-            "Regions by",
-            options=[None, *columns],
-            format_func=lambda name: _TREE if name is None else f"Column {name[:40]}",
-            key=f"export_column_{review.id}",
-            disabled=not columns,
-            help="A tree over all inputs, or the values of one column, such as a branch or a "
-            "device.",
-            **_KEPT,
-        )
-    with second:
+def _regions(review: Review, key: str) -> ExportSettings | None:
+    """What matters for calibration region by region; None until all is chosen."""
+    choices = _choices(review, key)
+    places = st.columns(4 if len(choices) > 1 else 3, vertical_alignment="bottom")
+    kind, name = _INPUTS
+    if len(choices) > 1:
+        with places[0]:
+            kind, name = st.selectbox(
+                "Regions of",
+                options=choices,
+                format_func=text.region_choice,
+                key=f"export_of_{review.id}_{key}",
+                help=text.REGIONS_OF,
+                **_KEPT,
+            )
+    by_trees = kind in (_INPUTS[0], "layer")
+    with places[-3]:
         inner: str = st.selectbox(
             "In each region",
             options=list(text.INNER),
@@ -85,7 +89,35 @@ def _regions(review: Review, key: str) -> ExportSettings:
             help="Regions with few rows lean on the region around them.",
             **_KEPT,
         )
-    with third:
+    depth, rows = _size(key, places[-2], places[-1], by_trees)
+    prune = by_trees and key in _PRUNED and _pruned(key)
+    if few_trees(key, inner) is not None:
+        st.caption(text.FEW_TREES)
+    if kind == "several":
+        columns = _several(review)
+        return ExportSettings(key, inner, columns=columns) if columns else None
+    if kind == "column":
+        return ExportSettings(key, inner, columns=(name,))
+    layer = name if kind == "layer" else None
+    return ExportSettings(key, inner, max_depth=depth, min_rows=rows, prune=prune, layer=layer)
+
+
+def _choices(review: Review, key: str) -> list[Choice]:
+    """What the regions can be regions of."""
+    layers = review.parent.layers if review.parent is not None else ()
+    columns = partition_columns(review) if key == BY_TREE else ()
+    several = [("several", "")] if len(columns) > 1 else []
+    return [
+        _INPUTS,
+        *(("layer", name) for name in layers),
+        *several,
+        *(("column", name) for name in columns),
+    ]
+
+
+def _size(key: str, left: Any, right: Any, by_trees: bool) -> tuple[int | None, int | None]:
+    """Depth of the trees, and fewest rows in a region."""
+    with left:
         depth: int | None = st.number_input(
             "Depth",
             min_value=1,
@@ -93,23 +125,43 @@ def _regions(review: Review, key: str) -> ExportSettings:
             value=None,
             placeholder="As measured best",
             key=f"export_depth_{key}",
-            disabled=by is not None,
+            disabled=not by_trees,
             help="Questions asked before a region is reached.",
             **_KEPT,
         )
-    with fourth:
+    with right:
         rows: int | None = st.number_input(
             "Fewest rows",
             min_value=1,
-            max_value=10**9,
+            max_value=10**6,
             value=None,
             placeholder="By rule",
             key=f"export_rows_{key}",
-            disabled=by is not None,
+            disabled=not by_trees,
             help="Calibration rows in a region of a tree.",
             **_KEPT,
         )
-    column = by if columns else None
-    if column is not None:
-        return ExportSettings(key, inner, column=column)
-    return ExportSettings(key, inner, max_depth=depth, min_rows=rows)
+    return depth, rows
+
+
+def _pruned(key: str) -> bool:
+    return st.toggle(
+        "Cut the tree back",
+        key=f"export_prune_{key}",
+        help="To the size with the best cross-validated log loss: the depth is then the most that "
+        "is tried.",
+        **_KEPT,
+    )
+
+
+def _several(review: Review) -> tuple[str, ...]:
+    chosen: list[str] = st.multiselect(
+        "Columns",
+        options=partition_columns(review),
+        format_func=lambda name: name[:40],
+        key=f"export_columns_{review.id}",
+        placeholder="Choose columns",
+        help="Each combination of their values is a region; numbers are cut into ten ranges.",
+        **_KEPT,
+    )
+    return tuple(chosen)

@@ -44,6 +44,16 @@ FAR = (
     "Judged here are rows like the data's. What this calibrator is made for are rows far from "
     "them, where it says the prior: see Compare (far outside) and Out of distribution."
 )
+REGIONS_OF = (
+    "A tree may cut the columns themselves, or what a hidden layer of the network makes of them "
+    "(paper 004 section 5); or the values of a column, such as a branch or a device, are the "
+    "regions."
+)
+NO_COLUMNS = "Choose at least one column to divide the rows by."
+FEW_TREES = (
+    "Kernel densities take long in each of many regions, so 10 trees are grown in place of 100. On "
+    "thousands of rows that still takes some minutes, most of them for the judging."
+)
 DIAGRAMS = """
 Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
 the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
@@ -175,6 +185,21 @@ def compared(found: Comparison, chosen: str) -> str:
     return f"In the last comparison it is worse than {best_name} on {rows}, by log loss."
 
 
+def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
+    """Whether a comparison on the very rows that judge the gain has picked this calibrator."""
+    judged = gain.comparison
+    same = (found.judged, found.n, found.folds) == (judged.judged, judged.n, judged.folds)
+    return same and len(found.methods) > 2 and preselected(found) == key
+
+
+def flattered(found: Comparison) -> str:
+    """What choosing by the rows that judge does to the judgement."""
+    return (
+        f"It is the best of {len(found.methods) - 1:,} calibrators on these very rows: chosen by "
+        "them, its gain is a little flattered."
+    )
+
+
 def preselected(found: Comparison) -> str | None:
     """The best calibrator of a comparison by log loss; None where the model itself is."""
     best = found.best["log_loss"]
@@ -182,8 +207,19 @@ def preselected(found: Comparison) -> str | None:
 
 
 def file_name(review: Review, key: str, suffix: str) -> str:
-    """What a file is called when it is taken away."""
-    return f"{file_stem(review.title)[:_LONGEST].strip('-')}-{file_stem(key)}{suffix}"
+    """What a file is called when it is taken away; a long title ends with a whole word."""
+    stem = file_stem(review.title)
+    if len(stem) > _LONGEST:
+        whole = stem[: _LONGEST + 1].rpartition("-")[0]
+        stem = whole or stem[:_LONGEST]
+    return f"{stem}-{file_stem(key)}{suffix}"
+
+
+def region_choice(choice: tuple[str, str]) -> str:
+    """What the regions of a calibrator are regions of. Untrusted text in it."""
+    kind, name = choice
+    named = {"inputs": "The inputs", "several": "Several columns"}
+    return named.get(kind) or f"{kind.capitalize()} {name[:_LONGEST]}"
 
 
 def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool, asks_model: bool) -> str:
@@ -235,6 +271,8 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
         rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
         rows[f"SHA-256 of the {which} set"] = mark.digest
     rows["Classes"] = _listed(card.classes)
+    if card.layer is not None:
+        rows["Hidden layer"] = card.layer
     if card.features:
         rows["Columns"] = _listed(card.features)
     for one in card.estimates:

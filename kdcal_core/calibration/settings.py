@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.fitting import TREES
 from kdcal_core.calibration.registry import calibrator_entry
+from kdcal_core.calibration.setting_text import UNREAD, allowed, in_reach, read
 from kdcal_core.errors import InputError
 
-# Beyond it whole numbers are no longer what arrays can be indexed with on every machine.
-MOST = 10**9
 BY_TREE = "heterogeneous_tree"
 _COLUMNS = ("column", "groups")
 # What a partition makes no use of.
@@ -25,7 +21,7 @@ _IDLE: dict[str | None, tuple[str, ...]] = {
     "tree": ("n_trees",),
     "auc": ("n_trees", "column"),
     **dict.fromkeys(("forest", "boosted"), ("prune", "column")),
-    **dict.fromkeys(_COLUMNS, ("n_trees", "max_depth", "min_rows", "prune", "random_state")),
+    **dict.fromkeys(_COLUMNS, ("n_trees", "max_depth", "min_rows", "prune")),
 }
 _WHERE = {
     "tree": "in each region of a shallow tree",
@@ -42,6 +38,7 @@ INNER = {
     "kde": "Kernel densities of the confidence",
 }
 """Full names of the maps inside a region."""
+_SEED = "random_state"
 _SHOWN = 60
 
 
@@ -64,7 +61,7 @@ class Setting:
 
 
 def settings_of(key: str) -> tuple[Setting, ...]:
-    """The settings of a calibrator: its parameters but those that make the key what it is.
+    """The settings of a calibrator: its parameters but its seed and what makes the key what it is.
 
     Raises
     ------
@@ -75,12 +72,12 @@ def settings_of(key: str) -> tuple[Setting, ...]:
     --------
     >>> for one in settings_of("histogram"):
     ...     print(one.name, one.default, "->", one.allowed)
-    n_bins 10 -> a whole number from 1
+    n_bins 10 -> a whole number from 1 to 1,000,000
     strategy uniform -> quantile or uniform
     """
     calibrator = calibrator_entry(key).factory()
     return tuple(
-        Setting(name, default, _allowed(_constraints(key, calibrator, name)))
+        Setting(name, default, allowed(_constraints(key, calibrator, name)))
         for name, default in _open(calibrator).items()
     )
 
@@ -106,12 +103,10 @@ def setting_from_text(key: str, name: str, text: str) -> Any:
     kdcal_core.errors.InputError: The setting 'n_bins' cannot be 'none'. Choose a whole number ...
     """
     constraints = _constraints(key, calibrator_entry(key).factory(), name)
-    for read in (_option, _nothing, _truth, _number, _names):
-        for constraint in constraints:
-            value = read(constraint, text)
-            if value is not _UNREAD:
-                return value
-    raise _refused(name, text, constraints)
+    value = read(constraints, text)
+    if value is UNREAD:
+        raise _refused(name, text, constraints)
+    return value
 
 
 def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calibrator:
@@ -126,7 +121,7 @@ def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calib
         "heterogeneous_tree" divides the rows by its values in place of a tree; with a list of
         them by their combinations.
     seed : int
-        Of the calibrator's own draws, where it has any and the settings name none.
+        Of the calibrator's own draws, where it has any.
 
     Raises
     ------
@@ -139,7 +134,7 @@ def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calib
     'column'
     >>> configured("histogram", {"n_bins": 0})
     Traceback (most recent call last):
-    kdcal_core.errors.InputError: The setting 'n_bins' cannot be 0. Choose a whole number from 1.
+    kdcal_core.errors.InputError: The setting 'n_bins' cannot be 0. Choose a whole number ...
     """
     calibrator = calibrator_entry(key).factory()
     for name, value in settings.items():
@@ -148,8 +143,8 @@ def configured(key: str, settings: Mapping[str, Any], *, seed: int = 0) -> Calib
     if key == BY_TREE and given.get("column") is not None:
         kind = "column" if isinstance(given["column"], str) else "groups"
         given = {"partition": kind, **given}
-    if "random_state" in calibrator.get_params(deep=False):
-        given = {"random_state": seed, **given}
+    if _SEED in calibrator.get_params(deep=False):
+        given[_SEED] = seed
     calibrator.set_params(**given)
     _check_partition(calibrator, settings)
     return calibrator
@@ -172,7 +167,7 @@ def title_of(key: str, calibrator: Calibrator, layer: str | None = None) -> str:
     others = [
         f"{name} = {value}"
         for name, value in found.items()
-        if value != usual[name] and name != "random_state"
+        if value != usual[name] and name != _SEED
     ]
     return f"{entry.label} with {', '.join(others)}" if others else entry.name
 
@@ -181,7 +176,9 @@ def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:
     inner, kind, column = INNER[found["calibrator"]], found["partition"], found["column"]
     if kind in TREES:
         where = _WHERE[kind].format(**found)
-        return f"{inner} {where}" + (f", of {layer[:_SHOWN]}" if layer is not None else "")
+        return f"{inner} {where}" + (
+            f", on the layer {layer[:_SHOWN]}" if layer is not None else ""
+        )
     names = [column] if isinstance(column, str) else list(column or ("all columns",))
     each = "value" if kind == "column" or (len(names) == 1 and column) else "combination"
     return f"{inner} for each {each} of {', '.join(name[:_SHOWN] for name in names)}"
@@ -189,9 +186,8 @@ def _title_by_regions(found: Mapping[str, Any], layer: str | None) -> str:
 
 def _check(key: str, calibrator: Calibrator, name: str, value: Any) -> None:
     constraints = _constraints(key, calibrator, name)
-    whole = isinstance(value, int) and not isinstance(value, bool)
     try:
-        if whole and abs(value) > MOST:
+        if isinstance(value, int | float) and not in_reach(value):
             raise InvalidParameterError
         type(calibrator)(**{name: value})._validate_params()
     except (InvalidParameterError, TypeError, ValueError) as error:
@@ -222,7 +218,7 @@ def _open(calibrator: Calibrator) -> dict[str, Any]:
     """The parameters that may be chosen, with their defaults."""
     found = calibrator.get_params(deep=False)
     usual = type(calibrator)().get_params(deep=False)
-    idle = _IDLE.get(found.get("partition"), ())
+    idle = (_SEED, *_IDLE.get(found.get("partition"), ()))
     return {
         name: value for name, value in found.items() if value == usual[name] and name not in idle
     }
@@ -243,66 +239,5 @@ def _refused(name: str, value: Any, constraints: list[Any]) -> InputError:
         f"The setting {name!r} cannot be {str(value)[:_SHOWN]!r}"
         if isinstance(value, str)
         else f"The setting {name!r} cannot be {str(value)[:_SHOWN]}",
-        fix=f"Choose {_allowed(constraints)}.",
+        fix=f"Choose {allowed(constraints)}.",
     )
-
-
-_UNREAD = object()
-
-
-def _option(constraint: Any, text: str) -> Any:
-    found = isinstance(constraint, StrOptions) and text in constraint.options
-    return text if found else _UNREAD
-
-
-def _nothing(constraint: Any, text: str) -> Any:
-    return None if constraint is None and text.lower() == "none" else _UNREAD
-
-
-def _truth(constraint: Any, text: str) -> Any:
-    known = {"yes": True, "true": True, "no": False, "false": False}
-    return known.get(text.lower(), _UNREAD) if constraint == "boolean" else _UNREAD
-
-
-def _number(constraint: Any, text: str) -> Any:
-    if not isinstance(constraint, Interval):
-        return _UNREAD
-    try:
-        value = int(text) if constraint.type is Integral else float(text)
-    except ValueError:
-        return _UNREAD
-    return value if value in constraint and abs(value) <= MOST else _UNREAD
-
-
-def _names(constraint: Any, text: str) -> Any:
-    if constraint is not str or not text.strip():
-        return _UNREAD
-    found = next(csv.reader([text], skipinitialspace=True))
-    if not all(found):
-        return _UNREAD
-    return found[0] if len(found) == 1 else found
-
-
-def _allowed(constraints: list[Any]) -> str:
-    words = [word for one in constraints for word in _words(one)]
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def _words(constraint: Any) -> list[str]:
-    if constraint is None:
-        return ["none"]
-    if isinstance(constraint, StrOptions):
-        return sorted(constraint.options)
-    if isinstance(constraint, Interval):
-        return [_interval(constraint)]
-    return {"boolean": ["yes", "no"], "array-like": ["several, parted by commas"]}.get(
-        constraint, ["a column's name"]
-    )
-
-
-def _interval(one: Interval) -> str:
-    kind = "a whole number" if one.type is Integral else "a number"
-    low = f" {'from' if one.closed in ('both', 'left') else 'above'} {one.left:,}"
-    if one.right is None or math.isinf(one.right):
-        return kind + low
-    return f"{kind}{low} {'to' if one.closed in ('both', 'right') else 'to below'} {one.right:,}"

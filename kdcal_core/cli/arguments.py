@@ -120,9 +120,25 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         allow_abbrev=False,
     )
     command.add_argument(
-        "--list", action="store_true", help="say which calibrators there are, and end"
+        "--list",
+        action="store_true",
+        help="say which calibrators there are, or with --calibrator what one may be set to, "
+        "and end",
     )
     command.add_argument("--calibrator", metavar="KEY", help="which one to fit (see --list)")
+    command.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        type=setting,
+        action="append",
+        default=[],
+        help="a setting of the calibrator; may be given several times (see --list)",
+    )
+    command.add_argument(
+        "--layer",
+        metavar="NAME",
+        help="cut the regions from this hidden layer of --model instead of from the columns",
+    )
     command.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
     command.add_argument(
         "--predictions",
@@ -149,7 +165,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         help="class names in the order of the model's outputs, where it does not know them",
     )
     command.add_argument(
-        "--seed", metavar="N", type=whole, default=0, help="of the folds (default 0)"
+        "--seed", metavar="N", type=whole, default=0, help="of every draw (default 0)"
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
     # what `kdcal diagnose` asks besides, and a classification has no use for
@@ -221,6 +237,20 @@ def parameters(text: str) -> tuple[tuple[str, str], ...]:
     if not all(name and column for name, column in found):
         raise argparse.ArgumentTypeError(f"{text!r} is no list like mean=mu,std=sigma")
     return found
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting's name and what it is set to.
+
+    Examples
+    --------
+    >>> setting("max_depth=2"), setting("column=a=b")
+    (('max_depth', '2'), ('column', 'a=b'))
+    """
+    name, sign, value = text.partition("=")
+    if not name.strip() or not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like max_depth=2")
+    return name.strip(), value.strip()
 
 
 def whole(text: str) -> int:

@@ -8,7 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
+from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.diagnose import check_files, scored_review
 from kdcal_core.cli.text import printable, table
 from kdcal_core.cli.writing import check_out
@@ -17,6 +19,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.review import Review, Workspace, add_training
 
+_HEAD = ("Estimate", "Before", "After", "95% interval", "Change", "95% interval", "Verdict")
 _SECONDS = 6 * 3600.0
 _NEEDED = {"inputs": "the rows' columns", "parent": "the model"}
 
@@ -30,9 +33,10 @@ def run(options: argparse.Namespace) -> None:
         For what cannot be used, with its file, column and row. Nothing is written then.
     """
     if options.list:
-        print(_listed())
+        print(_listed() if options.calibrator is None else _described(options.calibrator))
         return
     _check(options)
+    settings = _settings(options)
     # Files are read in worker processes with limits, as hostile as an upload to the app.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
@@ -46,6 +50,8 @@ def run(options: argparse.Namespace) -> None:
                 "home": folder,
                 "review_id": review.id,
                 "key": options.calibrator,
+                "settings": settings,
+                "layer": options.layer,
                 "out": str(Path(options.out).absolute()),
                 "seed": options.seed,
             },
@@ -74,6 +80,23 @@ def _check(options: argparse.Namespace) -> None:
     check_out(options.out, read)
 
 
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings by name, each checked."""
+    key, found = options.calibrator, dict[str, Any]()
+    for name, text in options.set:
+        if name in found:
+            raise InputError(f"The setting {name!r} is given twice", fix="Give it once.")
+        found[name] = setting_from_text(key, name, text)
+    calibrator = configured(key, found, seed=options.seed)
+    if options.layer is not None:
+        if not options.model:
+            raise InputError(
+                "--layer needs --model", fix="A hidden layer is the model's: give --model."
+            )
+        check_layer(calibrator)
+    return found
+
+
 def _show(share: float, note: str) -> None:
     print(f"\r{note:<40}", end="", file=sys.stderr, flush=True)
 
@@ -85,21 +108,43 @@ def _listed() -> str:
             entry.family,
             "yes" if entry.offered else "",
             ", ".join(_NEEDED[need] for need in entry.needs),
+            ", ".join(one.name for one in settings_of(key)),
             entry.description,
         )
         for key, entry in CALIBRATORS.items()
     ]
-    return table(("Key", "Family", "Offered", "Also reads", "What it does"), rows, left=range(5))
+    head = ("Key", "Family", "Offered", "Also reads", "Settings", "What it does")
+    more = "What a setting may be: kdcal calibrate --list --calibrator KEY"
+    return f"{table(head, rows, left=range(6))}\n\n{more}"
+
+
+def _described(key: str) -> str:
+    """A calibrator with what may be set."""
+    entry, settings = calibrator_entry(key), settings_of(key)
+    parts = [f"{entry.name}. {entry.description} Described in {entry.reference}."]
+    rows = [(one.name, _text(one.default), one.allowed) for one in settings]
+    if rows:
+        head = ("Setting", "Default", "It may be")
+        parts.append(table(head, rows, left=range(3)))
+        parts.append("Set one with --set NAME=VALUE, once for each.")
+    else:
+        parts.append("It has no settings.")
+    return "\n\n".join(parts)
+
+
+def _text(value: Any) -> str:
+    words = {None: "none", True: "yes", False: "no"}
+    return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def _report(review: Review, found: dict[str, Any], out: str) -> str:
-    title = CALIBRATORS[found["key"]].name
-    lines = [f"{title}, fitted on {found['rows']:,} rows of {printable(_source(review), 80)}."]
+    title, source = printable(found["title"], 300), printable(_source(review), 80)
+    lines = [f"{title}, fitted on {found['rows']:,} rows of {source}."]
     lines += [printable(note) for note in found["notes"]]
     parts = ["\n".join(lines)]
     if found["estimates"]:
         parts.append(f"Judged: {found['estimates'][0]['judged']}.")
-        parts.append(table(("Estimate", "Before", "After", "95% interval"), _gains(found)))
+        parts.append(table(_HEAD, _gains(found), left=(0, 6)))
     parts.append(f"Wrote {printable(out, 200)}.")
     return "\n\n".join(parts)
 
@@ -111,7 +156,11 @@ def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
         before, after, low, high = (
             number_text(one[name], width) for name in ("before", "after", "low", "high")
         )
-        rows.append((one["label"], before, after, f"{low} to {high}"))
+        changes = ("change", "change_low", "change_high")
+        width = one["change_high"] - one["change_low"]
+        change, least, most = (number_text(one[name], width) for name in changes)
+        both = f"{low} to {high}", change, f"{least} to {most}"
+        rows.append((one["label"], before, after, *both, one["verdict"]))
     return rows
 
 

@@ -30,11 +30,16 @@ class ExportSettings:
         Of `kdcal_core.calibration.CALIBRATORS`.
     inner : str
         The map inside a region, a key of `kdcal_core.calibration.heterogeneous.MAPS`. This and
-        the next three count for calibrators of the family "partition" alone.
+        the next five count for calibrators of the family "partition" alone.
     max_depth, min_rows : int or None
         Of its trees; None for the calibrator's own rule.
-    column : str or None
-        A column whose values are the regions, in place of a tree. Untrusted text.
+    prune : bool
+        Whether a tree is cut back to the size with the best cross-validated log loss.
+    columns : tuple of str
+        A column whose values are the regions, or several whose combinations are, in place of a
+        tree. Untrusted text.
+    layer : str or None
+        A hidden layer of the model that the trees are grown on, in place of the inputs.
     folds, seed : int
         Folds where there is no evaluation set to judge by; seed of every draw.
     """
@@ -43,7 +48,9 @@ class ExportSettings:
     inner: str = "platt"
     max_depth: int | None = None
     min_rows: int | None = None
-    column: str | None = None
+    prune: bool = False
+    columns: tuple[str, ...] = ()
+    layer: str | None = None
     folds: int = 5
     seed: int = 0
 
@@ -64,7 +71,7 @@ class ExportRecord:
     ----------
     settings : ExportSettings
     title : str
-        The calibrator's full name. Untrusted text where a column is named.
+        The calibrator's full name. Untrusted text where a column or a layer is named.
     n_fit, n_training : int
         Rows of the calibration set, and training rows that a partition was grown on.
     fit_seconds : float
@@ -171,6 +178,17 @@ class ExportRun:
     card: CalibratorCard
     calibrator_file: Path = field(repr=False)
     onnx_file: Path | None = field(repr=False)
+
+    @property
+    def fit_notes(self) -> tuple[str, ...]:
+        """What the card notes of the fit, without what it notes of the judgement."""
+        why = self.record.why_not_judged
+        judged = () if self.gain is None else self.gain.comparison.notes
+        return tuple(
+            note
+            for note in self.card.notes
+            if note not in judged and (why is None or not note.endswith(why))
+        )
 
     @classmethod
     def read(cls, folder: str | Path) -> ExportRun:

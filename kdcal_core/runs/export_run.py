@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import json
-import time
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from sklearn.utils.validation import has_fit_parameter
-
-from kdcal_core.calibration import CALIBRATORS, Calibrator, calibrator_entry, fit_calibrator
-from kdcal_core.calibration.files import (
-    CalibratorCard,
-    CardEstimate,
-    DataMark,
-    can_export_onnx,
-    export_onnx,
-    make_card,
-    save_calibrator,
-)
+from kdcal_core.calibration import CALIBRATORS, calibrator_entry
+from kdcal_core.calibration.files import can_export_onnx, export_onnx, save_calibrator
 from kdcal_core.calibration.files.card import card_to_json
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
-from kdcal_core.calibration.heterogeneous.region_maps import MAPS
-from kdcal_core.diagnostics.comparison import Comparison, compare
-from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.calibration.fitting import check_layer
+from kdcal_core.calibration.settings import configured
+from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress
-from kdcal_core.review import Review, ReviewData, Workspace, review_data
+from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.reviewed import input_columns
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.runs.comparison_run import usable_calibrators
+from kdcal_core.runs.export_fit import Fitted, Wanted, fit_and_judge
 from kdcal_core.runs.export_map import map_of
 from kdcal_core.runs.export_results import (
     CALIBRATOR_FILE,
@@ -40,21 +26,13 @@ from kdcal_core.runs.export_results import (
     ONNX_FILE,
     ExportRecord,
     ExportSettings,
-    Gain,
 )
 from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, review_identity
 from kdcal_core.runs.storage import save_array, save_record
 
+FEW_TREES = 10
+_OF_MANY_TREES = ("heterogeneous_forest", "heterogeneous_boosted")
 _RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)}
-_INNER = {
-    "platt": "Platt scaling",
-    "isotonic": "Isotonic regression",
-    "beta": "Beta calibration",
-    "histogram": "Histogram",
-    "temperature": "Temperature scaling",
-    "kde": "Kernel densities of the confidence",
-}
-_ON_CARD = ("log_loss", "brier", "ece_mass", "smooth_ece", "auc", "accuracy")
 _SHOWN_NAME = 60
 
 
@@ -102,37 +80,41 @@ def partition_columns(review: Review) -> tuple[str, ...]:
     return (*inputs, *free)
 
 
-def calibrator_of(settings: ExportSettings) -> Calibrator:
-    """The unfitted calibrator that is asked for."""
-    entry = calibrator_entry(settings.key)
-    if entry.family != "partition":
-        return entry.factory()
-    partition = "column" if settings.column is not None else settings.key.split("_", 1)[1]
-    return HeterogeneousCalibrator(
-        partition,
-        settings.inner,
-        max_depth=settings.max_depth,
-        min_rows=settings.min_rows,
-        column=settings.column,
-        random_state=settings.seed,
-    )
-
-
-def title_of(settings: ExportSettings) -> str:
-    """The calibrator's full name with its settings. Untrusted text where a column is named.
+def wanted_of(settings: ExportSettings) -> Wanted:
+    """The unfitted calibrator that is asked for.
 
     Examples
     --------
-    >>> title_of(ExportSettings("heterogeneous_tree", inner="isotonic"))
+    >>> wanted_of(ExportSettings("heterogeneous_tree", inner="isotonic")).title
     'Isotonic regression in each region of a shallow tree'
     """
-    entry = calibrator_entry(settings.key)
-    if entry.family != "partition":
-        return entry.name
-    inner = _INNER[settings.inner]
-    if settings.column is not None:
-        return f"{inner} for each value of {settings.column[:_SHOWN_NAME]}"
-    return entry.name.replace(_INNER["platt"], inner, 1)
+    calibrator = configured(settings.key, _parameters(settings), seed=settings.seed)
+    return Wanted(settings.key, calibrator, settings.layer, settings.folds, settings.seed)
+
+
+def _parameters(settings: ExportSettings) -> dict[str, Any]:
+    """The calibrator's parameters by name, but those that stay as they are."""
+    if calibrator_entry(settings.key).family != "partition":
+        return {}
+    found: dict[str, Any] = {
+        "calibrator": settings.inner,
+        "max_depth": settings.max_depth,
+        "min_rows": settings.min_rows,
+        "prune": "cv" if settings.prune else None,
+        "column": list(settings.columns) if len(settings.columns) > 1 else None,
+        "n_trees": few_trees(settings.key, settings.inner),
+    }
+    if len(settings.columns) == 1:
+        found["column"] = settings.columns[0]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def few_trees(key: str, inner: str) -> int | None:
+    """How many trees are grown where kernel densities in each region of many would take long.
+
+    None where the calibrator's own number is.
+    """
+    return FEW_TREES if inner == "kde" and key in _OF_MANY_TREES else None
 
 
 def _check(review: Review, settings: ExportSettings) -> None:
@@ -158,23 +140,24 @@ def _check(review: Review, settings: ExportSettings) -> None:
             f"{CALIBRATORS[settings.key].name} cannot be had here: {why[0].lower()}{why[1:-1]}",
             fix="Choose another calibrator.",
         )
-    if settings.inner not in MAPS:
-        raise InputError(
-            f"There is no map {settings.inner[:_SHOWN_NAME]!r} for regions",
-            fix=f"Choose among {', '.join(MAPS)}.",
-        )
-    for name, value, most in (
-        ("depth", settings.max_depth, 12),
-        ("number of rows", settings.min_rows, 10**9),
-    ):
-        if value is not None and not 1 <= value <= most:
-            raise InputError(f"The {name} is {value:,}", fix=f"Choose 1 to {most:,}.")
-    if settings.column is not None and settings.column not in partition_columns(review):
-        raise InputError(
-            "There is no such column to divide the rows by",
-            fix="Choose a column that every table has.",
-            column=settings.column,
-        )
+    if settings.layer is not None:
+        layers = review.parent.layers if review.parent is not None else ()
+        if settings.layer not in layers:
+            raise InputError(
+                f"The model has no hidden layer {settings.layer[:_SHOWN_NAME]!r}",
+                fix=f"It has {', '.join(layers) or 'none'}.",
+            )
+    wanted = wanted_of(settings)
+    if settings.layer is not None:
+        check_layer(wanted.calibrator)
+    columns = partition_columns(review)
+    for column in settings.columns:
+        if column not in columns:
+            raise InputError(
+                "There is no such column to divide the rows by",
+                fix="Choose a column that every table has.",
+                column=column,
+            )
 
 
 def export_calibrator(
@@ -198,33 +181,25 @@ def export_calibrator(
     chosen, path, workspace = decode(ExportSettings, settings), Path(folder), Workspace(Path(home))
     opened = workspace.read(review)
     _check(opened, chosen)
-    progress(0.0, "Reading the rows")
-    data = with_column(
-        review_data(workspace, review, with_parent="parent" in CALIBRATORS[chosen.key].needs),
-        chosen.column,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the notes say the same
-        fitted, seconds = _fitted(data, chosen, part_of(progress, 0.05, 0.35))
-        found, why_not_judged = _judged(data, chosen, part_of(progress, 0.35, 0.9))
+    made = fit_and_judge(workspace, review, wanted_of(chosen), part_of(progress, 0.0, 0.9))
     progress(0.9, "Writing the file")
-    card = _card(opened, data, chosen, fitted, found)
-    save_calibrator(fitted, path / CALIBRATOR_FILE, card)
+    save_calibrator(made.calibrator, path / CALIBRATOR_FILE, made.card)
     model = workspace.folder(review) / opened.model_file if opened.model_file else None
-    onnx, why_no_onnx = _onnx(opened, data, fitted, card, model, path)
-    if found is not None:
+    onnx, why_no_onnx = _onnx(opened, made, model, path)
+    data = made.data
+    if made.found is not None:
         (path / JUDGED).mkdir()
         save_comparison(
             path / JUDGED,
             ComparisonSettings((chosen.key,), folds=chosen.folds, seed=chosen.seed),
             data.calibration.n_rows,
-            found,
+            made.found,
         )
     judging = "evaluation" if data.evaluation is not None else "calibration"
     drawn = map_of(
-        fitted,
+        made.calibrator,
         data.evaluation or data.calibration,
-        data.inputs.get(judging) if fitted.needs_inputs else None,
+        data.inputs.get(judging) if made.calibrator.needs_inputs else None,
         seed=chosen.seed,
     )
     for name in ("x", "y", "rows_x", "rows_y"):
@@ -233,157 +208,33 @@ def export_calibrator(
         path,
         ExportRecord(
             settings=chosen,
-            title=card.title,
+            title=made.card.title,
             n_fit=data.calibration.n_rows,
-            n_training=_n_training(data, chosen),
-            fit_seconds=seconds,
-            why_not_judged=why_not_judged,
+            n_training=made.n_training,
+            fit_seconds=made.seconds,
+            why_not_judged=made.why_not_judged,
             onnx_difference=None if onnx is None else onnx[0],
             onnx_rows=0 if onnx is None else onnx[1],
             why_no_onnx=why_no_onnx,
             shape=drawn.shape,
             lines=drawn.lines,
             n_lines=drawn.n_lines,
-            card=json.dumps(card_to_json(card)),
+            card=json.dumps(card_to_json(made.card)),
         ),
     )
     return {"key": chosen.key}
 
 
-def with_column(data: ReviewData, column: str | None) -> ReviewData:
-    """The rows with a column that is no feature among their inputs, and without training rows.
-
-    A column's values are found on the rows themselves, and the training table need not have it.
-    """
-    if column is None:
-        return data
-    inputs = {
-        which: frame if column in frame.columns else frame.assign(**_one(data, which, column))
-        for which, frame in data.inputs.items()
-        if which != "training"
-    }
-    return replace(data, inputs=inputs, training_y=None)
-
-
-def _one(data: ReviewData, which: str, column: str) -> dict[str, Any]:
-    frame = data.groups.get(which, pd.DataFrame())
-    if column not in frame.columns:
-        raise InputError(
-            "A table lacks the column that divides the rows",
-            fix="Choose a column that every table has.",
-            column=column,
-        )
-    return {column: frame[column]}
-
-
-def _n_training(data: ReviewData, settings: ExportSettings) -> int:
-    """Training rows that a partition is grown on."""
-    grown = has_fit_parameter(calibrator_of(settings), "X_partition")
-    return len(data.training[1]) if grown and data.training is not None else 0
-
-
-def _fitted(
-    data: ReviewData, settings: ExportSettings, progress: Progress
-) -> tuple[Calibrator, float]:
-    progress(0.0, f"Fitting: {title_of(settings)}")
-    start = time.perf_counter()
-    fitted = fit_calibrator(
-        calibrator_of(settings),
-        data.calibration,
-        data.inputs.get("calibration"),
-        training=data.training,
-        parent=data.parent,
-        progress=progress,
-    )
-    return fitted, time.perf_counter() - start
-
-
-def _judged(
-    data: ReviewData, settings: ExportSettings, progress: Progress
-) -> tuple[Comparison | None, str | None]:
-    """The parent against the calibrator on rows that it was not fitted on, or why there is none."""
-    try:
-        found = compare(
-            [(settings.key, calibrator_of(settings))],
-            data,
-            folds=settings.folds,
-            seed=settings.seed,
-            far=False,
-            progress=progress,
-        )
-    except InputError as error:
-        return None, str(error)
-    failure = next(iter(found.failed.values()), None)
-    return (found, None) if failure is None else (None, failure)
-
-
-def _card(
-    review: Review,
-    data: ReviewData,
-    settings: ExportSettings,
-    fitted: Calibrator,
-    found: Comparison | None,
-) -> CalibratorCard:
-    inputs = data.inputs.get("calibration")
-    card = make_card(
-        settings.key,
-        fitted,
-        classes=data.classes,
-        data=_marks(review, with_training=_n_training(data, settings) > 0),
-        parent=review.parent,
-        features=[] if inputs is None else [str(name) for name in inputs.columns],
-        estimates=[] if found is None else _estimates(Gain.of(found), settings),
-        seed=settings.seed,
-    )
-    return replace(card, title=title_of(settings))
-
-
-def _estimates(gain: Gain, settings: ExportSettings) -> list[CardEstimate]:
-    found = gain.comparison
-    judged = found.judged if found.folds == 0 else f"{found.judged}, {found.folds} folds"
-    estimates = []
-    for key in _ON_CARD:
-        if key in gain.after.scores:
-            before, after = gain.before.scores[key], gain.after.scores[key]
-            estimates.append(
-                CardEstimate(
-                    after.name,
-                    after.label,
-                    before.value,
-                    after.value,
-                    after.low,
-                    after.high,
-                    after.n,
-                    judged,
-                    after.level,
-                )
-            )
-    return estimates
-
-
-def _marks(review: Review, *, with_training: bool) -> dict[str, DataMark]:
-    tables = dict(review.tables)
-    if with_training and review.training is not None:
-        tables["training"] = review.training
-    return {
-        which: DataMark(table.name, table.digest, table.n_rows) for which, table in tables.items()
-    }
-
-
 def _onnx(
-    review: Review,
-    data: ReviewData,
-    fitted: Calibrator,
-    card: CalibratorCard,
-    model: Path | None,
-    folder: Path,
+    review: Review, made: Fitted, model: Path | None, folder: Path
 ) -> tuple[tuple[float, int] | None, str | None]:
     """Largest difference and its rows where the ONNX model was written, or why there is none."""
-    why = can_export_onnx(fitted, review.parent)
+    why = can_export_onnx(made.calibrator, review.parent, made.card.layer)
     if why is not None or model is None:
         return None, why or "There is no model, only its predictions."
+    rows = made.rows.inputs["calibration"]
     try:
-        made = export_onnx(fitted, model, folder / ONNX_FILE, card, data.inputs["calibration"])
+        written = export_onnx(made.calibrator, model, folder / ONNX_FILE, made.card, rows)
     except InputError as error:
         return None, str(error)
-    return (made.max_difference, made.n_rows), None
+    return (written.max_difference, written.n_rows), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import html
 import io
 import json
@@ -18,6 +19,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
+from app.widgets.export_text import file_name
 from kdcal_core import load_calibrator
 from kdcal_core.cli.main import main
 from kdcal_core.jobs import jobs
@@ -28,6 +30,7 @@ from kdcal_core.review import (
     create_review,
     review_data,
     score,
+    start_sample,
 )
 from kdcal_core.runs import ComparisonRun, ComparisonSettings, comparison_request
 from kdcal_core.runs.export_results import ExportRun, ExportSettings
@@ -110,11 +113,13 @@ def fitted(at: AppTest) -> AppTest:
     return healthy(at)
 
 
+def plain(escaped: str) -> str:
+    return html.unescape(escaped).replace("\u200b", "")
+
+
 def told(at: AppTest) -> str:
-    kinds = (at.subheader, at.markdown, at.caption, at.warning, at.error)
-    return html.unescape(" ".join(one.value for kind in kinds for one in kind)).replace(
-        "\u200b", ""
-    )
+    kinds = (at.subheader, at.markdown, at.caption, at.warning, at.error, at.info)
+    return plain(" ".join(one.value for kind in kinds for one in kind))
 
 
 def specs(at: AppTest) -> list[dict[str, object]]:
@@ -155,18 +160,18 @@ def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) 
     assert any(one.startswith("Calibrator file (") for one in labels)
     assert not any("ONNX" in one for one in labels)
     assert "There is no ONNX file. The model is no ONNX file." in told(page)
-    card = page.dataframe[-1].value.set_index("")["Value"]
-    assert card["Model"].startswith("my model.skops")
+    card = page.table[-1].value.set_index("")["Value"]
+    assert plain(card["Model"]).startswith("my model.skops")
     assert "before" in card["Log loss"]
     assert card["Seed"] == "0"
 
 
 def test_hostile_class_and_column_names_stay_text(review: str) -> None:
     at = launch(review, calibrator="heterogeneous_tree")
-    column = next(one for one in at.selectbox if one.label == "Regions by")
-    assert HOSTILE in column.options[1] or HOSTILE in column.options[2]
+    column = next(one for one in at.selectbox if one.label == "Regions of")
+    assert any(HOSTILE in one for one in column.options)
     shop = next(one for one in column.options if "shop" in one)
-    assert fitted(column.set_value("shop").run())
+    assert fitted(column.set_value(("column", "shop")).run())
     assert shop == "Column shop"
     assert "Platt scaling for each value of shop" in told(at)
     assert "<b>" not in json.dumps(specs(at)[-1]["layout"])
@@ -241,6 +246,9 @@ def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review:
     healthy(at.switch_page(PAGE).run())
     assert at.selectbox[0].value == best
     assert "In the last comparison it" in told(at)
+    assert "a little flattered" not in told(at)
+    fitted(at)
+    assert "best of 2 calibrators on these very rows: chosen by them" in told(at)
     at.selectbox[0].set_value("platt").run()
     assert "The last comparison left it out" in told(healthy(at))
 
@@ -251,6 +259,66 @@ def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
     next(one for one in at.number_input if one.label == "Depth").set_value(1).run()
     assert [one for one in at.button if one.label.startswith("Fit")]
     assert not at.get("plotly_chart")
+
+
+def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(review: str) -> None:
+    at = launch(review, calibrator="heterogeneous_tree")
+    at.toggle[0].set_value(True)
+    fitted(at.run())
+    card = at.table[-1].value.set_index("")["Value"]
+    assert "prune = cv" in plain(card["Settings"])
+    of = next(one for one in at.selectbox if one.label == "Regions of")
+    healthy(of.set_value(("several", "")).run())
+    assert "Choose at least one column" in told(at)
+    assert not at.toggle
+    assert all(one.disabled for one in at.number_input)
+    fitted(at.multiselect[0].set_value(["shop", "x"]).run())
+    assert "Platt scaling for each combination of shop, x" in told(at)
+
+
+def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = start_sample(workspace, "xor_network")
+    layer = review.parent.layers[0]
+    at = launch(review.id, calibrator="heterogeneous_forest")
+    of = next(one for one in at.selectbox if one.label == "Regions of")
+    assert of.options == ["The inputs", *(f"Layer {name}" for name in review.parent.layers)]
+    next(one for one in at.number_input if one.label == "Depth").set_value(2)
+    fitted(of.set_value(("layer", layer)).run())
+    assert f"on the layer {layer}" in told(at)
+    assert any("ONNX" in one.proto.label for one in at.get("download_button"))
+    settings = ExportSettings("heterogeneous_forest", max_depth=2, layer=layer)
+    run = run_of(workspace, review.id, settings)
+    python, command = (one.value for one in at.get("code"))
+    monkeypatch.chdir(tmp_path)
+    Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
+    model = workspace.folder(review.id) / review.model_file
+    Path(run.card.parent.name).write_bytes(model.read_bytes())
+    data = review_data(workspace, review.id, with_parent=True)
+    space = {"X": data.inputs["evaluation"]}
+    exec(python, space)
+    loaded = load_calibrator(run.calibrator_file, parent=data.parent)
+    expected = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
+    assert np.allclose(space["calibrated"], expected, rtol=0, atol=1e-6)
+
+
+def test_slow_maps_in_many_regions_are_told_before(review: str) -> None:
+    at = launch(review, calibrator="heterogeneous_forest")
+    assert not any(one.label == "Regions of" for one in at.selectbox)  # there is nothing to choose
+    assert "10 trees are grown" not in told(at)
+    next(one for one in at.selectbox if one.label == "In each region").set_value("kde").run()
+    assert "10 trees are grown in place of 100" in told(healthy(at))
+
+
+def test_a_file_is_called_by_whole_words(workspace: Workspace, review: str) -> None:
+    found = workspace.read(review)
+    long = dataclasses.replace(found, title="The random forest that trusts itself too much by far")
+    assert (
+        file_name(long, "platt", ".kdcal") == "the-random-forest-that-trusts-itself-too-platt.kdcal"
+    )
+    one_word = dataclasses.replace(found, title="a" * 90)
+    assert file_name(one_word, "platt", ".kdcal") == f"{'a' * 40}-platt.kdcal"
 
 
 def test_a_tried_file_shows_its_card_and_what_it_does(

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.files import load_calibrator
+from kdcal_core.calibration.settings import settings_of
 from kdcal_core.cli import main
+from kdcal_core.parents import load_parent
 
 ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
 DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
 pytestmark = pytest.mark.usefixtures("work_here")
 
+NETWORK = Path(__file__).parents[2] / "sample_data" / "adult_network"
+
 PLATT = ("--calibrator", "platt", "--predictions", str(DIGITS / "calibration.parquet"))
+BINS = ("--calibrator", "histogram", *PLATT[2:])
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -37,7 +43,20 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_list_has_every_calibrator(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--list")
     assert (code, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()[1:]] == list(CALIBRATORS)
+    listed = out.split("\n\n")[0].splitlines()[1:]
+    assert [line.split()[0] for line in listed] == list(CALIBRATORS)
+    assert "n_bins, strategy" in next(line for line in listed if line.startswith("histogram "))
+
+
+def test_one_of_the_list_tells_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--list", "--calibrator", "heterogeneous_tree")
+    assert (code, err) == (0, "")
+    told = dict(line.split(maxsplit=1) for line in out.split("\n\n")[1].splitlines()[1:])
+    assert {*told} == {one.name for one in settings_of("heterogeneous_tree")}
+    assert told["max_depth"] == "none     none or a whole number from 1 to 12"
+    code, out, err = run(capsys, "--list", "--calibrator", "platt")
+    assert code == 0
+    assert "It has no settings." in out
 
 
 @pytest.mark.usefixtures("real_workers")
@@ -63,7 +82,7 @@ def test_a_calibrator_of_a_model_is_fitted_judged_and_written(
     assert "age" in card.features
     gains = {one.label: one for one in card.estimates}
     assert gains["Log loss"].after < gains["Log loss"].before
-    assert gains["ECE"].n == 1200
+    assert gains["Smooth ECE"].n == 1200
 
 
 def test_training_and_evaluation_rows_are_used_and_named(
@@ -81,6 +100,80 @@ def test_training_and_evaluation_rows_are_used_and_named(
     card = load_calibrator(out).card
     assert set(card.data) == {"calibration", "evaluation", "training"}
     assert card.estimates[0].judged == "evaluation set"
+
+
+def test_settings_are_those_of_the_fit_and_stand_in_the_card(
+    capsys: pytest.CaptureFixture[str], rows: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "c.kdcal"
+    words = ("--model", ADULT / "model.json", "--target", "income", "--out", out)
+    words = (*words, "--data", rows / "calibration.parquet")
+    code, said, err = run(
+        capsys,
+        *("--calibrator", "heterogeneous_tree", "--set", "max_depth=1", "--set", "min_rows = 300"),
+        *("--set", "calibrator=isotonic", "--set", "pooling=no", "--seed", "4", *words),
+    )
+    assert (code, err) == (0, "")
+    assert said.startswith("Isotonic regression in each region of a shallow tree, fitted on 1,200")
+    loaded = load_calibrator(out)
+    told = loaded.card.parameters
+    assert (told["max_depth"], told["min_rows"], told["pooling"]) == (1, 300, False)
+    assert told["random_state"] == loaded.card.seed == 4
+    assert loaded.card.title == "Isotonic regression in each region of a shallow tree"
+    assert {tree.n_leaves for tree in loaded.calibrator.trees_} == {2}
+    code, said, err = run(
+        capsys,
+        *("--calibrator", "heterogeneous_tree", "--set", "column=sex, relationship", *words),
+    )
+    assert (code, err) == (0, "")
+    assert load_calibrator(out).calibrator.columns_ == ("sex", "relationship")
+
+
+def test_regions_of_a_hidden_layer_are_fitted_and_scored(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model, data = NETWORK / "model.onnx", tmp_path / "rows.parquet"
+    pd.read_parquet(NETWORK / "calibration.parquet").head(900).to_parquet(data)
+    layer, out = load_parent(model).layers[-1], tmp_path / "c.kdcal"
+    words = ("--model", model, "--data", data, "--target", "income", "--out", out)
+    code, said, err = run(
+        capsys, "--calibrator", "heterogeneous_tree", "--layer", layer, "--set", "prune=cv", *words
+    )
+    assert (code, err) == (0, "")
+    assert f"on the layer {layer}, fitted on 900 rows" in said
+    card = load_calibrator(out).card
+    assert card.layer == layer
+    assert "age" in card.features
+    scored = tmp_path / "scored.csv"
+    given = ("--calibrator", out, "--model", model, "--data", data, "--out", scored)
+    assert main(["score", *map(str, given)]) == 0
+    found = pd.read_csv(scored)[[f"proba_{name}" for name in card.classes]]
+    frame, parent = pd.read_parquet(data)[list(card.features)], load_parent(model)
+    expected = load_calibrator(out, parent=parent).predict_proba(parent.predict_proba(frame), frame)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    capsys.readouterr()
+    code, said, err = run(
+        capsys, "--calibrator", "heterogeneous_tree", "--layer", "hidden 9", *words
+    )
+    assert (code, said) == (2, "")
+    assert "no hidden layer 'hidden 9'" in err
+    assert layer in err
+
+
+def test_a_column_that_is_no_feature_may_be_the_regions(
+    capsys: pytest.CaptureFixture[str], rows: Path, tmp_path: Path
+) -> None:
+    data, out = tmp_path / "rows.parquet", tmp_path / "c.kdcal"
+    frame = pd.read_parquet(rows / "calibration.parquet")
+    frame.assign(shop=np.where(np.arange(len(frame)) % 3, "north", "south")).to_parquet(data)
+    code, said, err = run(
+        capsys,
+        *("--calibrator", "heterogeneous_tree", "--set", "column=shop", "--data", data),
+        *("--model", ADULT / "model.json", "--target", "income", "--out", out),
+    )
+    assert (code, err) == (0, "")
+    assert said.startswith("Platt scaling for each value of shop")
+    assert load_calibrator(out).card.features[-1] == "shop"
 
 
 def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -114,6 +207,20 @@ def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_pat
         (
             (*PLATT, "--target", "label", "--out", "/none/o"),
             "folder",
+        ),
+        ((*PLATT, "--target", "y", "--out", "o", "--set", "slope=1"), "'slope'. It has none."),
+        ((*PLATT, "--target", "y", "--out", "o", "--layer", "hidden 1"), "--layer needs --model"),
+        (
+            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=0"),
+            "The setting 'n_bins' cannot be '0'. Choose a whole number from 1 to 1,000,000.",
+        ),
+        (
+            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=2", "--set", "n_bins=3"),
+            "The setting 'n_bins' is given twice",
+        ),
+        (
+            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=1000000000"),
+            "cannot be '1000000000'",
         ),
     ],
 )
@@ -164,3 +271,34 @@ def test_columns_that_one_table_lacks_are_named(
     code, said, _ = run(capsys, "--calibrator", "platt", *words)
     assert code == 0
     assert "Not every table" not in said
+
+
+def test_the_change_is_told_with_its_interval_and_what_it_allows_to_say(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ("--predictions", DIGITS / "calibration.parquet", "--target", "label")
+    code, said, _ = run(capsys, "--calibrator", "sts", *words, "--out", tmp_path / "c.kdcal")
+    assert code == 0
+    head, first = said.split("\n\n")[2].splitlines()[:2]
+    assert head.split()[-4:] == ["Change", "95%", "interval", "Verdict"]
+    told = first.removeprefix("Log loss").split()
+    before, after, change, low, high = (float(told[at]) for at in (0, 1, 5, 6, 8))
+    assert change == pytest.approx(after - before, abs=0.011)
+    assert low < change < high < 0
+    assert told[-1] == "better"
+
+
+def test_eight_rows_that_are_all_right_get_no_number_but_how_many_would_do(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    yes = [0.05, 0.9] * 4
+    frame = pd.DataFrame({"proba_no": [1 - p for p in yes], "proba_yes": yes})
+    frame.assign(answer=["no", "yes"] * 4).to_csv(tmp_path / "rows.csv", index=False)
+    out = tmp_path / "c.kdcal"
+    words = ("--predictions", tmp_path / "rows.csv", "--target", "answer", "--out", out)
+    code, said, _ = run(capsys, "--calibrator", "kde_mon2", *words)
+    assert code == 0
+    assert "8 rows are few for this calibrator; at least about 80 would do." in said
+    assert "At least 20 rows are needed" in said
+    assert "Log loss" not in said
+    assert load_calibrator(out).card.estimates == ()

@@ -16,6 +16,7 @@ from kdcal_core.calibration import calibrated, fit_calibrator
 from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.files.scoring import score_table
 from kdcal_core.calibration.heterogeneous.region_maps import MAPS
+from kdcal_core.calibration.settings import INNER
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import log_loss
 from kdcal_core.errors import InputError
@@ -36,11 +37,11 @@ from kdcal_core.review import (
 from kdcal_core.runs.export_map import MOST_LINES, map_of
 from kdcal_core.runs.export_results import ExportRun, ExportSettings, TriedRun
 from kdcal_core.runs.export_run import (
-    _INNER,
+    FEW_TREES,
     export_calibrator,
     export_request,
     partition_columns,
-    title_of,
+    wanted_of,
 )
 from kdcal_core.runs.export_try import try_calibrator, try_request
 
@@ -145,12 +146,15 @@ def test_cross_fitting_judges_where_there_is_no_evaluation_set(mixed: Made, tmp_
 
 
 @pytest.mark.parametrize("inner", sorted(MAPS))
-def test_every_map_of_a_region_has_a_name(inner: str) -> None:
-    assert title_of(ExportSettings("heterogeneous_forest", inner)).startswith(_INNER[inner])
+def test_every_map_of_a_region_has_a_name_and_forests_of_slow_ones_few_trees(inner: str) -> None:
+    wanted = wanted_of(ExportSettings("heterogeneous_forest", inner))
+    assert wanted.title.startswith(INNER[inner])
+    assert wanted.calibrator.n_trees == (FEW_TREES if inner == "kde" else 100)
+    assert f"of {wanted.calibrator.n_trees} shallow trees" in wanted.title
 
 
 def test_a_column_divides_the_rows_and_each_value_has_its_line(mixed: Made, tmp_path: Path) -> None:
-    run = exported(mixed, tmp_path, ExportSettings("heterogeneous_tree", column="colour"))
+    run = exported(mixed, tmp_path, ExportSettings("heterogeneous_tree", columns=("colour",)))
     assert run.record.title == "Platt scaling for each value of colour"
     found = run.map
     assert found.shape == "regions"
@@ -176,7 +180,7 @@ def test_a_column_that_is_no_feature_can_divide_the_rows_and_new_ones_are_scored
     }
     shops = made(tmp_path, forest.model, tables)
     assert partition_columns(shops.review) == ("a", "b", "shop")
-    run = exported(shops, tmp_path / "run", ExportSettings("heterogeneous_tree", column="shop"))
+    run = exported(shops, tmp_path / "run", ExportSettings("heterogeneous_tree", columns=("shop",)))
     assert run.card.features == ("a", "b", "shop")
     assert "training" not in run.card.data
     again = tried(shops, run.calibrator_file, tmp_path / "tried")
@@ -191,6 +195,36 @@ def test_a_column_that_is_no_feature_can_divide_the_rows_and_new_ones_are_scored
     expected = load_calibrator(run.calibrator_file).predict_proba(data.evaluation.proba, X)
     columns = [f"proba_{name}" for name in shops.review.classes]
     assert np.allclose(pd.read_csv(out)[columns], expected)
+
+
+def test_several_columns_and_pruning_are_at_hand(mixed: Made, tmp_path: Path) -> None:
+    several = ExportSettings("heterogeneous_tree", columns=("colour", "a"))
+    run = exported(mixed, tmp_path / "several", several)
+    assert run.record.title == "Platt scaling for each combination of colour, a"
+    assert load_calibrator(run.calibrator_file).calibrator.columns_ == ("colour", "a")
+    pruned = exported(mixed, tmp_path / "pruned", ExportSettings("heterogeneous_tree", prune=True))
+    assert pruned.card.parameters["prune"] == "cv"
+
+
+def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -> None:
+    layer = network.review.parent.layers[0]
+    run = exported(network, tmp_path / "run", ExportSettings("heterogeneous_tree", layer=layer))
+    assert run.record.title == (
+        f"Platt scaling in each region of a shallow tree, on the layer {layer}"
+    )
+    assert run.card.layer == layer
+    assert run.card.features == tuple(network.review.roles.features)
+    assert run.record.why_no_onnx is None
+    assert run.record.onnx_difference < 1e-5
+    data = review_data(network.workspace, network.review.id, with_parent=True)
+    loaded = load_calibrator(run.calibrator_file, parent=data.parent)
+    found = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
+    after = run.gain.after.scores["log_loss"].value
+    assert log_loss(found, data.evaluation.y).value == pytest.approx(after)
+    again = tried(network, run.calibrator_file, tmp_path / "tried")
+    assert again.gain.after.scores["log_loss"].value == pytest.approx(after)
+    with pytest.raises(InputError, match="no use for a hidden layer"):
+        exported(network, tmp_path / "no", ExportSettings("platt", layer=layer))
 
 
 def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
@@ -251,11 +285,14 @@ def test_what_cannot_be_judged_is_written_and_says_why(tmp_path: Path) -> None:
     [
         (ExportSettings("nothing"), "There is no calibrator 'nothing'"),
         (ExportSettings("uncalibrated"), "There is no calibrator 'uncalibrated'"),
-        (ExportSettings("platt", inner="magic"), "There is no map 'magic'"),
-        (ExportSettings("heterogeneous_tree", max_depth=99), "The depth is 99"),
-        (ExportSettings("heterogeneous_tree", min_rows=0), "The number of rows is 0"),
-        (ExportSettings("heterogeneous_tree", column="z"), "no such column"),
-        (ExportSettings("heterogeneous_tree", column="kind"), "no such column"),
+        (ExportSettings("heterogeneous_tree", inner="magic"), "'calibrator' cannot be 'magic'"),
+        (ExportSettings("heterogeneous_tree", max_depth=99), "'max_depth' cannot be 99"),
+        (ExportSettings("heterogeneous_tree", min_rows=0), "'min_rows' cannot be 0"),
+        (ExportSettings("heterogeneous_tree", columns=("z",)), "no such column"),
+        (ExportSettings("heterogeneous_tree", columns=("a", "kind")), "no such column"),
+        (ExportSettings("heterogeneous_tree", columns=("a",), prune=True), "'prune' does nothing"),
+        (ExportSettings("heterogeneous_forest", columns=("a",)), "no setting 'column'"),
+        (ExportSettings("heterogeneous_tree", layer="hidden 1"), "no hidden layer 'hidden 1'"),
         (ExportSettings("platt", folds=1), "folds"),
     ],
 )
@@ -339,8 +376,8 @@ def test_an_altered_file_and_one_of_a_newer_version_are_refused(
     with pytest.raises(InputError, match=r"altered|damaged|cut"):
         tried(forest, altered, tmp_path / "out")
     about, arrays = read_archive(platt.calibrator_file, "calibrator", newest=1, sealed=True)
-    write_archive(newer, "calibrator", {**about, "version": 2}, arrays)
-    with pytest.raises(InputError, match="is of version 2"):
+    write_archive(newer, "calibrator", {**about, "version": 3}, arrays)
+    with pytest.raises(InputError, match="is of version 3"):
         tried(forest, newer, tmp_path / "out")
 
 

@@ -1,0 +1,110 @@
+"""Constraints on parameters in words, and values that people write down read by them."""
+
+from __future__ import annotations
+
+import csv
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+# More bins, or more rows in each region, than this no data ask for, and the memory might not be
+# there; and no bandwidth or strength is as near to nought.
+LEAST, MOST = 1e-6, 1e6
+UNREAD = object()
+"""Of a text that is none of what a parameter may be."""
+
+
+def read(constraints: list[Any], text: str) -> Any:
+    """The value that a text stands for, or ``UNREAD``.
+
+    Several names are parted by commas; one with a comma in it stands in double quotes.
+
+    Examples
+    --------
+    >>> read([None, Interval(Integral, 1, None, closed="left")], "20")
+    20
+    >>> read(["boolean"], "perhaps") is UNREAD
+    True
+    """
+    for reader in (_option, _nothing, _truth, _number, _names):
+        for constraint in constraints:
+            value = reader(constraint, text)
+            if value is not UNREAD:
+                return value
+    return UNREAD
+
+
+def in_reach(value: float) -> bool:
+    """Whether a number is nought, or neither tiny nor huge.
+
+    Examples
+    --------
+    >>> in_reach(0), in_reach(-2.5), in_reach(1e-300), in_reach(10**30)
+    (True, True, False, False)
+    """
+    return value == 0 or LEAST <= abs(value) <= MOST
+
+
+def allowed(constraints: list[Any]) -> str:
+    """What a parameter with these constraints may be, in words.
+
+    Examples
+    --------
+    >>> allowed([None, Interval(Integral, 1, 12, closed="both")])
+    'none or a whole number from 1 to 12'
+    """
+    words = [word for one in constraints for word in _words(one)]
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _words(constraint: Any) -> list[str]:
+    if constraint is None:
+        return ["none"]
+    if isinstance(constraint, StrOptions):
+        return sorted(constraint.options)
+    if isinstance(constraint, Interval):
+        return [_interval(constraint)]
+    return {"boolean": ["yes", "no"], "array-like": ["several, parted by commas"]}.get(
+        constraint, ["a column's name"]
+    )
+
+
+def _interval(one: Interval) -> str:
+    kind = "a whole number" if one.type is Integral else "a number"
+    open_at_nought = one.left == 0 and one.closed in ("neither", "right")
+    low = f" from {f'{LEAST:f}' if open_at_nought else f'{one.left:,}'}"
+    return f"{kind}{low} to {MOST if one.right is None else one.right:,.0f}"
+
+
+def _option(constraint: Any, text: str) -> Any:
+    found = isinstance(constraint, StrOptions) and text in constraint.options
+    return text if found else UNREAD
+
+
+def _nothing(constraint: Any, text: str) -> Any:
+    return None if constraint is None and text.lower() == "none" else UNREAD
+
+
+def _truth(constraint: Any, text: str) -> Any:
+    known = {"yes": True, "true": True, "no": False, "false": False}
+    return known.get(text.lower(), UNREAD) if constraint == "boolean" else UNREAD
+
+
+def _number(constraint: Any, text: str) -> Any:
+    if not isinstance(constraint, Interval):
+        return UNREAD
+    try:
+        value = int(text) if constraint.type is Integral else float(text)
+    except ValueError:
+        return UNREAD
+    return value if value in constraint and in_reach(value) else UNREAD
+
+
+def _names(constraint: Any, text: str) -> Any:
+    if constraint is not str or not text.strip():
+        return UNREAD
+    found = next(csv.reader([text], skipinitialspace=True))
+    if not all(found):
+        return UNREAD
+    return found[0] if len(found) == 1 else found
