@@ -79,8 +79,23 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--level", metavar="P", type=level, default=0.95, help="of the intervals (default 0.95)"
     )
+    _outputs(command)
     _regression(command)
     command.add_argument("--json", metavar="FILE", help="also write everything here as JSON")
+
+
+def _outputs(command: Parser) -> None:
+    command.add_argument(
+        "--outputs",
+        metavar="CLASS=COLUMN,...",
+        type=outputs,
+        action="extend",
+        help="which column of --predictions holds the probability (or the logit) of which class, "
+        "or of one class of two; may be given several times. Found without it: columns of one "
+        "beginning and the classes (prob_no, prob_yes; also proba_, p_, score_, logit_), and of "
+        "two classes the one column from 0 to 1 whose name begins or ends with p, pd, prob, "
+        "proba, probability or score (p_default)",
+    )
 
 
 def _regression(command: Parser) -> None:
@@ -145,6 +160,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="TABLE",
         help="rows with the model's probabilities in columns, instead of --data",
     )
+    _outputs(command)
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     command.add_argument("--target", metavar="COLUMN", help="the true class")
     command.add_argument(
@@ -191,6 +207,7 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
     table.add_argument(
         "--predictions", metavar="TABLE", help="rows with the model's probabilities in columns"
     )
+    _outputs(command)
     command.add_argument(
         "--out", metavar="FILE", required=True, help="the table to write (.csv or .parquet)"
     )
@@ -251,6 +268,21 @@ def setting(text: str) -> tuple[str, str]:
     if not name.strip() or not sign:
         raise argparse.ArgumentTypeError(f"{text!r} is not like max_depth=2")
     return name.strip(), value.strip()
+
+
+def outputs(text: str) -> tuple[tuple[str, str], ...]:
+    """Classes and their columns, "no=p_0,yes=p_1"; of several signs = the last one counts.
+
+    Examples
+    --------
+    >>> outputs("<=50K=p_low, >50K=p_high")
+    (('<=50K', 'p_low'), ('>50K', 'p_high'))
+    """
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
+    if not all(name and column for name, column in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list like 0=p_no,1=p_yes")
+    return found
 
 
 def whole(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
 from kdcal_core.cli.text import printable
 from kdcal_core.cli.writing import check_out
-from kdcal_core.data import Roles
+from kdcal_core.data import Roles, classes_of
+from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.parents import ParentInfo
 from kdcal_core.review import (
@@ -34,6 +36,7 @@ from kdcal_core.review import (
 )
 
 _BINS = 15
+_SHOWN_OUTPUTS = 3
 
 
 def run(options: argparse.Namespace) -> None:
@@ -58,6 +61,8 @@ def run(options: argparse.Namespace) -> None:
     texts = [_text(one, review, options.level) for one in measured]
     if review.parent:
         texts.insert(0, printable(f"Model: {review.parent.name}, {review.parent.kind}"))
+    elif review.task == "classification":
+        texts.insert(0, outputs_words(review))
     print("\n\n".join(texts))
     if options.json:
         record.write(Path(options.json), content)
@@ -89,6 +94,8 @@ def check_files(options: argparse.Namespace) -> None:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
+    if options.outputs and not options.predictions:
+        raise InputError("--outputs needs --predictions", fix="A model gives its outputs itself.")
     for path in (options.model, options.data, options.predictions, options.evaluation):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
@@ -97,18 +104,19 @@ def check_files(options: argparse.Namespace) -> None:
 def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
     """A scored review of the files that the user named."""
     review = create_review(workspace)
-    if options.task:
-        set_task(workspace, review.id, options.task)
+    if options.task or options.outputs:
+        set_task(workspace, review.id, options.task or "classification")
     if options.model:
         model = Path(options.model)
         review = add_model(workspace, review.id, model, model.name)
     table = Path(options.data or options.predictions)
-    review = add_table(workspace, review.id, "calibration", table, table.name)
+    target = options.target
+    review = add_table(workspace, review.id, "calibration", table, table.name, target=target)
     if review.task == "regression":
         roles = regression.roles(review, options)
     else:
         regression.refuse(options)
-        wanted = _Wanted(options.target, options.weight, options.classes)
+        wanted = _Wanted(options.target, options.weight, options.classes, options.outputs)
         roles = wanted.roles(review.tables["calibration"], review.parent, review.roles or Roles())
     set_roles(workspace, review.id, roles, options.classes)
     if options.evaluation:
@@ -124,6 +132,7 @@ class _Wanted:
     target: str
     weight: str | None
     classes: tuple[str, ...] | None
+    outputs: Sequence[tuple[str, str]] | None
 
     def roles(self, table: TableInfo, parent: ParentInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
@@ -133,12 +142,36 @@ class _Wanted:
         for column in filter(None, (self.target, self.weight)):
             need(table, column, "The table has no such column")
         plain = Roles(target=self.target, weight=self.weight)
+        if parent is None and self.outputs:
+            outputs = self._said(table)
+            kind = output_kind_named([column for _, column in outputs])
+            return replace(plain, outputs=outputs, output_kind=kind)
         if parent is None:
             outputs = self._named(guessed.outputs)
+            if not outputs:
+                raise InputError(
+                    "No column's name tells that it holds the model's probabilities",
+                    fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two. "
+                    "Where the target is a quantity, give --task regression.",
+                    file=table.name,
+                )
             return replace(plain, outputs=outputs, output_kind=guessed.output_kind)
         for column in parent.feature_names or ():
             need(table, column, "The model needs a column that the table does not have")
         return replace(plain, features=parent.feature_names or self._others(table, guessed))
+
+    def _said(self, table: TableInfo) -> tuple[tuple[str, str], ...]:
+        """The outputs that the user named, classes in their natural order."""
+        names = [name for name, _ in self.outputs or ()]
+        for name, column in self.outputs or ():
+            need(table, column, "The table has no such column")
+            if names.count(name) > 1:
+                raise InputError(
+                    f"--outputs names two columns for the class {name[:60]!r}",
+                    fix="Each class has one column.",
+                )
+        column_of = dict(self.outputs or ())
+        return tuple((name, column_of[name]) for name in classes_of(names))
 
     def _named(self, outputs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         if self.classes is None or len(self.classes) != len(outputs):
@@ -151,6 +184,16 @@ class _Wanted:
         taken = {self.target, self.weight, guessed.split, guessed.predicted}
         taken |= {column for _, column in guessed.outputs}
         return tuple(name for name in table.column_names if name not in taken)
+
+
+def outputs_words(review: Review) -> str:
+    """Which columns were taken for the predictions."""
+    roles = review.roles or Roles()
+    what = "Logits" if roles.output_kind == "logit" else "Probabilities"
+    shown = [f"{name} in {column}" for name, column in roles.outputs[:_SHOWN_OUTPUTS]]
+    more = len(roles.outputs) - len(shown)
+    ending = f" and {more:,} more" if more else ""
+    return printable(f"{what}: {', '.join(shown)}{ending}.", 500)
 
 
 def _sets(review: Review) -> tuple[Which, ...]:

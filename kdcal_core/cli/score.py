@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> None:
                 "suffix": out.suffix.lower(),
                 "model": str(Path(options.model).absolute()) if options.model else None,
                 "any_model": options.any_model,
+                "outputs": [list(pair) for pair in options.outputs or ()],
             },
             seconds=_SECONDS,
             progress=_show if sys.stderr.isatty() else None,
@@ -55,6 +56,8 @@ def _check(options: argparse.Namespace, source: str) -> None:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
+    if options.outputs and not options.predictions:
+        raise InputError("--outputs needs --predictions", fix="A model gives its outputs itself.")
     for path in (options.calibrator, options.model, source):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)

@@ -17,6 +17,9 @@ from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
 
 _MAX_LISTED = 5
+_CHOOSE_OUTPUTS = (
+    "Choose one probability (or logit) column for each class (on the Load page, or with --outputs)."
+)
 
 
 def check_roles(
@@ -287,7 +290,7 @@ def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None
     if not names:
         raise InputError(
             "No column holds the model's outputs",
-            fix="Choose one probability (or logit) column for each class.",
+            fix=_CHOOSE_OUTPUTS,
             file=file,
         )
     if classes is None:
@@ -305,7 +308,7 @@ def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None
     if absent and not (len(names) == 1 and len(classes) == 2):
         raise InputError(
             f"No output column belongs to {_listed(absent)}",
-            fix="Choose one probability (or logit) column for each class.",
+            fix=_CHOOSE_OUTPUTS,
             file=file,
         )
 
@@ -319,7 +322,8 @@ def _from_single(
         pair = softmax_logits(np.column_stack([np.zeros(len(value)), value]), file=file)
     else:
         outside = (value < 0) | (value > 1)
-        fix = "Probabilities lie between 0 and 1; for log odds choose the kind 'logits'."
+        fix = "Probabilities lie between 0 and 1; for log odds choose the kind 'logits' on the "
+        fix += "Load page, or name the column 'logit'."
         _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
         pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
     return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])

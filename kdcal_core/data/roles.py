@@ -151,6 +151,18 @@ def _guess_classification(
     )
 
 
+def output_kind_named(columns: Sequence[str]) -> Kind:
+    """What output columns hold by their names: logits where all say so.
+
+    Examples
+    --------
+    >>> output_kind_named(["logit_0", "logit_1"]), output_kind_named(["p_default"])
+    ('logit', 'probability')
+    """
+    said = all(_ends(simple(column))[0] in _LOGIT_PREFIXES for column in columns)
+    return "logit" if said else "probability"
+
+
 def _classes_in(frame: pd.DataFrame, target: str | None) -> tuple[str, ...]:
     if target is None or frame[target].nunique() > _MAX_TARGET_CLASSES:
         return ()

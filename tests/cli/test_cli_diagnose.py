@@ -197,7 +197,7 @@ def put(column: str, row: int, value: object) -> Callable[[pd.DataFrame], pd.Dat
         (put("truth", 3, None), ["truth", "row 3"]),
         (lambda frame: frame.assign(truth="ham"), ["truth"]),
         (lambda frame: frame.drop(columns="truth"), ["truth", "no such column"]),
-        (lambda frame: frame[["truth", "weight"]], ["probability column"]),
+        (lambda frame: frame[["truth", "weight"]], ["probabilities", "--outputs"]),
         (lambda frame: frame.head(0), ["bad.csv"]),
     ],
 )

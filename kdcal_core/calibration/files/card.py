@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from kdcal_core import __version__
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.registry import CALIBRATORS
+from kdcal_core.data import Roles
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
 
@@ -93,6 +94,11 @@ class CalibratorCard:
     layer : str or None
         Hidden layer of the parent whose activations are what the calibrator reads, in place of
         ``features``, which the parent reads. Untrusted text.
+    outputs : tuple of (str, str)
+        Where the parent's predictions came in a table: each class and its column, or one class of
+        two alone. Untrusted text.
+    output_kind : "probability" or "logit"
+        What those columns held.
     """
 
     key: str
@@ -108,6 +114,8 @@ class CalibratorCard:
     notes: tuple[str, ...] = ()
     seed: int | None = None
     layer: str | None = None
+    outputs: tuple[tuple[str, str], ...] = ()
+    output_kind: Literal["probability", "logit"] = "probability"
 
 
 def make_card(
@@ -122,6 +130,7 @@ def make_card(
     notes: Sequence[str] = (),
     seed: int | None = None,
     layer: str | None = None,
+    predictions: Roles | None = None,
     title: str | None = None,
     created: str | None = None,
 ) -> CalibratorCard:
@@ -137,6 +146,8 @@ def make_card(
         Columns of the rows' features; kept only where a model or the calibrator reads them.
     layer : str, optional
         Hidden layer whose activations it was fitted on.
+    predictions : Roles, optional
+        Which columns held the predictions; kept only where there is no model.
     title : str, optional
         In place of its name in the registry.
     created : str, optional
@@ -154,6 +165,7 @@ def make_card(
     settings = {
         name: value for name, value in calibrator.get_params(deep=False).items() if _is_json(value)
     }
+    roles = Roles() if predictions is None or parent is not None else predictions
     return CalibratorCard(
         key=key,
         title=title or (entry.name if entry else type(calibrator).__name__),
@@ -168,14 +180,18 @@ def make_card(
         notes=(*calibrator.notes_, *notes),
         seed=seed,
         layer=layer,
+        outputs=roles.outputs,
+        output_kind=roles.output_kind,
     )
 
 
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
-    """The card as JSON values; a layer only where there is one, as old versions know none."""
+    """The card as JSON values; a layer or outputs only where there are, as version 1 has none."""
     told = asdict(card)
     if card.layer is None:
         del told["layer"]
+    if not card.outputs:
+        del told["outputs"], told["output_kind"]
     return told
 
 
@@ -210,6 +226,8 @@ class _PlainCard:
     notes: tuple[str, ...] = ()
     seed: int | None = None
     layer: str | None = None
+    outputs: tuple[tuple[str, str], ...] = ()
+    output_kind: Literal["probability", "logit"] = "probability"
 
 
 def _is_json(value: Any) -> bool:

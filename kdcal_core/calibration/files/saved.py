@@ -4,11 +4,12 @@ Version 1 of the file is a sealed archive (:mod:`kdcal_core.calibration.archive`
 "calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
 and the dataclasses of its state under "records", as :mod:`.codec` tells them.
 
-Version 2 is the same with a "layer" in its card: the calibrator reads a hidden layer of the model,
-which a kdcal that knows version 1 alone would take for columns of the table. Files are written in
-the oldest version that can say what they hold. Small files of each version stand in the tests and
-must stay readable for ever; a version that says old things anew would turn older descriptions into
-its own before they are decoded, in one function from version to version.
+Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". A layer says
+that the calibrator reads a hidden layer of the model, which a kdcal that knows version 1 alone
+would take for columns of the table; outputs, in which columns of a table the predictions stood.
+Files are written in the oldest version that can say what they hold. Small files of each version
+stand in the tests and must stay readable for ever; a version that says old things anew would turn
+older descriptions into its own before they are decoded, in one function from version to version.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from kdcal_core.parents import HasLayers, Parent
 
 KIND = "calibrator"
 VERSION = 2
-_WITHOUT_LAYER = 1
+_PLAIN = 1  # for a card without a layer and outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,7 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     encoder = Encoder()
     told = encoder.calibrator(calibrator)
     about = {"card": card_to_json(card), "calibrator": told, "records": encoder.records}
-    version = _WITHOUT_LAYER if card.layer is None else VERSION
+    version = _PLAIN if card.layer is None and not card.outputs else VERSION
     write_archive(path, KIND, about, encoder.arrays, version=version)
 
 

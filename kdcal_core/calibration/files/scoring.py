@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from kdcal_core.calibration.files.card import CalibratorCard
 from kdcal_core.calibration.files.saved import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.fitting import Calibrated
-from kdcal_core.data import FloatArray, check_proba, guess_roles, output_matrix
+from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
 from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent, load_parent, parent_info
 
@@ -36,6 +38,7 @@ def score_table(
     suffix: str,
     model: str | None = None,
     any_model: bool = False,
+    outputs: Sequence[Sequence[str]] = (),
     progress: Progress = lambda share, note: None,
 ) -> dict[str, Any]:
     """Score a table and write calibrated probabilities, predicted class and confidence of each row.
@@ -57,6 +60,9 @@ def score_table(
         Path of the model that was calibrated.
     any_model : bool
         Whether another model than that one will do.
+    outputs : sequence of (class, column)
+        Which columns hold the predictions, or one of two classes alone. By default those of the
+        calibrator's fit, where the table has them, or else what their names say.
     progress : callable, optional
         Called with 0 and the number of rows done; may raise to cancel.
 
@@ -75,7 +81,7 @@ def score_table(
     table = TableBlocks(data)
     scorer: _Predictions | _Model
     if model is None:
-        scorer = _Predictions.of(calibrator, table)
+        scorer = _Predictions.of(calibrator, table, tuple((name, at) for name, at in outputs))
     else:
         scorer = _Model.of(calibrator, table, model, any_model)
     classes = scorer.loaded.card.classes
@@ -149,10 +155,12 @@ class _Predictions:
     table: TableBlocks
     columns: list[str]
     notes: list[str]
-    roles: Any
+    roles: Roles
 
     @classmethod
-    def of(cls, calibrator: str, table: TableBlocks) -> _Predictions:
+    def of(
+        cls, calibrator: str, table: TableBlocks, named: tuple[tuple[str, str], ...]
+    ) -> _Predictions:
         loaded = load_calibrator(calibrator)
         if loaded.card.layer is not None:
             raise InputError(
@@ -161,7 +169,7 @@ class _Predictions:
                 fix="Score the rows with the model: give --model and --data.",
             )
         classes = loaded.card.classes
-        roles = guess_roles(table.head(), classes=classes)
+        roles = _roles(loaded.card, table, named)
         output_matrix(table.head(), roles, classes, table.file)
         outputs = [column for _, column in roles.outputs]
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
@@ -169,6 +177,26 @@ class _Predictions:
 
     def proba(self, frame: pd.DataFrame) -> FloatArray:
         return output_matrix(frame, self.roles, self.loaded.card.classes, self.table.file)
+
+
+def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str], ...]) -> Roles:
+    """The columns with the predictions: as named, as at the fit, or else as guessed."""
+    if named:
+        kind = output_kind_named([column for _, column in named])
+        return Roles(outputs=named, output_kind=kind)
+    known = [column for _, column in card.outputs]
+    lacking = [column for column in known if column not in table.names]
+    if known and not lacking:
+        return Roles(outputs=card.outputs, output_kind=card.output_kind)
+    roles = guess_roles(table.head(), classes=card.classes)
+    if lacking and not roles.outputs:
+        raise InputError(
+            "The table lacks a column that held the model's outputs when the calibrator was fitted",
+            fix="Name the columns that do now: --outputs CLASS=COLUMN.",
+            file=table.file,
+            column=lacking[0],
+        )
+    return roles
 
 
 def _check_model(

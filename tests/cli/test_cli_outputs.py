@@ -1,0 +1,205 @@
+"""Which columns of a table hold the predictions: guessed, said, or known from the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.calibration.files import load_calibrator, make_card, save_calibrator
+from kdcal_core.calibration.fitting import fit_calibrator
+from kdcal_core.cli import main
+from kdcal_core.data import Roles, ScoredSet
+from kdcal_core.parents import ParentInfo
+
+Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.usefixtures("work_here")
+N = 400
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def written(folder: Path, column: str = "p_default", **more: object) -> Path:
+    """Loans, whether each defaulted, and how likely that was called."""
+    rng = np.random.default_rng(0)
+    p = rng.random(N)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, N),
+            column: p,
+            "label": (rng.random(N) < p**2).astype(int),
+            "region": rng.choice(["north", "south"], N),
+        }
+    )
+    path = folder / f"{abs(hash(column))}.csv"
+    frame.assign(**more).to_csv(path, index=False)
+    return path
+
+
+def saved(folder: Path, *, roles: Roles | None = None) -> Path:
+    """Platt's map of such a table in a file."""
+    frame = pd.read_csv(written(folder))
+    p, y = frame["p_default"].to_numpy(), frame["label"].to_numpy()
+    rows = ScoredSet(np.column_stack([1 - p, p]), y, ("0", "1"), "", "calibration")
+    fitted = fit_calibrator("platt", rows)
+    card = make_card("platt", fitted, classes=("0", "1"), data={}, predictions=roles)
+    save_calibrator(fitted, folder / "c.kdcal", card)
+    return folder / "c.kdcal"
+
+
+def scored(run: Run, folder: Path, *words: object) -> pd.DataFrame:
+    out = folder / "out.csv"
+    code, _, err = run("score", *words, "--out", out)
+    assert (code, err) == (0, "")
+    return pd.read_csv(out)
+
+
+def test_a_lone_probability_of_default_needs_no_word(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("diagnose", "--predictions", written(tmp_path), "--target", "label")
+    assert (code, err) == (0, "")
+    assert "Probabilities: 1 in p_default" in out
+
+
+def test_the_target_that_is_named_decides_the_guess(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path, outcome=np.resize(["a", "b", "c"], N))
+    code, _, err = run("diagnose", "--predictions", table, "--target", "label")
+    assert (code, err) == (0, "")
+
+
+def test_what_no_name_tells_is_said_by_outputs(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path, "chance")
+    words = ("--predictions", table, "--target", "label")
+    code, _, err = run("diagnose", *words)
+    assert code == 2
+    assert "--outputs CLASS=COLUMN" in err
+    assert "role" not in err
+    code, named, err = run("diagnose", *words, "--outputs", "1=chance")
+    assert (code, err) == (0, "")
+    assert "Probabilities: 1 in chance" in named
+    _, guessed, _ = run("diagnose", "--predictions", written(tmp_path), "--target", "label")
+    assert _figures(named) == _figures(guessed)
+
+
+def _figures(text: str) -> str:
+    return text[text.index("rows") :].replace("chance", "p_default")
+
+
+def test_outputs_go_by_the_class_that_they_name(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path, "chance")
+    frame = pd.read_csv(table)
+    frame.assign(rest=1 - frame["chance"]).to_csv(table, index=False)
+    words = ("diagnose", "--predictions", table, "--target", "label")
+    both = run(*words, "--outputs", "1=chance", "--outputs", "0=rest")
+    assert both[0] == 0
+    assert _figures(both[1]) == _figures(run(*words, "--outputs", "0=rest,1=chance")[1])
+    assert run(*words, "--outputs", "0=rest")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ("1=none", "The table has no such column"),
+        ("2=chance", "'2'"),
+        ("1=chance,0=chance", "two roles"),
+        ("chance", "no list like"),
+        ("1=age", "A probability is below 0 or above 1"),
+        ("1=chance,1=age", "two columns for the class '1'"),
+    ],
+)
+def test_outputs_that_cannot_be_are_told_in_one_line(
+    run: Run, tmp_path: Path, outputs: str, said: str
+) -> None:
+    table = written(tmp_path, "chance")
+    words = ("--predictions", table, "--target", "label", "--outputs", outputs)
+    code, out, err = run("diagnose", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_a_model_gives_its_outputs_itself(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path)
+    words = ("--model", table, "--data", table, "--outputs", "1=p_default")
+    for command in (
+        ("diagnose", "--target", "label"),
+        ("calibrate", "--calibrator", "platt", "--target", "label", "--out", tmp_path / "c.kdcal"),
+        ("score", "--calibrator", table, "--out", tmp_path / "out.csv"),
+    ):
+        code, _, err = run(*command, *words)
+        assert code == 2
+        assert "--outputs needs --predictions" in err
+
+
+def test_the_columns_of_the_fit_are_known_when_rows_are_scored(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path, "chance")
+    roles = Roles(target="label", outputs=(("1", "chance"),))
+    calibrator = saved(tmp_path, roles=roles)
+    card = load_calibrator(calibrator).card
+    assert (card.outputs, card.output_kind) == (roles.outputs, "probability")
+    found = scored(run, tmp_path, "--calibrator", calibrator, "--predictions", table)
+    p = pd.read_csv(table)["chance"].to_numpy()
+    wanted = load_calibrator(calibrator).predict_proba(np.column_stack([1 - p, p]))
+    np.testing.assert_allclose(found["proba_1"], wanted[:, 1])
+
+
+def test_logits_of_the_fit_are_logits_when_rows_are_scored(run: Run, tmp_path: Path) -> None:
+    table = written(tmp_path, "chance")
+    p = pd.read_csv(table)["chance"].clip(1e-6, 1 - 1e-6)
+    pd.DataFrame({"z": np.log(p / (1 - p))}).to_csv(table, index=False)
+    roles = Roles(outputs=(("1", "z"),), output_kind="logit")
+    calibrator = saved(tmp_path, roles=roles)
+    found = scored(run, tmp_path, "--calibrator", calibrator, "--predictions", table)
+    wanted = load_calibrator(calibrator).predict_proba(np.column_stack([1 - p, p]))
+    np.testing.assert_allclose(found["proba_1"], wanted[:, 1])
+
+
+def test_a_file_without_the_columns_of_its_fit_goes_by_their_names(
+    run: Run, tmp_path: Path
+) -> None:
+    calibrator = saved(tmp_path)
+    assert load_calibrator(calibrator).card.outputs == ()
+    for column in ("p_default", "prob_1"):
+        table = written(tmp_path, column)
+        assert len(scored(run, tmp_path, "--calibrator", calibrator, "--predictions", table)) == N
+
+
+def test_a_table_without_the_columns_of_the_fit_can_name_its_own(run: Run, tmp_path: Path) -> None:
+    calibrator = saved(tmp_path, roles=Roles(outputs=(("1", "chance"),)))
+    words = ("--calibrator", calibrator, "--predictions")
+    known = scored(run, tmp_path, *words, written(tmp_path, "chance"))
+    other = written(tmp_path, "another")
+    code, _, err = run("score", *words, other, "--out", tmp_path / "none.csv")
+    assert code == 2
+    assert "'chance'" in err
+    assert "--outputs CLASS=COLUMN" in err
+    pd.testing.assert_frame_equal(
+        scored(run, tmp_path, *words, other, "--outputs", "1=another"), known
+    )
+    guessed = scored(run, tmp_path, *words, written(tmp_path, "p_default"))
+    pd.testing.assert_frame_equal(guessed, known)
+
+
+def test_the_outputs_of_a_model_are_not_kept(tmp_path: Path) -> None:
+    frame = pd.read_csv(written(tmp_path))
+    p = frame["p_default"].to_numpy()
+    proba = np.column_stack([1 - p, p])
+    fitted = fit_calibrator(
+        "platt", ScoredSet(proba, frame["label"].to_numpy(), ("0", "1"), "", "calibration")
+    )
+    parent = ParentInfo("tree", ("0", "1"), True, 1, None, False, False, "0" * 64, "m.onnx", 1)
+    roles = Roles(outputs=(("1", "p"),))
+    card = make_card("platt", fitted, classes=("0", "1"), data={}, parent=parent, predictions=roles)
+    assert card.outputs == ()
