@@ -31,6 +31,8 @@ def beta_features(logit: FloatArray) -> FloatArray:
 
 # Beyond it a score could leave the range of a double.
 _LARGEST = 1e100
+# Scores that differ by less differ by rounding.
+_CONSTANT = 1e-9
 # Rows, times classes, that are fitted at once: so many classes that calls cost little beside sums.
 _ROWS = 100_000
 
@@ -112,16 +114,17 @@ def _fit_classes(
 ) -> tuple[FloatArray, FloatArray]:
     """Parameters (C, R, q) and borrowed shares (C, R) of the maps of C classes."""
     features = [features_of(one.logit) for one in classes]
-    # the offset is read at the middle of the scores, where it does not depend on the slopes
+    # the offset is read at the middle of the scores, where it does not depend on the slopes, and
+    # the slopes of scores that hardly differ are drawn together as if they differed by one
     pairs = zip(features, classes, strict=True)
-    middle = np.stack([np.average(x[:, :-1], axis=0, weights=one.weight) for x, one in pairs])
+    middle, scale = np.swapaxes([_standard(x[:, :-1], one.weight) for x, one in pairs], 0, 1)
     which = np.repeat(np.arange(len(classes)), [len(one.logit) for one in classes])
     centred = np.concatenate(features)
-    centred[:, :-1] -= middle[which]
+    centred[:, :-1] = (centred[:, :-1] - middle[which]) / scale[which]
     cells = Cells.joined(classes, hierarchy.n_regions)
     every = hierarchy.copies(len(classes))
     rows = NodeRows.of(cells, centred, every)
-    unchanged = np.column_stack([np.ones_like(middle), middle.sum(axis=1)])
+    unchanged = np.column_stack([scale, middle.sum(axis=1)])
     root = fit_alone(rows, every.levels[0], unchanged)
     if pooling:
         pooled = pool(rows.losses.of_nodes, root, every, order_told(rows.rarer))
@@ -129,5 +132,17 @@ def _fit_classes(
     else:
         theta, borrowed = fit_unpooled(rows, every, root)
     theta = theta[every.node].reshape(len(classes), hierarchy.n_regions, -1)
+    theta[:, :, :-1] /= scale[:, None]
     theta[:, :, -1] -= np.einsum("crq,cq->cr", theta[:, :, :-1], middle)
     return theta, borrowed[every.node].reshape(theta.shape[:2])
+
+
+def _standard(features: FloatArray, weight: FloatArray) -> FloatArray:
+    """Means and deviations of features, (2, q): at most one, and one where they are constant.
+
+    >>> _standard(np.array([[0.5, 3.0, 7.0], [-0.5, -3.0, 7.0]]), np.ones(2)).tolist()
+    [[0.0, 0.0, 7.0], [0.5, 1.0, 1.0]]
+    """
+    middle = np.average(features, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((features - middle) ** 2, axis=0, weights=weight))
+    return np.stack([middle, np.where(deviation > _CONSTANT, np.minimum(deviation, 1.0), 1.0)])

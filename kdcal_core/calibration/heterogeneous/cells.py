@@ -15,6 +15,7 @@ EXACT = 50_000
 # Width of a cell on the logit. Within it the logit varies by 1/222 (standard deviation) around a
 # mean that is kept, which moves a fitted slope by well below a hundredth of its standard error.
 WIDTH = 1.0 / 64.0
+_NARROWEST = 1e-9
 _LARGEST_GRID = 20_000_000
 
 
@@ -71,8 +72,12 @@ def logit_of(p: FloatArray) -> FloatArray:
 
 
 def lattice_of(logit: FloatArray) -> IntArray:
-    """Cell of each row on the fixed lattice of the logit, counted from the lowest."""
-    cell = np.floor(logit / WIDTH).astype(np.int64)
+    """Cell of each row on a fixed lattice of the logit, counted from the lowest.
+
+    Where all logits are nearly alike it is finer by their standard deviation.
+    """
+    width = WIDTH * min(1.0, max(float(logit.std()), _NARROWEST))
+    cell = np.floor(logit / width).astype(np.int64)
     cell -= cell.min()
     return cell
 

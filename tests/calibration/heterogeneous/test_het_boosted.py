@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous._linear import LinearMaps
-from kdcal_core.calibration.heterogeneous.boosted import RATE, ClassResiduals, Damped
+from kdcal_core.calibration.heterogeneous.boosted import RATE, Damped
+from kdcal_core.calibration.heterogeneous.stage_gains import LineGain, OffsetGain
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Residual
 
@@ -48,21 +50,23 @@ def test_the_whole_is_the_composition_of_its_stages():
 def test_the_gain_of_one_class_is_that_of_residuals():
     rng = np.random.default_rng(0)
     p, y = rng.uniform(0.1, 0.9, 50), rng.random(50) < 0.4
-    ours = ClassResiduals((y - p)[:, None], (p * (1 - p))[:, None], np.ones(50))
+    ours = OffsetGain(y.astype(float)[:, None], p[:, None], np.ones(50))
     theirs = Residual(y - p, p * (1 - p))
     np.testing.assert_allclose(ours.stats.values, theirs.stats.values)
     sums = rng.normal(size=(2, 7, 1, 2)) ** 2
     np.testing.assert_allclose(ours.gain(*sums), theirs.gain(*sums))
 
 
-def test_a_row_of_weight_two_has_the_gain_of_the_row_twice():
+@pytest.mark.parametrize("gain", [OffsetGain, LineGain])
+def test_a_row_of_weight_two_has_the_gain_of_the_row_twice(gain):
     rng = np.random.default_rng(0)
     p, y = rng.uniform(0.1, 0.9, (50, 3)), rng.random((50, 3)) < 0.4
     times = rng.integers(1, 4, 50)
     whole = np.repeat(np.arange(50), times)
-    once = ClassResiduals(y - p, p * (1 - p), times.astype(float)).stats.values
-    twice = ClassResiduals((y - p)[whole], (p * (1 - p))[whole], np.ones(len(whole))).stats.values
-    np.testing.assert_allclose(once.sum(axis=0), twice.sum(axis=0))
+    y = y.astype(float)
+    once = gain(y, p, times.astype(float)).stats.values
+    twice = gain(y[whole], p[whole], np.ones(len(whole))).stats.values
+    np.testing.assert_allclose(once.sum(axis=0), twice.sum(axis=0), atol=1e-12)
 
 
 def test_the_gain_is_what_a_step_saves():
@@ -74,6 +78,43 @@ def test_the_gain_is_what_a_step_saves():
     r, v = (y - p).sum(), (p * (1 - p)).sum()
     saved = 4000 * (log_loss(y, p) - log_loss(y, expit(score + r / v)))
     np.testing.assert_allclose(saved, r**2 / (2 * v), rtol=0.05)
+
+
+def test_the_gain_of_a_line_is_what_platts_map_saves():
+    """The score statistic of the docstring, half of it, against the log loss of a fitted map."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(0.5, 1, size=4000)
+    p = expit(score)
+    y = rng.random(4000) < expit(0.9 * score + 0.05)
+    fitted = LogisticRegression(C=np.inf).fit(score[:, None], y).predict_proba(score[:, None])
+    saved = 4000 * (log_loss(y, p) - log_loss(y, fitted))
+    gain = LineGain(y.astype(float)[:, None], p[:, None], np.ones(4000))
+    whole = gain.stats.values.sum(axis=0)[None, None]
+    # the mirror image of its scores leaves nothing of both together
+    other = whole * [-1.0, -1.0, 1.0, 1.0, 1.0]
+    np.testing.assert_allclose(gain.gain(whole, other)[0] / 4, saved, rtol=0.05)
+
+
+@pytest.mark.parametrize("slope", [-1.0, 0.3])
+def test_a_fault_of_slope_alone_is_found(slope):
+    """In half of the inputs the scores are reversed, or too steep: residuals average out."""
+
+    def draw(n, seed):
+        rng = np.random.default_rng(seed)
+        X, score = rng.normal(size=(n, 4)), rng.normal(0, 1.5, n)
+        truth = np.where(X[:, 1] > 0, 1, slope) * score
+        p = expit(score)
+        return np.c_[1 - p, p], (rng.random(n) < expit(truth)).astype(int), X, truth
+
+    proba, y, X, _ = draw(2000, 0)
+    fresh, labels, new, truth = draw(6000, 1)
+    fitted = HeterogeneousCalibrator("boosted").fit(proba, y, X)
+    assert "No partition" not in fitted.notes_[0]
+    found = log_loss(labels, fitted.predict_proba(fresh, new))
+    best = log_loss(labels, expit(truth))
+    everywhere = HeterogeneousCalibrator("boosted", n_trees=1, min_rows=2000).fit(proba, y, X)
+    one_map = log_loss(labels, everywhere.predict_proba(fresh, new))
+    assert found - best < 0.4 * (one_map - best)
 
 
 def test_it_beats_one_tree_and_one_map_on_new_rows():

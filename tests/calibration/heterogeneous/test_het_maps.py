@@ -358,3 +358,22 @@ def test_scores_of_zero_and_one_that_are_often_wrong(kind, n_classes, seed):
         assert np.isfinite(found).all()
         loss = np.average(-np.log(np.maximum(found[np.arange(120), y], 1e-12)), weights=weight)
         assert loss < np.log(n_classes) + 0.02
+
+
+@pytest.mark.parametrize("kind", ["platt", "beta"])
+@pytest.mark.parametrize("n", [2_000, EXACT + 10_000])
+def test_scores_that_hardly_differ_are_fitted_like_others(kind, n):
+    """Logits shrunk to a hundred-thousandth carry the order that they had."""
+    scores, leaf = regions(n)
+    odds = logit(scores.proba[:, 1])
+    found = []
+    for scale in (1.0, 1e-5):
+        p = expit(scale * odds / odds.std())
+        fit = fit_maps(
+            kind, Scores(np.c_[1 - p, p], scores.y, scores.weight), leaf, Hierarchy.flat(3)
+        )
+        found.append(fit.maps.predict(np.c_[1 - p, p], leaf)[:, 1])
+    if kind == "platt":
+        np.testing.assert_allclose(*found, atol=1e-3)
+    else:  # log p and -log(1 - p) are then the same line
+        assert np.corrcoef(*found)[0, 1] > 0.95
