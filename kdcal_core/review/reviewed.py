@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import IntArray, Roles, ScoredSet
-from kdcal_core.review.inputs import input_columns as input_columns
+from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.loading import load_set, rows_of
 from kdcal_core.review.model import Review, TableInfo
 from kdcal_core.review.workspace import Workspace

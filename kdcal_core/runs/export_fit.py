@@ -19,7 +19,14 @@ from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
-from kdcal_core.review import Review, ReviewData, Workspace, review_data
+from kdcal_core.review import (
+    Review,
+    ReviewData,
+    Workspace,
+    left_out,
+    left_out_words,
+    review_data,
+)
 from kdcal_core.runs.export_results import Gain
 from kdcal_core.runs.inputs import part_of
 
@@ -115,18 +122,20 @@ def fit_and_judge(
         fitted, seconds = _fitted(data, wanted, part_of(progress, 0.05, 0.35))
         found, why_not = _judged(data, wanted, part_of(progress, 0.35, 1.0))
     n_training = _n_training(data, wanted.calibrator)
-    features = rows.inputs.get("calibration", pd.DataFrame())
+    features = [str(name) for name in rows.inputs.get("calibration", pd.DataFrame()).columns]
+    aside = _left_aside(review, features) if fitted.needs_inputs else []
     card = make_card(
         wanted.key,
         fitted,
         classes=data.classes,
         data=_marks(review, with_training=n_training > 0),
         parent=review.parent,
-        features=[str(name) for name in features.columns],
+        features=features,
         estimates=[] if found is None else _estimates(Gain.of(found)),
-        notes=[*(_left_aside(review, read) if fitted.needs_inputs else []), *_told(found, why_not)],
+        notes=[*aside, *_told(found, why_not)],
         seed=wanted.seed,
         layer=wanted.layer,
+        predictions=review.roles,
         title=wanted.title,
     )
     return Fitted(rows, data, fitted, card, seconds, n_training, found, why_not)
@@ -219,13 +228,10 @@ def _told(found: Comparison | None, why_not_judged: str | None) -> list[str]:
     return [f"What it gains was not judged: {why_not_judged}"]
 
 
-def _left_aside(review: Review, data: ReviewData) -> list[str]:
-    """What is to be said where some columns are read of no table, as not all tables have them."""
-    columns = [str(name)[:80] for name in data.groups["calibration"].columns]
-    if not columns or (review.roles is not None and review.roles.features):
-        return []
-    more = f" and {len(columns) - 1:,} more" if len(columns) > 1 else ""
-    return [f"Not every table has the column {columns[0]!r}{more}: left aside, as if in none."]
+def _left_aside(review: Review, read: Sequence[str]) -> list[str]:
+    """What is to be said where some columns are read of no table."""
+    others = {name: why for name, why in left_out(review).items() if name not in read}
+    return [left_out_words(others)] if others else []
 
 
 def _estimates(gain: Gain) -> list[CardEstimate]:

@@ -15,7 +15,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.review.reviewed import input_columns
+from kdcal_core.review.inputs import input_columns
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.runs.comparison_run import usable_calibrators
 from kdcal_core.runs.export_fit import Fitted, Wanted, fit_and_judge

@@ -166,6 +166,24 @@ def test_logits_of_the_fit_are_logits_when_rows_are_scored(run: Run, tmp_path: P
     np.testing.assert_allclose(found["proba_1"], wanted[:, 1])
 
 
+def test_what_was_fitted_on_a_table_scores_tables_of_the_same_columns(
+    run: Run, tmp_path: Path
+) -> None:
+    for column, said in (("p_default", ()), ("chance", ("--outputs", "1=chance"))):
+        table, out = written(tmp_path, column), tmp_path / f"{column}.kdcal"
+        words = ("--calibrator", "heterogeneous_tree", "--predictions", table, *said)
+        code, told, err = run("calibrate", *words, "--target", "label", "--out", out)
+        assert (code, err) == (0, "")
+        assert f"Probabilities: 1 in {column}." in told
+        card = load_calibrator(out).card
+        assert card.outputs == (("1", column),)
+        assert card.features == ("age", "region")
+        rows = pd.read_csv(table).drop(columns="label")
+        rows.to_csv(tmp_path / "new.csv", index=False)
+        found = scored(run, tmp_path, "--calibrator", out, "--predictions", tmp_path / "new.csv")
+        assert len(found) == N
+
+
 def test_a_file_without_the_columns_of_its_fit_goes_by_their_names(
     run: Run, tmp_path: Path
 ) -> None:
