@@ -37,13 +37,7 @@ def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
             f"An over-confident model: stated confidence minus accuracy is {estimate_text(gap)}"
             + ("." if sure else ", so it is not too sure of itself over all rows."),
         ),
-        (
-            many > 0,
-            f"Regions that can be told apart: {many:,} of {len(fits):,} differ beyond chance."
-            if many
-            else "Regions that can be told apart: none differs beyond chance, so one map for all "
-            "rows may do as well.",
-        ),
+        (many > 0 and len(fits) > 1, f"Regions that can be told apart: {_apart(many, len(fits))}."),
         (
             not thin,
             _enough(len(fits)) if not thin else _thin(thin, len(fits)),
@@ -60,6 +54,14 @@ def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
     return parts
 
 
+def _apart(many: int, count: int) -> str:
+    if count == 1:
+        return "there is only one region, so one map for all rows does the same"
+    if many:
+        return f"{many:,} of {count:,} {'is' if many == 1 else 'are'} wrong beyond chance"
+    return "none is wrong beyond chance, so one map for all rows may do as well"
+
+
 def _enough(count: int) -> str:
     where = "the one region holds" if count == 1 else f"each of {count:,} regions holds"
     return f"Enough rows that the model has not seen: {where} 20 or more of its rarer class."
@@ -70,6 +72,5 @@ def _thin(thin: list[RegionFit], count: int) -> str:
     lean = "leans" if len(thin) == 1 else "lean"
     return (
         f"Enough rows that the model has not seen: {len(thin):,} of {count:,} regions {verb} fewer "
-        f"than 20 of a class and {lean} on the region around; with about "
-        f"{max(one.needed for one in thin):,} rows a region would stand on its own."
+        f"than 20 of a class and {lean} on the region around."
     )

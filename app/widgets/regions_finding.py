@@ -19,7 +19,10 @@ from kdcal_core.figures import region_words
 def finding(view: View, repair: Repair | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     search = view.search
-    st.subheader(escape_markdown(region_words.page_finding(search), 700), anchor=False)
+    told = region_words.page_finding(search)
+    if repair is not None:
+        told = f"Before the repair: {told[0].lower()}{told[1:]}"
+    st.subheader(escape_markdown(told, 700), anchor=False)
     if view.looked.binary and not search.faulty:
         hint = text.other_target(view.asked.target, view.looked.review.classes)
         st.caption(escape_markdown(hint, 500))
@@ -48,18 +51,22 @@ def _count(search: RegionSearch) -> None:
 
 
 def _share(search: RegionSearch) -> None:
-    least = min(one.minimum_detectable for one in search.regions)
     st.metric(
         "Rows in them",
         f"{region_words.faulty_share(search):.0%}",
-        delta=f"gaps from {number_text(least, least)} are found" if least < 1 else None,
+        delta="of all judged rows",
         delta_color="off",
         delta_arrow="off",
-        help="Share of the judged rows that lie in regions with a fault. Below it, the smallest "
-        "gap between stated and observed that would be found in four of five searches, in the "
-        "region with most rows.",
+        help="Share of the judged rows that lie in regions with a fault. Below it, how small a "
+        "fault may be and still show: the least one that four of five searches of these rows "
+        "would find, where it shows best. Other regions need a larger one (see the table).",
     )
-    st.caption("of all judged rows")
+    least = min(one.minimum_detectable for one in search.regions)
+    if least < 1:
+        what = "shift of the mean PIT" if search.regression else "gap"
+        st.caption(
+            f"least {what} found 4 times in 5: {number_text(least, least)}, in the region seen best"
+        )
 
 
 def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
@@ -75,7 +82,7 @@ def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
     first = (measured.auc or measured.gap, "the model as it is")
     if repair is None or repair.after.difference is None:
         return [first, (measured.log_loss, "the model as it is")]
-    after = repair.after
+    after, by = repair.after, f"**after {escape_markdown(repair.after.title, 60)}**; "
     if after.auc is not None:
-        first = (after.auc.b, text.auc_note(after))
-    return [first, (after.log_loss, text.loss_note(after, repair.before.log_loss))]
+        first = (after.auc.b, by + text.auc_note(after))
+    return [first, (after.log_loss, by + text.loss_note(after, repair.before.log_loss))]

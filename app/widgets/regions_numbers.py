@@ -151,24 +151,21 @@ def _fits(key: str, _looked: Looked, _search: RegionSearch) -> tuple[RegionFit, 
 
 def maps_of(looked: Looked, found: Found, label: int) -> list[RegionMap]:
     """The maps of one class as lines, over the probabilities that each region states."""
-    search, fits = found.search, fits_of(looked, found)
+    return _maps(found.key, label, looked, found)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _maps(key: str, label: int, _looked: Looked, _found: Found) -> list[RegionMap]:
+    looked, search, fits = _looked, _found.search, fits_of(_looked, _found)
     at = 0 if looked.binary else label
-    p = looked.scored.proba[:, label]
+    p, weight = looked.scored.proba[:, label], looked.scored.weight
     lines = []
     for one in fits:
-        mine = p[search.leaf == one.leaf]
+        mine = np.flatnonzero(search.leaf == one.leaf)
         if len(mine):
-            lines.append(
-                RegionMap(
-                    one.leaf,
-                    one.words,
-                    one.parameters["slope"][at],
-                    one.parameters["offset"][at],
-                    float(mine.min()),
-                    float(mine.max()),
-                    one.n,
-                )
-            )
+            slope, offset = (one.parameters[name][at] for name in ("slope", "offset"))
+            weights = None if weight is None else weight[mine]
+            lines.append(RegionMap.of(one.leaf, one.words, slope, offset, p[mine], weights))
     return lines
 
 

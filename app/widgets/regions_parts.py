@@ -19,7 +19,6 @@ from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.figures import region_gaps_figure, region_marks, region_tree_figure, region_words
-from kdcal_core.figures.regions import MAX_LINES
 from kdcal_core.review import Review, left_out, left_out_words, samples
 
 
@@ -84,11 +83,18 @@ def asked_for(looked: Looked) -> View | None:
         try:
             found = _found(looked, asked)
         except InputError as error:
-            session.error_box(error)
+            _no_regions(error)
             return None
         view = _drawn(looked, asked, found)
-    regions_table.every_region(looked, found.search)
+    regions_table.every_region(looked, found)
     return view
+
+
+def _no_regions(error: InputError) -> None:
+    """What to do where the rows, with these settings, give no regions."""
+    st.subheader("No regions with these rows and settings", anchor=False)
+    st.markdown(escape_markdown(f"{error.what}. {error.fix}", 600))
+    st.caption("Along a column no fewest rows are asked for, so that a few rows can be looked at.")
 
 
 def _found(looked: Looked, asked: Question) -> Found:
@@ -107,24 +113,19 @@ def _drawn(looked: Looked, asked: Question, found: Found) -> View:
             search.tree, region_marks(search), dark=is_dark(), picked=picked
         )
     else:
-        figure = region_gaps_figure(search, dark=is_dark(), picked=picked)
+        figure = region_gaps_figure(search, dark=is_dark(), picked=picked, ranked=found.ranked)
     chart(
         figure,
         key=key,
         takeaway=region_words.tree_words(search),
         how_to_read=text.tree_reading(search),
         alt=region_words.tree_alt(search),
-        table=search.table,
+        table=lambda: regions_table.numbered(search),
         name=f"{looked.review.title} {looked.which} regions",
         on_pick=partial(_on_pick, key, select_key(found), len(search.regions)),
     )
     if search.tree is None:
-        st.caption("The regions with the strongest evidence stand first.")
-    if search.tree is None and len(search.regions) > MAX_LINES:
-        st.caption(
-            f"The {MAX_LINES} regions with the strongest evidence of {len(search.regions):,} are "
-            "drawn; the table holds all."
-        )
+        st.caption(text.standing(found.ranked))
     for name, reason in looked.left_out.items():
         st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
     others = left_out(looked.review)

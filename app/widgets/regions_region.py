@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -18,6 +20,7 @@ from kdcal_core.data import IntArray, escape_markdown
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.figures import (
     PitPanel,
+    RegionMap,
     pit_panels,
     pit_table,
     region_maps_figure,
@@ -44,11 +47,16 @@ def closely(view: View) -> None:
         if view.looked.regression:
             _pit(view)
         else:
-            left, right = st.columns([1.4, 1], gap="medium")
+            fit, lines = _fit_of(view)
+            told = _map_words(view, fit, lines)
+            st.markdown(escape_markdown(f"What would repair it here. {told}", 1000))
+            left, right = st.columns([1.55, 1], gap="medium")
             with left:
                 _reliability(view)
             with right:
-                _map(view)
+                _map(view, lines, told)
+            if not view.looked.binary:
+                _every_class(view, fit)
         _rows(view)
 
 
@@ -88,31 +96,37 @@ def _reliability(view: View) -> None:
     )
 
 
-def _map(view: View) -> None:
+def _fit_of(view: View) -> tuple[RegionFit, list[RegionMap]]:
+    """The map of the region, and every region's as lines."""
+    return (
+        numbers.fits_of(view.looked, view.found)[view.picked],
+        numbers.maps_of(view.looked, view.found, view.label),
+    )
+
+
+def _map(view: View, lines: list[RegionMap], told: str) -> None:
     """What a Platt map of the region would do."""
-    fit = numbers.fits_of(view.looked, view.found)[view.picked]
-    at = 0 if view.looked.binary else view.label
-    name = view.looked.review.classes[view.label]
-    lines = numbers.maps_of(view.looked, view.found, view.label)
     chart(
         region_maps_figure(lines, dark=is_dark(), picked=view.picked),
         key="regions_maps",
-        takeaway=f"What would repair the stated probability of class {name}. "
-        + _map_words(fit, at),
+        takeaway="",
         how_to_read=text.MAPS,
-        alt=f"Platt maps of {len(lines):,} regions. This region: {_map_words(fit, at)}",
+        alt=f"Platt maps of {len(lines):,} regions. This region: {told}",
         table=lambda: region_maps_table(lines),
         name=f"{view.looked.review.title} maps of the regions",
     )
-    if not view.looked.binary:
-        _every_class(view, fit)
 
 
-def _map_words(fit: RegionFit, at: int) -> str:
-    slope, offset = fit.parameters["slope"][at], fit.parameters["offset"][at]
-    told = region_words.map_words(slope, offset, fit.borrowed[at], fit.flags)
+def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
+    at = 0 if view.looked.binary else view.label
+    mine = next(one for one in lines if one.leaf == view.picked)
+    name = view.looked.review.classes[view.label]
+    told = region_words.map_words(mine, name, fit.borrowed[at], fit.flags)
     if fit.needed:
-        told += f" About {fit.needed:,} rows would do; it has {fit.n:,}."
+        told += (
+            f" It is fitted on all {fit.n:,} rows of the region, those that found it among them; "
+            f"with about {fit.needed:,} it would need no others."
+        )
     return told
 
 

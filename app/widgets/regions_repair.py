@@ -22,6 +22,8 @@ from kdcal_core.figures import (
     ScorePanel,
     auc_lift_figure,
     auc_lift_table,
+    loss_change_figure,
+    loss_change_table,
     region_words,
     reliability_figure,
     score_panels_figure,
@@ -40,6 +42,8 @@ from kdcal_core.runs import (
 )
 
 DEFAULT = ("tree", "boosted", "auc")
+AS_IS = "the others are compared with it"
+LONGEST_NOTE = 4000  # letters; names of columns and categories may be long
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -122,7 +126,7 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
 
 def _chosen(key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
-        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
+        st.warning(escape_markdown(note, LONGEST_NOTE), icon=":material/visibility:")
     methods = [one for one in run.keys if one not in (PARENT, ONE_MAP)]
     if not methods:
         return None
@@ -147,21 +151,21 @@ def before_and_after(view: View, repair: Repair) -> None:
         if after.auc is not None:
             told.insert(0, region_words.lift_words(after.title, after.auc))
         st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
-        st.caption(escape_markdown(text.judged_words(repair.run.record), 400))
+        record = repair.run.record
+        told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
+        st.caption(escape_markdown(told_of, 700))
         left, right = st.columns([1, 1.15], gap="medium")
         with left:
             _reliability(view, repair)
         with right:
             if after.auc is not None:
                 _lift(view, repair)
-            else:
-                _methods_table(view, repair)
-        if after.auc is not None:
-            _methods_table(view, repair)
+            _loss(view, repair)
+        _methods_table(view, repair)
         if repair.run.record.event is not None:
             _scores(view, repair)
         for note in after.notes:
-            st.caption(escape_markdown(note, 700))
+            st.caption(escape_markdown(note, LONGEST_NOTE))
 
 
 def _reliability(view: View, repair: Repair) -> None:
@@ -202,6 +206,20 @@ def _lift(view: View, repair: Repair) -> None:
     )
 
 
+def _loss(view: View, repair: Repair) -> None:
+    methods = repair.run.record.methods
+    lines = [(one.title, one.difference) for one in methods if one.difference is not None]
+    chart(
+        loss_change_figure(lines, dark=is_dark()),
+        key="regions_losses",
+        takeaway="Log loss minus the model's, row by row: below 0 is better.",
+        how_to_read=text.LOSSES,
+        alt=region_words.change_alt(lines),
+        table=lambda: loss_change_table(lines),
+        name=f"{view.looked.review.title} log loss change",
+    )
+
+
 def _lift_takeaway(repair: Repair) -> str:
     """What one map for all rows does, beside the best of the partitions."""
     lines = [
@@ -220,14 +238,16 @@ def _lift_takeaway(repair: Repair) -> str:
 
 def _methods_table(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
-    binary = repair.run.record.event is not None
     columns: dict[str, list[str]] = {
         "Calibrated by": [one.title for one in methods],
-        "Log loss": [number(one.log_loss) for one in methods],
-        "Change": [estimate_text(one.difference) if one.difference else "" for one in methods],
+        "Log loss": [estimate_text(one.log_loss) for one in methods],
+        "Change": [estimate_text(one.difference) if one.difference else AS_IS for one in methods],
     }
-    if binary:
-        columns["AUC lift"] = [estimate_text(one.auc.lift) if one.auc else "" for one in methods]
+    pairs = [one.auc for one in methods if one.auc is not None]
+    if pairs:
+        of_model = pairs[0].a
+        columns["AUC"] = [estimate_text(one.auc.b if one.auc else of_model) for one in methods]
+        columns["AUC lift"] = [estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods]
     columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
     columns["Seconds"] = [f"{one.seconds:.1f}" if one.seconds else "" for one in methods]
     table = pd.DataFrame(columns)

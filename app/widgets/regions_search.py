@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.widgets.regions_rows import Looked, training_of
 from kdcal_core.data import IntArray
+from kdcal_core.data.numbers import is_number
 from kdcal_core.diagnostics import (
     RegionSearch,
     column_regions,
@@ -54,6 +55,7 @@ class Found:
 
     key: str
     search: RegionSearch
+    ranked: bool = True  # the regions stand by evidence; else as a number's stretches follow
 
     @property
     def short(self) -> str:
@@ -69,7 +71,9 @@ def search_of(looked: Looked, asked: Question) -> Found:
     InputError
         Where there are too few rows, or a column holds what cannot be cut.
     """
-    return Found(f"{looked.key} {asked}", _search(looked.key, asked, looked))
+    search = _search(looked.key, asked, looked)
+    column = None if asked.column is None else looked.frame[asked.column]
+    return Found(f"{looked.key} {asked}", search, column is None or not is_number(column))
 
 
 @st.cache_resource(max_entries=16, show_spinner="Looking for regions")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -9,16 +12,20 @@ from app.widgets import regions_text as text
 from app.widgets.charts import csv_button
 from app.widgets.numbers import interval, number
 from app.widgets.regions_rows import Looked
-from kdcal_core.diagnostics import RegionSearch, number_text
+from app.widgets.regions_search import Found
+from kdcal_core.diagnostics import Region, RegionSearch, number_text
 from kdcal_core.diagnostics.regions import p_text
-from kdcal_core.figures import region_words
+from kdcal_core.figures import ordered_regions, region_words
+
+LEAST_GAP, LEAST_SHIFT = "Least gap found", "Least shift found"
 
 
-def every_region(looked: Looked, search: RegionSearch) -> None:
+def every_region(looked: Looked, found: Found) -> None:
     """The regions in words with their numbers, for reading and to take along."""
+    search = found.search
     with st.container(border=True):
         st.markdown("**Every region**")
-        table = region_table(search)
+        table = region_table(search, ranked=found.ranked)
         st.dataframe(
             table,
             hide_index=True,
@@ -31,37 +38,62 @@ def every_region(looked: Looked, search: RegionSearch) -> None:
                     help="How often a model that is right here would show as large a gap, "
                     f"{text.corrected(search)}."
                 ),
-                "Would be found": st.column_config.TextColumn(
+                LEAST_GAP: st.column_config.TextColumn(
                     help="The gap that would be found in four of five searches with these rows."
                 ),
+                LEAST_SHIFT: st.column_config.TextColumn(
+                    help="The distance of the mean PIT from 0.5 that would be found in four of "
+                    "five searches with these rows."
+                ),
+                "Spread": st.column_config.TextColumn(
+                    help="Standard deviation of the PIT over uniform's, minus 1: above 0 the "
+                    "stated spread is too narrow, below 0 too wide."
+                ),
             },
-            alt="Regions with rule, rows, stated and observed rate, gap, corrected p and fault",
+            alt=f"Regions: {', '.join(table.columns).lower()}",
         )
         csv_button(
-            search.table,
+            lambda: numbered(search),
             key="regions_table_csv",
             name=f"{looked.review.title} {looked.which} regions table",
         )
 
 
-def region_table(search: RegionSearch) -> pd.DataFrame:
-    """A line for each region that has rows, the strongest evidence first."""
-    regions = sorted(
-        (one for one in search.regions if one.n > 0), key=lambda one: (one.p_value, -one.n)
-    )
-    seen = "Mean PIT" if search.regression else "Observed"
-    columns = {
+def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
+    """A line for each region that has rows, in the order of the picture."""
+    regions = ordered_regions(search, ranked=ranked)
+    columns: dict[str, list[Any]] = {
+        "No.": [one.leaf + 1 for one in regions],
         "Rule": [text.rule_words(search, one) for one in regions],
         "Fault": [region_words.FAULTS[one.fault].capitalize() for one in regions],
         "Rows": [one.n for one in regions],
-        "Stated": [number(one.observed, one.stated) for one in regions],
-        seen: [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
-        "Gap": [number(one.gap) for one in regions],
-        "Corrected p": [p_text(one.adjusted_p) for one in regions],
-        "Would be found": [
-            number_text(one.minimum_detectable, one.minimum_detectable) for one in regions
-        ],
     }
-    if search.regression:
-        del columns["Stated"]
+    tested = _tested_pit if search.regression else _tested_stated
+    columns |= tested(regions)
+    columns["Corrected p"] = [p_text(one.adjusted_p) for one in regions]
+    columns[LEAST_SHIFT if search.regression else LEAST_GAP] = [
+        number_text(one.minimum_detectable, one.minimum_detectable) for one in regions
+    ]
     return pd.DataFrame(columns)
+
+
+def numbered(search: RegionSearch) -> pd.DataFrame:
+    """The regions as offered for download, with the numbers that the page calls them by."""
+    return search.table().assign(region=lambda table: table["region"] + 1)
+
+
+def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:
+    return {
+        "Stated": [number(one.observed, one.stated) for one in regions],
+        "Observed": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
+        "Gap": [number(one.gap) for one in regions],
+    }
+
+
+def _tested_pit(regions: Sequence[Region]) -> dict[str, list[str]]:
+    """What a fault of PIT values goes by: their place and their spread."""
+    spreads = [one.spread for one in regions if one.spread is not None]
+    return {
+        "Mean PIT": [f"{number(one.observed)} ({interval(one.observed)})" for one in regions],
+        "Spread": [f"{number(one)} ({interval(one)})" for one in spreads],
+    }

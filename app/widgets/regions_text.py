@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 from app.widgets.numbers import interval, number
 from kdcal_core.diagnostics import Estimate, Region, RegionSearch
-from kdcal_core.runs import RegionsMethod, RegionsRecord
+from kdcal_core.runs import RegionsMethod, RegionsRecord, RegionsSettings
 
 _MARKS = r"""
 **How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
 the end of its way it is in one region. Beside each region stands what the model says there on
 average and what is seen, with the number of rows. The larger the mark, the more rows. **Red**:
-over-confident, the event is rarer than stated; **blue**: under-confident, more frequent. A hollow
-region differs by no more than chance explains.
+over-confident, the event is rarer than stated; **blue**: under-confident, more frequent; the
+stronger the colour, the larger the gap. A hollow region differs by no more than chance explains.
 """
 _HALVES = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
-finds the regions and the other half, which had no say in where they lie, judges them; p values are
-corrected for their number (Holm). Were the model right everywhere, any region at all would be
-coloured in at most 5% of searches. The **minimum detectable gap** is the one that would be found in
-four of five searches of this size: smaller faults may hide.
+finds the regions and the other half, whose outcomes had no say in where they lie, judges them; p
+values are corrected for their number (Holm). Were the model right everywhere, any region at all
+would be coloured in at most 5% of searches. The **minimum detectable gap** of a region is the one
+that would be found in four of five searches of this size: smaller faults may hide.
 """
 _REDRAWN = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. This thorough search
@@ -42,9 +42,9 @@ the end of its way it is in one region. The larger the mark, the more rows. The 
 fault of the predicted distributions there, by the place and the spread of the PIT values (paper 003
 section 2); a hollow region differs by no more than chance explains.
 
-One half of the rows finds the regions and the other half judges them; p values are corrected for
-their number (Holm), so that of a model that is right everywhere any region is coloured in at most
-5% of searches (our addition).
+One half of the rows finds the regions and the outcomes of the other half judge them; p values are
+corrected for their number (Holm), so that of a model that is right everywhere any region is
+coloured in at most 5% of searches (our addition).
 """
 BESIDE = r"""
 Left the rows of the picked region, right all judged rows, on one scale. Points on the dashed line:
@@ -54,9 +54,10 @@ opposite sign cancel (paper 004 section 3 builds such a case).
 """
 MAPS = r"""
 Platt's map of each region (paper 004 section 2.1 and Algorithm 1): log odds times a slope plus an
-offset, fitted on the region's rows. **On the dashed line** nothing changes. A slope **below 1**
-pulls probabilities towards one half: the model was too sure. A slope of **0** forgets the score
-and leaves the region's rate, so the maps lie between the model and the tree (section 5.2). A
+offset, fitted on the region's rows. **On the dashed line** nothing changes; a line **above** it
+says that the class is stated too low there, **below** it too high. A slope **below 1** pulls
+probabilities towards one half: the model was too sure. A slope of **0** forgets the score and
+leaves the region's rate, so the maps lie between the model and the tree (section 5.2). A
 **negative** slope turns the order round and is flagged, never hidden (decision D105). Regions with
 few rows lean on the region around them; how much stands beside.
 """
@@ -73,23 +74,31 @@ over-confident model parts its training rows far more cleanly than fresh rows: t
 far apart on the left panel and run into each other on the next. Calibration pulls them back to
 what fresh rows bear out. What lies beyond 0.1% and 99.9% stands in the outermost bars.
 """
+LOSSES = r"""
+Each row's log loss after the repair minus before it, on average over rows that no map was fitted
+on, with the interval of that difference: rows are compared with themselves. **Left of the dashed
+line** stated probabilities have become better. Here one map for all rows counts as well, so what
+lies to its left is what the regions add.
+"""
 BEFORE_AFTER = r"""
 Slate: the model as it is; teal: calibrated by regions. Judged on rows that had no part in the fit.
 Points on the diagonal say what they see. One map for all rows would mend this picture too; what
 only regions can mend is the order of the rows (paper 004 sections 2 and 4).
 """
 SETTINGS = r"""
-* **Tree of the classes**: paper 004 Algorithm 1. A shallow tree on the training rows parts the
+* **Tree regions**: paper 004 Algorithm 1. A shallow tree on the training rows parts the
   classes, and each of its regions gets a Platt map of its own. Without training rows a fifth of the
   calibration rows grows each of five trees and the rest fits its maps (decision D102).
-* **Trees on the errors (boosted)**: maps nested in one another, each on the regions where the ones
+* **Boosted regions**: maps nested in one another, each on the regions where the ones
   before are still wrong (section 5; the text of section 13 is lost, so this is our derivation).
-* **Splits that raise the AUC**: a tree grown greedily on just that (our derivation for section 12).
-* **Forest**: many trees, their answers averaged. **The chosen column**: its values are the regions.
+* **AUC regions**: a tree whose splits are chosen to raise the AUC (our derivation for section 12).
+* **Forest regions**: many trees, their answers averaged. **The chosen column**: its values are the
+  regions.
 
-Depth and fewest rows are those set above. Regions with few rows are drawn to the region around
-them. Fitted on the calibration set and judged on the evaluation set; without one, each calibration
-row is calibrated by the other four fifths.
+Depth and fewest rows are those set above; the Compare page and the export take each calibrator's
+own depth, 3 for Tree and AUC regions, 2 for Boosted and 6 for Forest regions. Regions with few rows
+are drawn to the region around them. Fitted on the calibration set and judged on the evaluation set;
+without one, each calibration row is calibrated by the other four fifths.
 """
 ADVICE = """
 * **When it pays** (paper 004 section 5.1): the model is too sure of itself, the inputs fall into
@@ -145,6 +154,13 @@ def thorough_shown(search: RegionSearch) -> str:
     )
 
 
+def standing(ranked: bool) -> str:
+    """In which order the regions of a column stand."""
+    if ranked:
+        return "The values with the strongest evidence stand first."
+    return "From low to high, as the column has it; missing values stand last."
+
+
 def corrected(search: RegionSearch) -> str:
     """What the p values of a search are corrected for."""
     if search.redraws:
@@ -194,6 +210,19 @@ def judged_words(record: RegionsRecord) -> str:
         else ""
     )
     return f"{how}{trees}."
+
+
+def settings_words(settings: RegionsSettings) -> str:
+    """How the methods were set, beside their figures."""
+    depth = "1 question" if settings.max_depth == 1 else f"{settings.max_depth} questions"
+    least = "an automatic number of" if settings.min_rows is None else f"{settings.min_rows:,}"
+    trees = {"boosted": "boosted ones at most", "forest": "a forest"}
+    counted = [told for key, told in trees.items() if key in settings.partitions]
+    more = f", {settings.n_trees} trees in {' and '.join(counted)}" if counted else ""
+    return (
+        f"Set here: trees of at most {depth}, {least} rows or more in a region{more}. Compare "
+        "takes each calibrator's own settings, so its figures may differ."
+    )
 
 
 def auc_note(method: RegionsMethod) -> str:

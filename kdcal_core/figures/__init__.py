@@ -5,7 +5,12 @@ Every figure takes ``dark`` and has a transparent ground.
 
 from __future__ import annotations
 
-from kdcal_core.figures.auc_lift import auc_lift_figure, auc_lift_table
+from kdcal_core.figures.auc_lift import (
+    auc_lift_figure,
+    auc_lift_table,
+    loss_change_figure,
+    loss_change_table,
+)
 from kdcal_core.figures.bands import (
     STYLED,
     BandLine,
@@ -86,12 +91,11 @@ from kdcal_core.figures.recalibration_selection import (
     neighbour_selection_table,
 )
 from kdcal_core.figures.recalibration_truth import Moments, truth_figure, truth_table
+from kdcal_core.figures.region_maps import RegionMap, region_maps_figure, region_maps_table
 from kdcal_core.figures.region_tree import RegionMark, region_colour, region_tree_figure
 from kdcal_core.figures.regions import (
-    RegionMap,
+    ordered_regions,
     region_gaps_figure,
-    region_maps_figure,
-    region_maps_table,
     region_marks,
     shown_regions,
 )
@@ -156,6 +160,8 @@ __all__ = [
     "intervals_figure",
     "intervals_table",
     "local_map_figure",
+    "loss_change_figure",
+    "loss_change_table",
     "losses_figure",
     "measure_figure",
     "method_cloud",
@@ -169,6 +175,7 @@ __all__ = [
     "neighbour_selection_figure",
     "neighbour_selection_table",
     "noise_figure",
+    "ordered_regions",
     "paired_figure",
     "palette",
     "pit_figure",

@@ -1,4 +1,4 @@
-"""What each partition does to the AUC: relative lift with its paired interval."""
+"""What each way to calibrate did to the AUC and to the log loss: changes with their intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.data import escape_html
-from kdcal_core.diagnostics import PairedAuc
+from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.figures.palette import palette
 from kdcal_core.figures.template import new_figure
 
@@ -21,58 +21,27 @@ def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go
 
     At 0 the order of the rows is as it was. Titles are untrusted.
     """
-    colours = palette(dark)
-    where = np.arange(len(lines))
-    value, low, high = (
-        np.array([getattr(pair.lift, part) for _, pair in lines])
-        for part in ("value", "low", "high")
+    hover = [
+        f"AUC {pair.a.value:.4f} before, {pair.b.value:.4f} after<br>lift {pair.lift.value:.2%} "
+        f"({pair.lift.low:.2%} to {pair.lift.high:.2%})"
+        for _, pair in lines
+    ]
+    lifts = [(title, pair.lift) for title, pair in lines]
+    figure, span = _changes(lifts, hover, dark, least=0.002)
+    figure.update_xaxes(
+        title_text="Relative lift of the AUC", tickformat=".1%" if span > 0.005 else ".2%"
     )
-    figure = new_figure(dark, height=96 + _LINE * len(lines))
-    figure.add_vline(x=0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
-    figure.add_trace(
-        go.Scatter(
-            x=value,
-            y=where,
-            mode="markers",
-            marker={"color": colours.calibrated, "size": 10},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": high - value,
-                "arrayminus": value - low,
-                "color": colours.calibrated,
-                "thickness": 2,
-                "width": 0,
-            },
-            customdata=[
-                [pair.a.value, pair.b.value, pair.lift.low, pair.lift.high] for _, pair in lines
-            ],
-            hovertemplate=(
-                "AUC %{customdata[0]:.4f} before, %{customdata[1]:.4f} after<br>"
-                "lift %{x:.2%} (%{customdata[2]:.2%} to %{customdata[3]:.2%})<extra></extra>"
-            ),
-            showlegend=False,
-        )
-    )
-    span = float(max(high.max(initial=0.0) - min(low.min(initial=0.0), 0.0), 0.002))
-    figure.update_layout(
-        xaxis={
-            "title_text": "Relative lift of the AUC",
-            "tickformat": ".1%" if span > 0.005 else ".2%",
-            "range": [
-                min(low.min(initial=0.0), 0.0) - 0.06 * span,
-                max(high.max(initial=0.0), 0.0) + 0.06 * span,
-            ],
-            "nticks": 8,
-        },
-        yaxis={
-            "tickvals": where,
-            "ticktext": [escape_html(title, limit=40) for title, _ in lines],
-            "range": [len(lines) - 0.5, -0.5],
-            "showgrid": False,
-        },
-        margin={"t": 16},
-    )
+    return figure
+
+
+def loss_change_figure(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> go.Figure:
+    """One line a way to calibrate: its log loss minus the model's, row by row, with the interval.
+
+    Below 0 it is better than the model. Titles are untrusted.
+    """
+    hover = [f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})" for _, one in lines]
+    figure, _ = _changes(lines, hover, dark, least=0.001)
+    figure.update_xaxes(title_text="Change of the log loss")
     return figure
 
 
@@ -93,3 +62,59 @@ def auc_lift_table(lines: Sequence[tuple[str, PairedAuc]]) -> pd.DataFrame:
             for title, pair in lines
         ]
     )
+
+
+def loss_change_table(lines: Sequence[tuple[str, Estimate]]) -> pd.DataFrame:
+    """The changes as offered for download."""
+    return pd.DataFrame(
+        [
+            {"calibrated_by": title, "change": one.value, "low": one.low, "high": one.high}
+            for title, one in lines
+        ]
+    )
+
+
+def _changes(
+    lines: Sequence[tuple[str, Estimate]], hover: Sequence[str], dark: bool, *, least: float
+) -> tuple[go.Figure, float]:
+    """A mark a line with its interval, and the span of the axis, which is ``least`` or more."""
+    colours = palette(dark)
+    where = np.arange(len(lines))
+    value, low, high = (
+        np.array([getattr(one, part) for _, one in lines]) for part in ("value", "low", "high")
+    )
+    start, end = low.min(initial=0.0), high.max(initial=0.0)
+    span = float(max(end - start, least))
+    figure = new_figure(dark, height=96 + _LINE * len(lines))
+    figure.add_vline(x=0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
+    figure.add_trace(
+        go.Scatter(
+            x=value,
+            y=where,
+            mode="markers",
+            marker={"color": colours.calibrated, "size": 10},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": high - value,
+                "arrayminus": value - low,
+                "color": colours.calibrated,
+                "thickness": 2,
+                "width": 0,
+            },
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_layout(
+        xaxis={"range": [start - 0.06 * span, end + 0.06 * span], "nticks": 8},
+        yaxis={
+            "tickvals": where,
+            "ticktext": [escape_html(title, limit=40) for title, _ in lines],
+            "range": [len(lines) - 0.5, -0.5],
+            "showgrid": False,
+        },
+        margin={"t": 16},
+    )
+    return figure, span

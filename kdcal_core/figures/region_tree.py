@@ -127,7 +127,7 @@ def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
             name=words,
             marker={
                 "size": 13,
-                "color": region_colour(fault, _STRONG, colours),
+                "color": region_colour(fault, _typical(fault, marks), colours),
                 "line": {"color": colours.muted, "width": 1},
             },
             hoverinfo="skip",
@@ -135,6 +135,11 @@ def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
         for fault, words in _LEGEND.items()
         if fault in there
     ]
+
+
+def _typical(fault: str, marks: Sequence[RegionMark]) -> float:
+    """The middle strength of a fault's marks, so that the legend has the colour that is seen."""
+    return float(np.median([mark.strength for mark in marks if mark.fault == fault]))
 
 
 def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
@@ -168,12 +173,15 @@ def _conditions(
     nodes: Sequence[TreeNode], height: FloatArray, letters: int, colours: Palette
 ) -> go.Scatter:
     below = [node for node in nodes if node.parent is not None]
-    words = ["" if node.condition is None else node.condition.words for node in below]
+    labels, words = (
+        ["" if node.condition is None else getattr(node.condition, kind) for node in below]
+        for kind in ("label", "words")
+    )
     return go.Scatter(
         x=[node.depth - 0.92 for node in below],
         y=[height[node.node] for node in below],
         mode="text",
-        text=[_two_lines(word, letters) for word in words],
+        text=[_two_lines(label, letters) for label in labels],
         customdata=[escape_html(word, limit=300) for word in words],
         textposition="top right",
         textfont={"size": 12, "color": colours.text},

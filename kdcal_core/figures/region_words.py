@@ -6,6 +6,10 @@ The sentences hold names as they came: escape them on the way to a screen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from kdcal_core.diagnostics import (
     Estimate,
@@ -18,7 +22,12 @@ from kdcal_core.diagnostics import (
     search_finding,
 )
 from kdcal_core.diagnostics.regions import p_text
+from kdcal_core.figures.region_maps import RegionMap
 
+_EXAMPLES = (0.2, 0.8)  # stated probabilities whose fate is told
+_SUREST = 0.999
+_SHIFT = 0.1  # of the log odds; a smaller one is next to nothing
+_FLAT = 0.1  # slope below which a map forgets the score
 FAULTS = {
     "none": "within chance",
     "over-confident": "over-confident",
@@ -32,38 +41,59 @@ FAULTS = {
 
 
 def region_caption(region: Region, *, regression: bool = False) -> str:
-    """What stands beside a region in the drawing.
+    """What stands beside a region in the drawing, with its number.
 
     Examples
     --------
-    >>> from kdcal_core.diagnostics import describe_regions
+    >>> from kdcal_core.diagnostics import describe_pit_regions, describe_regions
     >>> from kdcal_core.diagnostics.targets import confidence_target
     >>> one = describe_regions(confidence_target([0.9] * 200, [1] * 130 + [0] * 70), [0] * 200)
     >>> region_caption(one.regions[0])
-    'says 0.90, sees 0.65 (200 rows)'
+    '1: says 0.90, rows show 0.65 (200 rows)'
+    >>> import numpy as np
+    >>> pit = describe_pit_regions(0.25 + np.linspace(0, 0.5, 200), [0] * 200)
+    >>> region_caption(pit.regions[0], regression=True)
+    '1: spread too wide, PIT varies 50% less (200 rows)'
     """
+    number = f"{region.leaf + 1}: "
     if region.n == 0:
-        return "no rows to judge by"
+        return f"{number}no rows to judge by"
     rows = "1 row" if region.n == 1 else f"{region.n:,} rows"
     stated, seen = _values(region)
     if regression:
-        return f"{FAULTS[region.fault]} ({rows})"
-    return f"says {stated}, sees {seen} ({rows})"
+        return f"{number}{FAULTS[region.fault]}, {_tested(region)} ({rows})"
+    return f"{number}says {stated}, rows show {seen} ({rows})"
+
+
+def _tested(region: Region) -> str:
+    """The quantity that a fault of PIT values goes by."""
+    spread = region.spread
+    if spread is None or region.fault not in ("too narrow", "too wide"):
+        return f"mean PIT {_values(region)[1]}"
+    size = number_text(abs(spread.value), spread.high - spread.low, percent=True)
+    return f"PIT varies {size} {'more' if spread.value > 0 else 'less'}"
 
 
 def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]:
     """The lines of a region's hover box."""
+    words = f"{region.leaf + 1}: {region.words}"
     if region.n == 0:
-        return (region.words, "no rows to judge by")
+        return (words, "no rows to judge by")
     observed = f"{region.observed.label}: {estimate_text(region.observed)}"
     stated = () if regression else (f"Stated: {_values(region)[0]}",)
+    spread = () if region.spread is None else (f"Spread of PIT: {_spread_text(region.spread)}",)
     return (
-        region.words,
+        words,
         *stated,
         observed,
+        *spread,
         f"{region.n:,} rows ({region.share:.1%})",
         f"{FAULTS[region.fault]}, corrected p {p_text(region.adjusted_p)}",
     )
+
+
+def _spread_text(spread: Estimate) -> str:
+    return estimate_text(replace(spread, expected=None))
 
 
 def _values(region: Region) -> tuple[str, str]:
@@ -83,15 +113,26 @@ def tree_words(search: RegionSearch) -> str:
     """How the regions were found, and which rows judge them."""
     if search.redraws:
         return _redrawn_words(search)
-    how = (
-        f"The regions were found on {search.n_grow:,} rows and are judged on {search.n_judge:,} "
-        "others"
-        if search.n_grow
-        else f"The regions are judged on {search.n_judge:,} rows that had no say in where they lie"
-    )
+    if search.tree is None:
+        how = (
+            "The regions follow from the column alone, and are judged on all "
+            f"{search.n_judge:,} rows"
+        )
+    elif search.n_grow:
+        how = (
+            f"The regions were found on {search.n_grow:,} rows and are judged on the outcomes of "
+            f"{search.n_judge:,} others"
+        )
+    else:
+        how = (
+            "The regions were found on the training rows and are judged on "
+            f"{search.n_judge:,} others"
+        )
     if _judged(search) == 1:
-        return f"{how}. No split was worth making, so all rows are one region."
-    return f"{how}; corrected p values hold for all {_judged(search):,} of them together."
+        why = "All rows" if search.tree is None else "No split was worth making, so all rows"
+        return f"{how}. {why} are one region."
+    every = "both" if _judged(search) == 2 else f"all {_judged(search):,}"
+    return f"{how}; corrected p values hold for {every} of them together."
 
 
 def _redrawn_words(search: RegionSearch) -> str:
@@ -124,40 +165,83 @@ def faulty_share(search: RegionSearch) -> float:
     return sum(region.share for region in search.faulty)
 
 
-def map_words(slope: float, offset: float, borrowed: float, flags: Sequence[str]) -> str:
-    """What a region's Platt map does, in a sentence.
+def map_words(one: RegionMap, name: str, borrowed: float, flags: Sequence[str]) -> str:
+    """What a region's map makes of the stated probability of the class ``name``, in a sentence.
+
+    Told is what becomes of a stated 20% and 80%, or of the lowest and highest that the region
+    states where these lie within, and of the mean.
 
     Examples
     --------
-    >>> map_words(0.5, 0.0, 0.1, ())
-    'Slope 0.50, offset 0.00: log odds are halved or nearly, so stated probabilities move towards \
-one half. 10% of the map is borrowed from the region around it.'
+    >>> import numpy as np
+    >>> stated = np.array([0.1, 0.3, 0.5, 0.9])
+    >>> map_words(RegionMap.of(0, "here", 0.86, 1.01, stated), "yes", 0.1, ())
+    'Class yes is stated too low: a stated 20% becomes 45%, 80% becomes 90%, and the mean of 45% \
+becomes 64% (slope 0.86, offset 1.01). 10% of the map is borrowed from the region around it.'
     """
-    if slope < 0:
-        does = "a higher score means a lower probability here; look at the rows before using it"
-    elif slope < 0.1:
-        does = "the score says next to nothing here; the rate of the region takes its place"
-    elif slope < 0.65:
-        does = (
-            "log odds are halved or nearly, so stated probabilities move towards one half"
-            if slope > 0.4
-            else "log odds shrink to less than half: the model is far too sure here"
-        )
-    elif slope < 0.9:
-        does = "log odds shrink a little: the model is somewhat too sure here"
-    elif slope <= 1.1 and abs(offset) < 0.1:
-        does = "next to nothing changes"
-    elif slope <= 1.1:
-        does = f"all probabilities move {'up' if offset > 0 else 'down'}"
-    else:
-        does = "log odds grow: the model is not sure enough here"
     leans = (
         f" {borrowed:.0%} of the map is borrowed from the region around it."
         if borrowed >= 0.005
         else ""
     )
     flagged = f" Careful: {', '.join(flags)}." if flags else ""
-    return f"Slope {slope:.2f}, offset {offset:.2f}: {does}.{leans}{flagged}"
+    return (
+        f"{_map_does(one, name)}: {_map_examples(one)} (slope {one.slope:.2f}, offset "
+        f"{one.offset:.2f}).{leans}{flagged}"
+    )
+
+
+def _map_does(one: RegionMap, name: str) -> str:
+    """What the whole map does, by the shift of the log odds of what is told."""
+    if one.slope < 0:
+        return (
+            f"A higher stated probability of class {name} means a lower one here, so look at the "
+            "rows before using the map"
+        )
+    if one.slope < _FLAT:
+        return f"The stated probability of class {name} says next to nothing here"
+    ends = _told(one)
+    low, high = _shifts(ends, one.apply(ends))
+    of_mean = _shifts([one.mean], [one.mean_after])[0]
+    up, down = max(low, high, of_mean) > _SHIFT, min(low, high, of_mean) < -_SHIFT
+    if up and down and one.slope < 1.0:
+        return f"Class {name} is stated too surely, low ones too low and high ones too high"
+    if up and down:
+        return f"Class {name} is not stated surely enough, low ones too high and high ones too low"
+    if not up and not down:
+        return f"Next to nothing changes for class {name}"
+    return f"Class {name} is stated {'too low' if up else 'too high'}"
+
+
+def _shifts(stated: ArrayLike, after: ArrayLike) -> list[float]:
+    """How far the log odds move; of probabilities not nearer to 0 and 1 than are told."""
+    p, q = (np.clip(values, 1.0 - _SUREST, _SUREST) for values in (stated, after))
+    shifts: list[float] = np.log(q / (1.0 - q) * (1.0 - p) / p).tolist()
+    return shifts
+
+
+def _map_examples(one: RegionMap) -> str:
+    ends = list(dict.fromkeys(_share(p) for p in _told(one)))
+    after = [_share(float(p)) for p in one.apply(_told(one))]
+    told = [f"{p} becomes {q}" for p, q in zip(ends, after, strict=False)]
+    return f"a stated {', '.join(told)}, and the mean of {_share(one.mean)} becomes " + _share(
+        one.mean_after
+    )
+
+
+def _told(one: RegionMap) -> tuple[float, float]:
+    """Stated probabilities whose fate is told; the region states from ``low`` to ``high``."""
+    low, high = np.clip([one.low, one.high], 1.0 - _SUREST, _SUREST).tolist()
+    first, last = _EXAMPLES
+    return (
+        first if low <= first <= high else low,
+        last if low <= last <= high else high,
+    )
+
+
+def _share(p: float) -> str:
+    """A probability in percent, with a decimal or two near 0 and 1."""
+    return number_text(p, max(0.6 * min(p, 1.0 - p), 0.004), percent=True)
 
 
 def lift_words(title: str, auc: PairedAuc) -> str:
@@ -165,11 +249,11 @@ def lift_words(title: str, auc: PairedAuc) -> str:
     lift = auc.lift
     clear = lift.low > 0 or lift.high < 0
     if lift.value == 0.0 and lift.low == lift.high:
-        return f"{title} leaves the order of the rows, and so the AUC, as it was."
-    verb = "raises" if lift.value > 0 else "lowers"
+        return f"With {title} the order of the rows, and so the AUC, stays as it was."
+    verb = "rises" if lift.value > 0 else "falls"
     ending = "" if clear else "; that may be chance"
     return (
-        f"{title} {verb} the AUC from {_short(auc.a)} to {_short(auc.b)}, by "
+        f"With {title} the AUC {verb} from {_short(auc.a)} to {_short(auc.b)}, by "
         f"{estimate_text(lift)} of what it was{ending}."
     )
 
@@ -190,6 +274,12 @@ def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:
     """Alternative text of the lifts."""
     told = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
     return f"Relative lift of the AUC by partition, with intervals: {told}."
+
+
+def change_alt(lines: Sequence[tuple[str, Estimate]]) -> str:
+    """Alternative text of the changes of the log loss."""
+    told = "; ".join(f"{title} {estimate_text(change)}" for title, change in lines)
+    return f"Change of the log loss by partition, with intervals: {told}."
 
 
 def score_words(names: Sequence[str], shares: Sequence[tuple[float, float]]) -> str:

@@ -1,21 +1,16 @@
-"""Regions side by side: stated against observed, the maps that would repair them, their scores."""
+"""Regions side by side: a line each with what is stated and what is seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.data import FloatArray, escape_html
+from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Region, RegionSearch
-from kdcal_core.figures.palette import faded, palette
-from kdcal_core.figures.parts import identity
+from kdcal_core.figures.palette import palette
 from kdcal_core.figures.region_tree import RegionMark, region_colour
 from kdcal_core.figures.region_words import region_caption, region_hover
-from kdcal_core.figures.template import new_figure, square, unit_axis
+from kdcal_core.figures.template import new_figure
 
 MAX_LINES = 40
 _LINE = 26
@@ -34,20 +29,36 @@ def region_marks(search: RegionSearch) -> list[RegionMark]:
     ]
 
 
-def shown_regions(search: RegionSearch) -> tuple[Region, ...]:
-    """The regions that have rows, the strongest evidence first; at most 40."""
+def ordered_regions(search: RegionSearch, *, ranked: bool = True) -> tuple[Region, ...]:
+    """The regions that have rows, the strongest evidence first as in ``search.faulty``.
+
+    Where not ``ranked`` they stand as they are numbered: the stretches of a number from low to
+    high.
+    """
     judged = [region for region in search.regions if region.n > 0]
-    return tuple(sorted(judged, key=lambda one: (one.p_value, -one.n))[:MAX_LINES])
+    return tuple(sorted(judged, key=evidence_first) if ranked else judged)
 
 
-def region_gaps_figure(search: RegionSearch, *, dark: bool, picked: int | None = None) -> go.Figure:
+def shown_regions(search: RegionSearch, *, ranked: bool = True) -> tuple[Region, ...]:
+    """The 40 regions that are drawn at most; as :func:`ordered_regions`."""
+    return ordered_regions(search, ranked=ranked)[:MAX_LINES]
+
+
+def evidence_first(region: Region) -> tuple[float, float]:
+    """What regions are sorted by; small p values may all be 0, and then the gap decides."""
+    return region.p_value, -abs(region.gap.value)
+
+
+def region_gaps_figure(
+    search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
+) -> go.Figure:
     """One line a region: a tick at what is stated, a mark at what is seen with its interval.
 
     For PIT values the tick stands at one half. The marks carry their region's number as the
-    first value of ``customdata``.
+    first value of ``customdata``. Lines stand as in :func:`ordered_regions`.
     """
     colours = palette(dark)
-    regions = shown_regions(search)
+    regions = shown_regions(search, ranked=ranked)
     where = np.arange(len(regions))
     stated = np.array([region.stated for region in regions])
     seen, low, high = (
@@ -127,87 +138,3 @@ def region_gaps_figure(search: RegionSearch, *, dark: bool, picked: int | None =
         margin={"t": 44},
     )
     return figure
-
-
-@dataclass(frozen=True, eq=False)
-class RegionMap:
-    """What a region's map makes of a stated probability.
-
-    Attributes
-    ----------
-    leaf : int
-    words : str
-        Untrusted.
-    slope, offset : float
-        Of Platt's map on the log odds.
-    low, high : float
-        Stated probabilities of the region's rows lie between these.
-    n : int
-    """
-
-    leaf: int
-    words: str
-    slope: float
-    offset: float
-    low: float
-    high: float
-    n: int
-
-    def curve(self, points: int = 160) -> tuple[FloatArray, FloatArray]:
-        """Stated and calibrated probabilities, over the range of the region's rows."""
-        low, high = np.clip([self.low, self.high], 1e-6, 1.0 - 1e-6).tolist()
-        odds = np.linspace(np.log(low / (1.0 - low)), np.log(high / (1.0 - high)), points)
-        stated = 1.0 / (1.0 + np.exp(-odds))
-        mapped = 1.0 / (1.0 + np.exp(-(self.slope * odds + self.offset)))
-        return stated, mapped
-
-
-def region_maps_figure(
-    maps: Sequence[RegionMap], *, dark: bool, picked: int | None = None
-) -> go.Figure:
-    """Platt's map of every region on the unit square; the picked one strong, the others pale.
-
-    Each line runs over the stated probabilities that its region holds. A line on the diagonal
-    leaves the model as it is; a flat one forgets it.
-    """
-    colours = palette(dark)
-    figure = new_figure(dark, height=430)
-    figure.add_trace(identity(colours))
-    for one in sorted(maps, key=lambda each: each.leaf == picked):
-        stated, mapped = one.curve()
-        mine = one.leaf == picked
-        figure.add_trace(
-            go.Scatter(
-                x=stated,
-                y=mapped,
-                mode="lines",
-                line={
-                    "color": colours.calibrated if mine else faded(colours.parent, 0.45),
-                    "width": 3 if mine else 1.4,
-                },
-                name="This region" if mine else "Other regions",
-                legendgroup="mine" if mine else "others",
-                showlegend=mine or one is _first_other(maps, picked),
-                hovertemplate=(
-                    "%{x:.3f} becomes %{y:.3f}<extra>"
-                    f"{escape_html(one.words, limit=60)}</extra>"
-                ),
-            )
-        )
-    unit_axis(figure, "xaxis", "Stated probability")
-    unit_axis(figure, "yaxis", "Calibrated probability")
-    figure.update_layout(margin={"t": 56})
-    square(figure)
-    return figure
-
-
-def region_maps_table(maps: Sequence[RegionMap]) -> pd.DataFrame:
-    """Slope and offset of every region."""
-    return pd.DataFrame([vars(one) for one in maps])
-
-
-def _first_other(maps: Sequence[RegionMap], picked: int | None) -> RegionMap | None:
-    others = [
-        one for one in sorted(maps, key=lambda each: each.leaf == picked) if one.leaf != picked
-    ]
-    return others[0] if others else None

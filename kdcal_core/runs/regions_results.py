@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from kdcal_core.calibration import calibrator_entry
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import Estimate, PairedAuc
 from kdcal_core.runs.storage import damaged, load_array, load_whole
@@ -13,10 +14,10 @@ from kdcal_core.runs.storage import damaged, load_array, load_whole
 ONE_MAP = "one_map"
 """One Platt map for all rows: what calibration without regions does."""
 PARTITION_TITLES = {
-    "tree": "Tree of the classes",
-    "boosted": "Trees on the errors (boosted)",
-    "auc": "Splits that raise the AUC",
-    "forest": "Forest of trees",
+    **{
+        key: calibrator_entry(f"heterogeneous_{key}").label
+        for key in ("tree", "boosted", "auc", "forest")
+    },
     "column": "The chosen column",
 }
 
@@ -43,7 +44,7 @@ class RegionsSettings:
     partitions: tuple[str, ...] = ("tree", "boosted", "auc")
     max_depth: int = 3
     min_rows: int | None = None
-    n_trees: int = 50
+    n_trees: int = 100
     column: str | None = None
     folds: int = 5
     seed: int = 0

@@ -20,8 +20,10 @@ from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Question, rows_in, search_of
 from app.widgets.regions_table import region_table
 from app.widgets.regions_text import rule_words
-from kdcal_core.diagnostics import find_regions
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.diagnostics import describe_pit_regions, describe_regions, find_regions
 from kdcal_core.diagnostics.targets import confidence_target
+from kdcal_core.figures import shown_regions
 from kdcal_core.review import (
     Review,
     Workspace,
@@ -128,13 +130,20 @@ def test_a_planted_fault_is_found_with_its_words(app, tmp_path) -> None:
     text = said(app)
     assert f"Where {HOSTILE} is *Tech*: the model says" in text
     assert "over-confident, corrected p below 0.0001" in text
-    assert "judged on 1,500 others" in text
-    assert "Slope" in text
+    assert "judged on the outcomes of 1,500 others; corrected p values hold for" in text
+    assert (
+        "What would repair it here. The stated probability of class yes says next to nothing"
+        in text
+    )
+    assert "rows show" in text
+    assert "least gap found 4 times in 5: 0.0" in text
+    assert "in the region seen best" in text
     tiles = [unescape(tile.label) for tile in app.metric]
     assert tiles == ["Regions beyond chance", "Rows in them", "AUC", "Log loss"]
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     assert table.iloc[0]["Rule"] == f"{HOSTILE} is *Tech*"
     assert table.iloc[0]["Fault"] == "Over-confident"
+    assert sorted(table["No."]) == list(range(1, len(table) + 1))
 
 
 def test_names_never_become_markup(app, tmp_path) -> None:
@@ -178,6 +187,56 @@ def test_a_region_can_be_picked_without_a_mouse(app, tmp_path) -> None:
     assert "within chance, corrected p" in said(app)
 
 
+def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path) -> None:
+    opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
+    app.button_group(key="regions_purpose_classification").set_value("column")
+    healthy(app.run())
+    table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
+    assert table["No."].tolist() == list(range(1, 12))
+    assert table["Rule"].iloc[0].startswith("age is 18 to")
+    assert table["Rule"].iloc[-1] == "age is missing"
+    assert "From low to high" in said(app)
+    assert "follow from the column alone, and are judged on all 3,000 rows" in said(app)
+    next(one for one in app.selectbox if one.label == "Column").select(HOSTILE)
+    healthy(app.run())
+    table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
+    worst = table["Rule"].iloc[0]
+    assert worst == f"{HOSTILE} is *Tech*"
+    assert worst in unescape(app.subheader[0].value).replace("\u200b", "").replace("\\", "")
+    assert "strongest evidence stand first" in said(app)
+
+
+def test_small_p_values_are_told_apart_by_the_gap() -> None:
+    right = np.repeat([1, 0, 1, 0], [4000, 8000, 500, 4500])  # p values of 0, both of them
+    goal = confidence_target(np.full(17_000, 0.99), right)
+    found = describe_regions(goal, np.repeat([0, 1], [12_000, 5000]), ["x is 0", "x is 1"])
+    assert [one.p_value for one in found.regions] == [0.0, 0.0]
+    first = region_table(found).iloc[0]["Rule"]
+    assert first == shown_regions(found)[0].words == found.faulty[0].words == "x is 1"
+
+
+def test_the_table_of_pit_holds_what_was_tested() -> None:
+    u = (np.arange(400) + 0.5) / 400
+    found = describe_pit_regions(
+        np.r_[0.25 + u / 2, u], np.repeat([0, 1], 400), ["a is 0", "a is 1"]
+    )
+    table = region_table(found)
+    assert table.iloc[0]["Fault"] == "Spread too wide"
+    assert table.iloc[0]["Spread"].startswith("-50% (-")
+    assert "Gap" not in table
+    assert "Least shift found" in table
+
+
+def test_one_region_is_no_reason_for_regions(app, tmp_path) -> None:
+    rng = np.random.default_rng(5)
+    frame = rows(900)
+    frame["y"] = np.where(rng.random(900) < 0.5 + 0.2 * (frame["p_yes"] - 0.5), "yes", "no")
+    opened(app, review_of(frame, tmp_path, ("age",)))
+    text = said(app)
+    assert app.metric[0].value == "1 of 1"
+    assert ":material/close: Regions that can be told apart: there is only one region" in text
+
+
 def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
     opened(app, review_of(rows(1500), tmp_path, ("age", HOSTILE)))
     app.button(key="regions_start").click()
@@ -185,12 +244,20 @@ def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
     healthy(settle(app))
     text = said(app)
     assert "Each of the 1,500 calibration rows is calibrated by the other folds" in text
-    assert "raises the AUC from" in text
+    assert "With Tree regions the AUC rises from" in text
     assert "One map for all rows cannot change the order" in text
     tiles = {unescape(tile.label): tile for tile in app.metric}
     assert "before; lift" in text
     assert float(tiles["AUC"].value) > 0.7
     assert "What it did on rows that no map has seen" in text
+    assert "Before the repair: 1 of 2 regions is wrong" in text
+    assert "after Tree regions" in text
+    assert "trees of at most 3 questions, an automatic number of rows or more in a region" in text
+    table = next(frame.value for frame in app.dataframe if "AUC lift" in frame.value)
+    assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_tree"].label
+    for column in ("Log loss", "AUC"):
+        assert table[column].str.contains(r"\(0\.\d+ to 0\.\d+\)").all()
+    assert (table.iloc[0][["Change", "AUC lift"]] == "the others are compared with it").all()
 
 
 def hard(n: int) -> pd.DataFrame:
@@ -210,7 +277,7 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     next(one for one in app.selectbox if one.label == "Stated probability").select(1)
     healthy(app.run())
     assert "The quick search is shown" in said(app)
-    assert "found on 450 rows and are judged on 450 others" in said(app)
+    assert "found on 450 rows and are judged on the outcomes of 450 others" in said(app)
     app.button(key="regions_harder").click()
     healthy(settle(healthy(app.run())))
     text = said(app)
@@ -233,7 +300,7 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     app.slider(key="regions_depth").set_value(2)
     healthy(app.run())
     assert "no thorough search with these settings yet; until then the quick one" in said(app)
-    assert "found on 450 rows and are judged on 450 others" in said(app)
+    assert "found on 450 rows and are judged on the outcomes of 450 others" in said(app)
     assert app.button(key="regions_harder")
 
 
@@ -265,7 +332,9 @@ def test_without_any_column_the_page_says_what_it_needs(app, tmp_path) -> None:
 @pytest.mark.parametrize("n", [12, 60])
 def test_few_rows_are_told_with_the_number_that_would_do(app, tmp_path, n) -> None:
     opened(app, review_of(rows(n), tmp_path, ("age", HOSTILE)))
+    assert "No regions with these rows and settings" in said(app)
     assert "Give at least" in said(app)
+    assert not app.error
 
 
 def test_a_date_is_left_out_and_told(app, tmp_path) -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kdcal_core import figures
-from kdcal_core.diagnostics import describe_regions, find_pit_regions, find_regions, paired_auc
+from kdcal_core.diagnostics import (
+    describe_regions,
+    find_pit_regions,
+    find_regions,
+    paired_auc,
+    paired_difference,
+)
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.figures import region_words
 from kdcal_core.figures.regions import MAX_LINES
@@ -41,7 +49,7 @@ def test_every_region_has_its_mark_with_its_number(search):
     marks = figure.data[-1]
     assert [carried[0] for carried in marks.customdata] == list(range(len(search.regions)))
     assert marks.marker.line.width[1] == 3
-    assert "says 0.80" in marks.text[0]
+    assert "1: says 0.80, rows show" in marks.text[0]
     assert len(marks.x) == search.tree.n_leaves
 
 
@@ -92,16 +100,31 @@ def test_of_many_regions_the_clearest_are_drawn():
 
 
 def test_a_map_is_platts_on_the_log_odds():
-    one = figures.RegionMap(0, "here", 0.5, -1.0, 0.1, 0.9, 50)
+    one = figures.RegionMap.of(0, "here", 0.5, -1.0, np.array([0.1, 0.3, 0.9]), np.array([1, 1, 2]))
     stated, mapped = one.curve()
     assert (stated[0], stated[-1]) == pytest.approx((0.1, 0.9))
     odds = np.log(stated / (1 - stated))
     np.testing.assert_allclose(np.log(mapped / (1 - mapped)), 0.5 * odds - 1.0)
-    other = figures.RegionMap(1, HOSTILE, -1.0, 0.0, 0.0, 1.0, 50)
-    figure = figures.region_maps_figure([one, other], dark=False, picked=0)
-    assert figure.data[-1].name == "This region"
+    assert one.mean == pytest.approx((0.1 + 0.3 + 2 * 0.9) / 4)
+    assert one.mean_after == pytest.approx(one.apply([0.1, 0.3, 0.9, 0.9]).mean())
+
+
+def test_maps_are_drawn_as_two_lines_however_many_they_are():
+    maps = [
+        figures.RegionMap.of(leaf, f"{HOSTILE} {leaf}", -1.0, 0.0, np.array([0.0, 1.0]))
+        for leaf in range(30)
+    ]
+    figure = figures.region_maps_figure(maps, dark=False, picked=7)
+    _, others, mine = figure.data
+    assert (others.name, mine.name) == ("Other regions", "This region")
+    assert np.isnan(others.x).sum() == 29
+    assert len(others.x) == len(others.text) == 29 * len(mine.x)
+    assert set(mine.text) == {"&lt;img src=x onerror=alert(1)&gt; 7"}
     assert "<img" not in figure.to_json()
-    assert figures.region_maps_table([one, other])["slope"].tolist() == [0.5, -1.0]
+    assert [one.name for one in figures.region_maps_figure(maps, dark=True).data[1:]] == [
+        "Other regions"
+    ]
+    assert figures.region_maps_table(maps)["slope"].tolist() == [-1.0] * 30
 
 
 def test_the_lift_is_drawn_with_its_interval():
@@ -113,6 +136,20 @@ def test_the_lift_is_drawn_with_its_interval():
     assert mark.x[0] + mark.error_x.array[0] == pytest.approx(pair.lift.high)
     assert "<img" not in figure.to_json()
     assert figures.auc_lift_table([("tree", pair)])["auc_before"].tolist() == [0.71875]
+
+
+def test_the_change_of_the_loss_is_drawn_with_its_interval():
+    change = paired_difference(np.array([0.1, 0.4, 0.2]), np.array([0.3, 0.5, 0.4]), label="Change")
+    figure = figures.loss_change_figure([(HOSTILE, change)], dark=False)
+    mark = figure.data[0]
+    assert mark.x[0] == pytest.approx(-0.5 / 3)
+    assert mark.x[0] - mark.error_x.arrayminus[0] == pytest.approx(change.low)
+    low, high = figure.layout.xaxis.range
+    assert low < change.low
+    assert high >= 0
+    assert "<img" not in figure.to_json()
+    table = figures.loss_change_table([("tree", change)])
+    assert table.loc[0, ["low", "high"]].tolist() == [change.low, change.high]
 
 
 def test_scores_by_label_are_shares_of_each_label():
@@ -150,25 +187,109 @@ def test_words_hold_their_numbers(search):
     assert share == pytest.approx(sum(one.n for one in search.faulty) / search.n_judge)
 
 
+WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
+
+
 @pytest.mark.parametrize(
     ("slope", "offset", "said"),
     [
-        (-0.2, 0.0, "a higher score means a lower probability"),
-        (0.05, 0.0, "next to nothing here"),
-        (0.2, 0.0, "far too sure"),
-        (0.5, 0.0, "halved or nearly"),
-        (0.8, 0.0, "somewhat too sure"),
-        (1.0, 0.02, "next to nothing changes"),
-        (1.0, -0.5, "all probabilities move down"),
-        (2.0, 0.0, "not sure enough"),
+        (-0.5, 0.0, "A higher stated probability of class yes means a lower one here"),
+        (-0.5, 2.0, "20% becomes 93.7%, 80% becomes 79%"),
+        (0.05, 0.0, "says next to nothing here: a stated 20% becomes 48%, 80% becomes 52%"),
+        (0.0, -1.0, "says next to nothing here: a stated 20% becomes 27%, 80% becomes 27%"),
+        (
+            0.5,
+            0.0,
+            "stated too surely, low ones too low and high ones too high: a stated 20% becom",
+        ),
+        (0.86, 1.01, "Class yes is stated too low: a stated 20% becomes 45%, 80% becomes 90%"),
+        (0.86, -1.01, "Class yes is stated too high: a stated 20% becomes 10%, 80% becomes 55%"),
+        (1.0, 0.02, "Next to nothing changes for class yes: a stated 20% becomes 20%"),
+        (1.0, 0.5, "Class yes is stated too low: a stated 20% becomes 29%"),
+        (1.0, -0.5, "Class yes is stated too high"),
+        (
+            2.0,
+            0.0,
+            "not stated surely enough, low ones too high and high ones too low: a stated 20%",
+        ),
+        (1.3, 2.0, "Class yes is stated too low: a stated 20% becomes 55%"),
+        (1.3, -2.0, "Class yes is stated too high"),
     ],
 )
-def test_a_map_is_told_by_its_slope(slope, offset, said):
-    told = region_words.map_words(slope, offset, 0.25, ("few rows",))
+def test_a_map_is_told_by_what_it_does(slope, offset, said):
+    one = figures.RegionMap.of(0, "here", slope, offset, WIDE)
+    told = region_words.map_words(one, "yes", 0.25, ("few rows",))
     assert said in told
+    assert f"(slope {slope:.2f}, offset {offset:.2f})" in told
     assert "25% of the map is borrowed" in told
     assert told.endswith("Careful: few rows.")
-    assert "borrowed" not in region_words.map_words(slope, offset, 0.0, ())
+    assert "borrowed" not in region_words.map_words(one, "yes", 0.0, ())
+
+
+@given(st.floats(-2, 3), st.floats(-3, 3), st.lists(st.floats(0, 1), min_size=1, max_size=9))
+def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset, stated):
+    one = figures.RegionMap.of(0, "here", slope, offset, np.array(stated))
+    told = region_words.map_words(one, "yes", 0.0, ())
+    ends = [p if one.low <= p <= one.high else end for p, end in ((0.2, one.low), (0.8, one.high))]
+    before = np.clip([*ends, one.mean], 0.001, 0.999)
+    after = np.clip([*one.apply(before[:2]), one.mean_after], 0.001, 0.999)
+    moved = np.log(after / (1 - after)) - np.log(before / (1 - before))
+    if slope >= 0.1:
+        assert ("stated too low:" in told) == (moved.max() > 0.1 and moved.min() >= -0.1)
+        assert ("stated too high:" in told) == (moved.min() < -0.1 and moved.max() <= 0.1)
+        assert ("Next to nothing changes" in told) == (abs(moved).max() <= 0.1)
+
+
+def test_only_probabilities_that_a_region_states_are_told():
+    one = figures.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.01, 0.05]))
+    assert "a stated 1.0% becomes 2.7%, 5.0% becomes 13%, and the mean of 3.0%" in (
+        region_words.map_words(one, "yes", 0.0, ())
+    )
+    alone = figures.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
+    assert "a stated 50% becomes 73%, and the mean of 50% becomes 73%" in (
+        region_words.map_words(alone, "yes", 0.0, ())
+    )
+
+
+def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
+    for one in pit_search.regions:
+        told = region_words.region_caption(one, regression=True)
+        assert told.startswith(f"{one.leaf + 1}: {region_words.FAULTS[one.fault]}, ")
+        assert ("PIT varies" in told) == (one.fault in ("too narrow", "too wide"))
+        assert any(
+            line.startswith("Spread of PIT: ")
+            for line in region_words.region_hover(one, regression=True)
+        )
+
+
+def test_rules_in_the_tree_are_short_and_whole_on_hover():
+    rng = np.random.default_rng(0)
+    kind = rng.choice([f"country {i}" for i in range(20)], 6000)
+    odd = np.isin(kind, [f"country {i}" for i in range(6)])
+    frame = pd.DataFrame({"from": kind})
+    found = find_regions(
+        confidence_target(np.full(6000, 0.8), rng.random(6000) < np.where(odd, 0.4, 0.8)), frame
+    )
+    words = tree(found).data[1]
+    assert any("or 4 others" in text.replace("<br>", " ") for text in words.text)
+    assert any("or 3 others" in text for text in words.customdata)
+
+
+def test_the_legend_has_the_colour_that_the_marks_have(search):
+    figure = tree(search)
+    marks = figure.data[-1].marker.color
+    for fault in ("over-confident", "under-confident"):
+        mine = [marks[one.leaf] for one in search.regions if one.fault == fault]
+        entry = next(t for t in figure.data if t.name and t.name.lower().startswith(fault))
+        if len(set(mine)) == 1:
+            assert entry.marker.color == mine[0]
+
+
+def test_two_regions_are_both(search):
+    two = describe_regions(confidence_target([0.5] * 8, [0, 1] * 4), [0] * 4 + [1] * 4)
+    assert "hold for both of them together" in region_words.tree_words(two)
+    assert f"hold for all {len(search.regions)} of them" in region_words.tree_words(search)
+    assert "judged on the outcomes of" in region_words.tree_words(search)
 
 
 def test_a_lift_that_may_be_chance_is_called_so():
@@ -176,4 +297,4 @@ def test_a_lift_that_may_be_chance_is_called_so():
     pair = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 2, 3, 4, 4, 5, 6, 7], y)
     assert "that may be chance" in region_words.lift_words("A tree", pair)
     same = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 3, 2, 6, 4, 5, 2, 7], y)
-    assert region_words.lift_words("One map", same).startswith("One map leaves the order")
+    assert region_words.lift_words("One map", same).startswith("With One map the order of the rows")

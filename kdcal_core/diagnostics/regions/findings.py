@@ -24,9 +24,9 @@ def region_finding(region: Region, *, regression: bool = False) -> str:
     >>> from kdcal_core.diagnostics.regions import describe_regions
     >>> from kdcal_core.diagnostics.targets import confidence_target
     >>> scored = confidence_target([0.9] * 200, [1] * 130 + [0] * 70)
-    >>> region_finding(describe_regions(scored, [0] * 200, ("age up to 24",)).regions[0])
-    'Where age up to 24: the model says 0.90, sees 0.65 (0.58 to 0.71, 200 rows); over-confident, \
-corrected p below 0.0001.'
+    >>> region_finding(describe_regions(scored, [0] * 200, ("age is up to 24",)).regions[0])
+    'Where age is up to 24: the model says 0.90, the rows show 0.65 (0.58 to 0.71, 200 rows); \
+over-confident, corrected p below 0.0001.'
     """
     lead = "Over all rows" if region.words == "all rows" else f"Where {region.words}"
     if region.n == 0:
@@ -44,7 +44,7 @@ corrected p below 0.0001.'
             told = f"PIT values vary {_vary(region.spread)}, {rows}); {fault}"
     else:
         fault = "within chance" if region.fault == "none" else region.fault
-        told = f"the model says {stated}, sees {value} ({low} to {high}, {rows}); {fault}"
+        told = f"the model says {stated}, the rows show {value} ({low} to {high}, {rows}); {fault}"
     return f"{lead}: {told}, corrected p {p_text(region.adjusted_p)}."
 
 

@@ -143,6 +143,15 @@ class RegionSearch:
                     "minimum_detectable": region.minimum_detectable,
                     "fault": region.fault,
                 }
+                | _spread_columns(region)
                 for region in self.regions
             ]
         )
+
+
+def _spread_columns(region: Region) -> dict[str, float]:
+    """What else of PIT values was tested; nothing for stated probabilities."""
+    spread = region.spread
+    if spread is None:
+        return {}
+    return {"spread": spread.value, "spread_low": spread.low, "spread_high": spread.high}

@@ -126,7 +126,7 @@ def find_regions(
     >>> right = rng.random(4000) < np.where(X["age"] < 25, 0.6, 0.8)
     >>> found = find_regions(confidence_target(np.full(4000, 0.8), right), X)
     >>> [(r.words, r.fault) for r in found.faulty]
-    [('age up to 24', 'over-confident')]
+    [('age is up to 24', 'over-confident')]
     """
     check_level(level)
     goal, what = stated_target(scored, target)
@@ -173,7 +173,7 @@ def find_pit_regions(
     >>> u = rng.random(4000)
     >>> found = find_pit_regions(np.where(X["age"] < 25, u / 2 + 0.25, u), X)
     >>> [(r.words, r.fault) for r in found.faulty]
-    [('age up to 24', 'too wide')]
+    [('age is up to 24', 'too wide')]
     """
     check_level(level)
     values, weight = checked_pit(pit, sample_weight)

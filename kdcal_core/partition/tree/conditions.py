@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.partition.tree.columns import InputColumn
 
-NAMED = 3  # categories that a rule names before it counts the others
+NAMED, NAMED_SHORT = 3, 2  # categories that a rule names before it counts the others
 MISSING = "missing"
 
 
@@ -57,12 +57,31 @@ class Condition:
         --------
         >>> age = InputColumn("age", "number", edges=np.array([28.0, 41.0]))
         >>> Condition(age, np.arange(256) == 1).words
-        'age above 28 up to 41'
+        'age is above 28 and up to 41'
         >>> job = InputColumn("job", "category", categories=("Sales", "Craft", "Clerk"))
         >>> Condition(job, np.arange(256) != 0).words
         'job is not Sales'
         """
-        return f"{self.column.name} {self._named_words() if self._named else self._range_words()}"
+        return self._words(NAMED)
+
+    @property
+    def label(self) -> str:
+        """The condition where there is little room: one or two categories, the others counted.
+
+        Examples
+        --------
+        >>> job = InputColumn("job", "category", categories=("Sales", "Craft", "Clerk", "x", "y"))
+        >>> Condition(job, np.isin(np.arange(256), [0, 1, 2])).label
+        'job is not x or y'
+        >>> many = InputColumn("job", "category", categories=tuple("abcdefgh"))
+        >>> Condition(many, np.arange(256) < 4).label
+        'job is a, b or 2 others'
+        """
+        return self._words(NAMED_SHORT)
+
+    def _words(self, named: int) -> str:
+        told = self._named_words(named) if self._named else self._range_words()
+        return f"{self.column.name} {told}"
 
     @property
     def _named(self) -> bool:
@@ -81,9 +100,9 @@ class Condition:
         parts = [] if low is None else [f"above {_digits(low)}"]
         parts += [] if high is None else [f"up to {_digits(high)}"]
         also = " or missing" if self.missing and self.column.has_missing else ""
-        return " ".join(parts) + also
+        return f"is {' and '.join(parts)}{also}"
 
-    def _named_words(self) -> str:
+    def _named_words(self, named: int) -> str:
         names = [name or '""' for name in self.column.categories]
         if self.column.has_missing:
             names.append(MISSING)
@@ -93,17 +112,17 @@ class Condition:
         if not outside:
             return "is anything"
         if len(outside) < len(inside):
-            return f"is not {_listed(outside)}"
-        return f"is {_listed(inside)}"
+            return f"is not {_listed(outside, named)}"
+        return f"is {_listed(inside, named)}"
 
 
 def _digits(value: float) -> str:
     return f"{value:,.15g}"
 
 
-def _listed(names: list[str]) -> str:
-    """Three names at most, and how many there are besides."""
-    if len(names) <= NAMED:
+def _listed(names: list[str], named: int) -> str:
+    """So many names at most, and how many there are besides."""
+    if len(names) <= named:
         return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    others = len(names) - NAMED
-    return f"{', '.join(names[:NAMED])} or {others} other{'s' if others > 1 else ''}"
+    others = len(names) - named
+    return f"{', '.join(names[:named])} or {others} other{'s' if others > 1 else ''}"

@@ -82,7 +82,7 @@ def grow_tree(
     >>> frame = pd.DataFrame({"age": [20, 30, 40, 50], "job": ["a", "b", "a", "b"]})
     >>> tree = grow_tree(bin_inputs(frame), Gini(np.array([0, 0, 1, 1])), min_rows=1)
     >>> [tree.words(leaf) for leaf in range(tree.n_leaves)]
-    ['age up to 30', 'age above 30']
+    ['age is up to 30', 'age is above 30']
     """
     _check(binned, score, max_depth, min_rows, max_leaves, features, threads)
     with ExitStack() as stack:

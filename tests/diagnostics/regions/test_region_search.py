@@ -55,7 +55,9 @@ def test_a_planted_region_is_found_with_its_rule():
     inside = found.leaf == worst.leaf
     assert (inside & region).sum() > 0.6 * (inside | region).sum()
     assert worst.gap.high < 0
-    assert "says" in search_finding(found)
+    assert "the model says" in search_finding(found)
+    assert "the rows show" in search_finding(found)
+    assert "spread" not in found.table()
     assert len(found.judged) == found.n_judge == 4000 == found.n_grow
 
 
@@ -150,6 +152,9 @@ def test_regions_of_bad_pit_are_found_by_kind(bend, kind):
     assert (inside & region).sum() > 0.7 * (inside | region).sum()
     told = "PIT values vary" if kind in ("too narrow", "too wide") else "mean PIT"
     assert told in region_finding(worst, regression=True)
+    assert worst.spread is not None
+    line = found.table().set_index("region").loc[worst.leaf]
+    assert (line["gap"], line["spread"]) == (worst.gap.value, worst.spread.value)
 
 
 def test_uniform_pit_is_seldom_called_wrong():

@@ -67,10 +67,10 @@ def codes(*allowed):
 @pytest.mark.parametrize(
     ("column", "allowed", "words"),
     [
-        (numbers(), codes(0), "age up to 28"),
-        (numbers(), codes(1), "age above 28 up to 41"),
-        (numbers(), codes(3, 4), "age above 12,500"),
-        (numbers(True), codes(3, 4), "age above 12,500 or missing"),
+        (numbers(), codes(0), "age is up to 28"),
+        (numbers(), codes(1), "age is above 28 and up to 41"),
+        (numbers(), codes(3, 4), "age is above 12,500"),
+        (numbers(True), codes(3, 4), "age is above 12,500 or missing"),
         (numbers(True), codes(4), "age is missing"),
         (numbers(True), codes(0, 1, 2, 3), "age is not missing"),
     ],
@@ -105,14 +105,28 @@ def test_words_of_categories(column, allowed, words):
     assert Condition(column, allowed).words == words
 
 
+@pytest.mark.parametrize(
+    ("column", "allowed", "label"),
+    [
+        (jobs(), codes(0, 2), "job is A or C"),
+        (jobs(), codes(0, 2, 3), "job is A, C or 1 other"),
+        (jobs(10), codes(0, 1, 2, 3, 4), "job is A, B or 3 others"),
+        (jobs(10), codes(0, 1, 2, 3, 4, 5, 6), "job is not H, I or 1 other"),
+        (numbers(), codes(1), "age is above 28 and up to 41"),
+    ],
+)
+def test_where_there_is_little_room_two_names_are_told(column, allowed, label):
+    assert Condition(column, allowed).label == label
+
+
 def test_conditions_on_one_column_are_merged():
     x = np.repeat(np.arange(8.0), 5)[:, None]
     y = np.repeat([0, 1, 0, 1, 0, 1, 0, 1], 5)
     tree = grow_tree(bin_inputs(x), Gini(y), max_depth=8, min_rows=5)
     assert [tree.words(leaf) for leaf in range(tree.n_leaves)] == [
-        "column 1 up to 0",
-        *[f"column 1 above {i} up to {i + 1}" for i in range(6)],
-        "column 1 above 6",
+        "column 1 is up to 0",
+        *[f"column 1 is above {i} and up to {i + 1}" for i in range(6)],
+        "column 1 is above 6",
     ]
     assert all(len(tree.rule(leaf)) == 1 for leaf in range(tree.n_leaves))
 
