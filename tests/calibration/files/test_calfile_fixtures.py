@@ -28,3 +28,10 @@ def test_a_file_says_what_it_said_when_it_was_written(name):
     assert loaded.card.data["calibration"].rows == 400
     found = loaded.predict_proba(told["proba"], pd.DataFrame(told["columns"]))
     np.testing.assert_allclose(found, told["calibrated"], rtol=1e-10, atol=1e-15)
+
+
+def test_the_columns_of_the_predictions_are_still_known():
+    card = load_calibrator(FIXTURES / "predictions.kdcal").card
+    assert card.outputs == (("class 1", "logit of it"),)
+    assert card.output_kind == "logit"
+    assert load_calibrator(FIXTURES / "standard.kdcal").card.outputs == ()
