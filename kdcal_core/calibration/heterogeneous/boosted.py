@@ -47,9 +47,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdcal_core.calibration.base import CLIP
+from kdcal_core.calibration.heterogeneous.flags import Tally, layer_notes, tally
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
@@ -103,13 +103,15 @@ def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(rows.X)
-    held_out = stratified_folds(rows.y, _FOLDS, settings.random_state) == 0
-    gain, wanted = _wanted(settings, rows, binned, held_out)
+    gain, wanted = _wanted(settings, rows, binned)
     layers: list[Layer] = []
-    for layer, _ in islice(_stages(settings, rows, binned, gain), wanted + 1):
+    tallies: list[Tally] = []
+    for layer, told in islice(_stages(settings, rows, binned, gain), wanted + 1):
         rows.report(0.5 + 0.5 * len(layers) / (wanted + 1), f"Stage {len(layers):,} of {wanted:,}")
         layers.append(layer)
-    return PartitionFit(tuple(layers), (), (_described(len(layers) - 1, settings.n_trees),))
+        tallies.append(told)
+    described = _described(len(rows.y), len(layers) - 1, settings.n_trees)
+    return PartitionFit(tuple(layers), (), (described, *layer_notes(tallies)))
 
 
 def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
@@ -124,8 +126,8 @@ def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
 
 def _stages(
     settings: Any, rows: FitRows, binned: BinnedInputs, gain: Gain
-) -> Iterator[tuple[Layer, FloatArray]]:
-    """Stage after stage, each with the rows' probabilities after it, until no split has worth."""
+) -> Iterator[tuple[Layer, Tally]]:
+    """Stage after stage, with what is to be told of its regions, until no split has worth."""
     from kdcal_core.partition.tree import grow_tree
 
     proba = rows.proba
@@ -149,17 +151,18 @@ def _stages(
         )
         layer = Layer(tree, Damped(fit.maps, rate))
         proba = layer.maps.predict(proba, leaf)
-        yield layer, proba
+        yield layer, tally(fit, scores, leaf, tree.n_leaves)
         depth, rate = settings.depth, RATE
 
 
-def _wanted(
-    settings: Any, rows: FitRows, binned: BinnedInputs, held_out: NDArray[np.bool_]
-) -> tuple[Gain, int]:
+def _wanted(settings: Any, rows: FitRows, binned: BinnedInputs) -> tuple[Gain, int]:
     """The gain and the number of stages with the smallest log loss of the held-out rows.
 
-    No stages where only the first map helps.
+    No stages where only the first map helps, or where there are too few rows to hold any out.
     """
+    if len(rows.y) < _FOLDS:
+        return OffsetGain, 0
+    held_out = stratified_folds(rows.y, _FOLDS, settings.random_state) == 0
     fitted, judged = rows.take(~held_out), rows.take(held_out)
     binned_fitted, binned_judged = binned.take(~held_out), binned.take(held_out)
     choices: list[tuple[float, Gain, int]] = []
@@ -179,10 +182,14 @@ def _wanted(
     return gain, wanted
 
 
-def _described(n_stages: int, most: int) -> str:
+def _described(n: int, n_stages: int, most: int) -> str:
+    if n < _FOLDS:
+        return f"With fewer than {_FOLDS} rows none are held out: one map for all rows is used."
     if not n_stages:
         return "No partition lowered the log loss of held-out rows: one map for all rows is used."
     more = " (as many as were allowed: more may do better)" if n_stages == most else ""
+    if n_stages == 1:
+        return f"One partition is calibrated after one map for all rows{more}."
     return f"{n_stages:,} partitions are calibrated one after the other{more}."
 
 

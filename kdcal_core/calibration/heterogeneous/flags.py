@@ -104,14 +104,22 @@ def region_fits(
 
 
 def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
-    """Sentences on the regions that need care, for a person."""
+    """Sentences on the regions that need care, for a person.
+
+    A rule that several layers share is named once, with the fewest rows that it has in any.
+    """
     notes = []
     for flag, start in _SENTENCES.items():
-        found = [region for region in regions if flag in region.flags]
-        if not found:
+        rules: dict[str, RegionFit] = {}
+        for region in regions:
+            if flag in region.flags:
+                known = rules.get(region.words, region)
+                rules[region.words] = min(known, region, key=lambda one: one.n)
+        if not rules:
             continue
+        found = list(rules.values())
         listed = "; ".join(
-            f"'{region.words}' ({region.n:,} rows"
+            f"'{region.words}' ({region.n:,} row{'s' * (region.n != 1)}"
             + (f"; about {region.needed:,} would do" if region.needed and flag != FALLING else "")
             + ")"
             for region in found[:_LISTED]
@@ -119,6 +127,55 @@ def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
         more = f"; and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
         notes.append(f"{start}: {listed}{more}.")
     return tuple(notes)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many of a layer's regions need care, where there are too many layers to name them.
+
+    Attributes
+    ----------
+    regions, one_class, falling : int
+        Regions with rows, those of them that show one class only, and those where a higher score
+        means a lower probability.
+    """
+
+    regions: int
+    one_class: int
+    falling: int
+
+
+def tally(fit: MapFit, scores: Scores, leaf: IntArray, n_regions: int) -> Tally:
+    """Count what is to be told of one layer; arguments are those of :func:`region_fits`."""
+    n_classes = scores.n_classes
+    counts = np.bincount(leaf * n_classes + scores.y, minlength=n_regions * n_classes)
+    seen = (counts.reshape(n_regions, n_classes) > 0).sum(axis=1)
+    return Tally(
+        int((seen > 0).sum()), int((seen == 1).sum()), int((fit.falling & (seen > 0)).sum())
+    )
+
+
+def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
+    """A sentence on the regions of many layers that need care, where there are any.
+
+    Examples
+    --------
+    >>> print(*layer_notes([Tally(4, 1, 0), Tally(4, 0, 0)]))
+    Of all partitions' regions (8), 1 shows one class only and leans on the region around it.
+    >>> layer_notes([Tally(4, 0, 0)])
+    ()
+    """
+    regions, one_class, falling = (
+        sum(getattr(one, name) for one in tallies) for name in ("regions", "one_class", "falling")
+    )
+    told = []
+    if one_class == 1:
+        told.append("1 shows one class only and leans on the region around it")
+    elif one_class:
+        told.append(f"{one_class:,} show one class only and lean on the region around them")
+    if falling:
+        told.append(f"in {falling:,} a higher score means a lower probability (kept as found)")
+    return (f"Of all partitions' regions ({regions:,}), {'; '.join(told)}.",) if told else ()
 
 
 _LISTED = 3

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kdcal_core.calibration.heterogeneous.flags import Tally, layer_notes, tally
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.heterogeneous.one_tree import class_target, min_rows_of
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
@@ -57,27 +58,25 @@ def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
         labels, weight = rows.y_partition, None
     criterion = Gini(class_target(labels, scores.n_classes), weight)
 
-    def layer(number: int) -> Layer:
+    def layer(number: int) -> tuple[Layer, Tally]:
         tree = _tree(settings, grown_on, criterion, len(inputs), number)
-        fit = fit_maps(
-            settings.calibrator,
-            scores,
-            tree.apply(inputs),
-            hierarchy_of(tree),
-            pooling=settings.pooling,
-        )
-        return Layer(tree, fit.maps)
+        leaf, hierarchy = tree.apply(inputs), hierarchy_of(tree)
+        fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
+        return Layer(tree, fit.maps), tally(fit, scores, leaf, tree.n_leaves)
 
-    layers = [layer(0)]  # which also prepares what the others share
+    fitted = [layer(0)]  # which also prepares what the others share
     with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool:
         try:
-            for fitted in pool.map(layer, range(1, settings.n_trees)):
-                rows.report(len(layers) / settings.n_trees, f"Partition {len(layers):,} fitted")
-                layers.append(fitted)
+            for one in pool.map(layer, range(1, settings.n_trees)):
+                rows.report(len(fitted) / settings.n_trees, f"Partition {len(fitted):,} fitted")
+                fitted.append(one)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return PartitionFit(tuple(layers), (), (_described(layers),))
+    layers = tuple(one for one, _ in fitted)
+    return PartitionFit(
+        layers, (), (_described(layers), *layer_notes([told for _, told in fitted]))
+    )
 
 
 def averaged_in_blocks(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
@@ -120,6 +119,12 @@ def _tree(
     )
 
 
-def _described(layers: list[Layer]) -> str:
+def _described(layers: tuple[Layer, ...]) -> str:
     leaves = [layer.partition.n_leaves for layer in layers]
-    return f"{len(layers):,} partitions of {min(leaves):,} to {max(leaves):,} regions are averaged."
+    least, most = min(leaves), max(leaves)
+    many = (
+        f"{most:,} region{'s' * (most != 1)}" if least == most else f"{least:,} to {most:,} regions"
+    )
+    if len(layers) == 1:
+        return f"One partition of {many} is used."
+    return f"{len(layers):,} partitions of {many} are averaged."

@@ -113,9 +113,14 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         if rows.X_partition is None
         else "The parent's training rows are left aside, as its scores rank better on them"
     )
+    how = (
+        f"{parts} trees, each grown on one part of the {n:,} calibration rows and fitted on the "
+        "others, are averaged"
+        if parts > 1
+        else "one tree is grown and fitted on the only calibration row"
+    )
     told = (
-        f"{why}: {parts} trees, each grown on one part "
-        f"of the {n:,} calibration rows and fitted on the others, are averaged.",
+        f"{why}: {how}.",
         *_uncut([layer.partition for layer in layers], least),
     )
     return PartitionFit(tuple(layers), tuple(regions), (*told, *region_notes(tuple(regions))))

@@ -402,3 +402,59 @@ def test_it_is_not_said_that_training_rows_lack_where_they_were_given():
     alone = HeterogeneousCalibrator("auc").fit(proba, y, frame)
     assert "left aside" in given.notes_[0]
     assert "No rows of the parent's training set" in alone.notes_[0]
+
+
+def care(n=3000, seed=0):
+    """One job has no positives, in another the scores are reversed."""
+    proba, y, frame = people(n, seed)
+    frame = frame[["job"]]
+    y = np.where(frame["job"] == "Tech", 0, y)
+    return np.where((frame["job"] == "Care").to_numpy()[:, None], proba[:, ::-1], proba), y, frame
+
+
+@pytest.mark.parametrize("partition", ["forest", "boosted"])
+def test_partitions_without_a_list_of_regions_count_those_that_need_care(partition):
+    proba, y, frame = care()
+    fitted = HeterogeneousCalibrator(partition, n_trees=4, max_depth=2).fit(proba, y, frame)
+    one_class = falling = regions = 0
+    for layer in fitted.layers_:
+        leaf = layer.partition.apply(frame)
+        slope = getattr(layer.maps, "maps", layer.maps).parameters[0, :, 0]
+        for region in range(layer.partition.n_leaves):
+            regions += 1
+            one_class += len(set(y[leaf == region])) == 1
+            falling += slope[region] < 0
+    assert one_class > 0
+    assert falling > 0
+    told = fitted.notes_[1]
+    assert f"regions ({regions:,})" in told
+    assert re.search(rf"\b{one_class} shows? one class", told)
+    assert re.search(rf"in {falling} a higher score means", told)
+
+
+@pytest.mark.parametrize("partition", ["forest", "boosted"])
+def test_nothing_is_said_of_regions_that_need_no_care(partition):
+    proba, y, frame = people()
+    fitted = HeterogeneousCalibrator(partition, n_trees=3, max_depth=1).fit(proba, y, frame)
+    assert len(fitted.notes_) == 1
+
+
+def test_a_rule_that_several_trees_share_is_named_once():
+    proba, y, frame = care()
+    for n in (20, 3000):
+        fitted = HeterogeneousCalibrator().fit(proba[:n], y[:n], frame[:n])
+        assert len(fitted.layers_) == 5
+        for note in fitted.notes_:
+            named = re.findall(r"'([^']*)' \(", note)
+            assert len(named) == len(set(named))
+    assert any("'job is Tech' (" in note for note in fitted.notes_)
+
+
+@pytest.mark.parametrize("partition", ["tree", "forest", "boosted", "auc"])
+def test_one_of_a_kind_is_not_told_as_many(partition):
+    proba, y, frame = people(400)
+    few = HeterogeneousCalibrator(partition, n_trees=1).fit(proba[:1], y[:1], frame[:1])
+    two = HeterogeneousCalibrator(partition, n_trees=2).fit(proba[:1], y[:1], frame[:1])
+    many = HeterogeneousCalibrator(partition, n_trees=1).fit(proba, y, frame)
+    for note in (*few.notes_, *two.notes_, *many.notes_):
+        assert not re.search(r"\b1 (trees|partitions|regions|rows|calibration rows)", note)
