@@ -96,7 +96,7 @@ def card_table(card: CalibratorCard, name: str, key: str) -> None:
     table = pd.DataFrame({"": list(rows), "Value": list(rows.values())})
     # a plain table breaks long lines, which a data frame cuts off
     st.table(
-        table.map(lambda cell: escape_markdown(cell, 2000)),
+        table.map(lambda cell: escape_markdown(text.breakable(cell), 2000)),
         border="horizontal",
         hide_index=True,
         hide_header=True,

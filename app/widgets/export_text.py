@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -287,6 +288,19 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     if card.seed is not None:
         rows["Seed"] = str(card.seed)
     return rows
+
+
+def breakable(value: str) -> str:
+    """A digest in groups, so that a line can end between them; other text as it is.
+
+    Examples
+    --------
+    >>> breakable("0123456789abcdef" * 4)[:26], breakable("no digest")
+    ('01234567 89abcdef 01234567', 'no digest')
+    """
+    if not re.fullmatch("[0-9a-f]{64}", value):
+        return value
+    return " ".join(value[at : at + 8] for at in range(0, 64, 8))
 
 
 def belongs(has_parent: bool, review: Review) -> str:

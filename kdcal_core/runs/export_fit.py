@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
-from kdcal_core.calibration import Calibrator, calibrator_entry, fit_calibrator
+from kdcal_core.calibration import Calibrator, calibrated, calibrator_entry, fit_calibrator
 from kdcal_core.calibration.files import CalibratorCard, CardEstimate, DataMark, make_card
 from kdcal_core.calibration.fitting import check_layer, layer_inputs
 from kdcal_core.calibration.settings import title_of
+from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
 from kdcal_core.errors import InputError, InputWarning
@@ -31,6 +32,36 @@ from kdcal_core.runs.export_results import Gain
 from kdcal_core.runs.inputs import part_of
 
 _ON_CARD = ("log_loss", "brier", "ece_mass", "smooth_ece", "auc", "accuracy")
+
+
+class AsFitted(Calibrator):
+    """A calibrator that is fitted already and stays as it is, whatever it is given to fit.
+
+    Parameters
+    ----------
+    fitted : Calibrator
+    answer : callable
+        (proba, X) -> calibrated probabilities.
+    """
+
+    def __init__(self, fitted: Calibrator, answer: Callable[[Any, Any], FloatArray]) -> None:
+        self.fitted = fitted
+        self.answer = answer
+        self.needs_inputs = fitted.needs_inputs  # type: ignore[misc]
+        self.keeps_prediction = fitted.keeps_prediction  # type: ignore[misc]
+        self.n_classes_ = fitted.n_classes_
+        self.notes_ = fitted.notes_
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def fit(self, proba: Any, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
+        """Nothing: it is fitted."""
+        return self
+
+    def predict_proba(self, proba: Any, X: Any = None) -> FloatArray:
+        """What the fitted calibrator says."""
+        return self.answer(proba, X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +151,7 @@ def fit_and_judge(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the notes say the same
         fitted, seconds = _fitted(data, wanted, part_of(progress, 0.05, 0.35))
-        found, why_not = _judged(data, wanted, part_of(progress, 0.35, 1.0))
+        found, why_not = _judged(data, wanted, fitted, part_of(progress, 0.35, 1.0))
     n_training = _n_training(data, wanted.calibrator)
     features = [str(name) for name in rows.inputs.get("calibration", pd.DataFrame()).columns]
     aside = _left_aside(review, features) if fitted.needs_inputs else []
@@ -203,12 +234,15 @@ def _fitted(data: ReviewData, wanted: Wanted, progress: Progress) -> tuple[Calib
 
 
 def _judged(
-    data: ReviewData, wanted: Wanted, progress: Progress
+    data: ReviewData, wanted: Wanted, fitted: Calibrator, progress: Progress
 ) -> tuple[Comparison | None, str | None]:
     """The parent against the calibrator on rows that it was not fitted on, or why there is none."""
+    judged = wanted.calibrator
+    if data.evaluation is not None:  # no row of it was fitted on, so that no other fit is needed
+        judged = AsFitted(fitted, lambda proba, X: calibrated(fitted, proba, X).proba)
     try:
         found = compare(
-            [(wanted.key, wanted.calibrator)],
+            [(wanted.key, judged)],
             data,
             folds=wanted.folds,
             seed=wanted.seed,

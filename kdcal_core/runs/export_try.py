@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pandas as pd
 
-from kdcal_core.calibration import Calibrator
 from kdcal_core.calibration.files import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.files.card import card_to_json
-from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Review, ReviewData, Workspace, review_data
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.runs.export_fit import AsFitted
 from kdcal_core.runs.export_results import JUDGED, TriedRecord
 from kdcal_core.runs.inputs import Request, part_of, request, review_identity
 from kdcal_core.runs.storage import save_record
@@ -48,28 +47,6 @@ def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> 
         {"home": str(workspace.root), "review": review_id, "path": str(path), "name": name},
         {**review_identity(review), "file": digest},
     )
-
-
-class _AsSaved(Calibrator):
-    """A calibrator that is fitted already and stays as it is, whatever it is given to fit."""
-
-    def __init__(self, saved: LoadedCalibrator) -> None:
-        self.saved = saved
-        self.needs_inputs = saved.calibrator.needs_inputs  # type: ignore[misc]
-        self.keeps_prediction = saved.calibrator.keeps_prediction  # type: ignore[misc]
-        self.n_classes_ = saved.calibrator.n_classes_
-        self.notes_ = saved.calibrator.notes_
-
-    def __sklearn_clone__(self) -> Self:
-        return self
-
-    def fit(self, proba: Any, y: Any, X: Any = None, sample_weight: Any = None) -> Self:
-        """Nothing: it is fitted."""
-        return self
-
-    def predict_proba(self, proba: Any, X: pd.DataFrame | None = None) -> FloatArray:
-        """What the file's calibrator says."""
-        return self.saved.predict_proba(proba, X)
 
 
 def try_calibrator(
@@ -108,7 +85,7 @@ def try_calibrator(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # of the rows that both sets share
         found = compare(
-            [(_KEY, _AsSaved(loaded))],
+            [(_KEY, AsFitted(loaded.calibrator, loaded.predict_proba))],
             replace(data, evaluation=replace(rows), inputs=inputs),
             far=False,
             judge="evaluation",
