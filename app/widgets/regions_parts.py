@@ -129,7 +129,7 @@ def _drawn(looked: Looked, asked: Question, found: Found) -> View:
     for name, reason in looked.left_out.items():
         st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
     others = left_out(looked.review)
-    if others and asked.purpose != "column":
+    if others and (asked.purpose != "column" or not looked.inputs):
         st.caption(escape_markdown(left_out_words(others), 600))
     return view
 
