@@ -187,7 +187,7 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(QUICK), words)
 def test_whatever_is_set_ends_in_probabilities_or_in_one_clear_error(
     which: tuple[str, str], text: str
