@@ -42,7 +42,7 @@ from kdcal_core.runs import (
 )
 
 DEFAULT = ("tree", "boosted", "auc")
-AS_IS = "the others are compared with it"
+AS_IS = "reference"
 LONGEST_NOTE = 4000  # letters; names of columns and categories may be long
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
@@ -161,7 +161,10 @@ def before_and_after(view: View, repair: Repair) -> None:
             if after.auc is not None:
                 _lift(view, repair)
             _loss(view, repair)
-        _methods_table(view, repair)
+            if after.auc is None:
+                _methods_table(view, repair)
+        if after.auc is not None:
+            _methods_table(view, repair)
         if repair.run.record.event is not None:
             _scores(view, repair)
         for note in after.notes:
@@ -256,6 +259,9 @@ def _methods_table(view: View, repair: Repair) -> None:
         hide_index=True,
         key="regions_methods_table",
         column_config={
+            "AUC lift": st.column_config.TextColumn(
+                help="Rise of the AUC as a share of the model's, which is the reference."
+            ),
             "Change": st.column_config.TextColumn(
                 help="Log loss minus the model's, row by row on the same rows: below 0 is better."
             ),

@@ -38,6 +38,7 @@ FAULTS = {
     "too wide": "spread too wide",
     "other": "wrong in another way",
 }
+_SHORT = {"none": "within chance", "other": "wrong shape"}
 
 
 def region_caption(region: Region, *, regression: bool = False) -> str:
@@ -53,7 +54,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
     >>> import numpy as np
     >>> pit = describe_pit_regions(0.25 + np.linspace(0, 0.5, 200), [0] * 200)
     >>> region_caption(pit.regions[0], regression=True)
-    '1: spread too wide, PIT varies 50% less (200 rows)'
+    '1: too wide, PIT spread -50% (200 rows)'
     """
     number = f"{region.leaf + 1}: "
     if region.n == 0:
@@ -61,7 +62,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
     rows = "1 row" if region.n == 1 else f"{region.n:,} rows"
     stated, seen = _values(region)
     if regression:
-        return f"{number}{FAULTS[region.fault]}, {_tested(region)} ({rows})"
+        return f"{number}{_SHORT.get(region.fault, region.fault)}, {_tested(region)} ({rows})"
     return f"{number}says {stated}, rows show {seen} ({rows})"
 
 
@@ -70,8 +71,8 @@ def _tested(region: Region) -> str:
     spread = region.spread
     if spread is None or region.fault not in ("too narrow", "too wide"):
         return f"mean PIT {_values(region)[1]}"
-    size = number_text(abs(spread.value), spread.high - spread.low, percent=True)
-    return f"PIT varies {size} {'more' if spread.value > 0 else 'less'}"
+    size = number_text(spread.value, spread.high - spread.low, percent=True)
+    return f"PIT spread {'+' if spread.value > 0 else ''}{size}"
 
 
 def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]:
@@ -240,8 +241,10 @@ def _told(one: RegionMap) -> tuple[float, float]:
 
 
 def _share(p: float) -> str:
-    """A probability in percent, with a decimal or two near 0 and 1."""
-    return number_text(p, max(0.6 * min(p, 1.0 - p), 0.004), percent=True)
+    """A probability in percent, with a decimal near 0 and 1."""
+    if not 1.0 - _SUREST <= p <= _SUREST:
+        return "over 99.9%" if p > 0.5 else "below 0.1%"
+    return number_text(p, max(0.6 * min(p, 1.0 - p), 0.006), percent=True)
 
 
 def lift_words(title: str, auc: PairedAuc) -> str:

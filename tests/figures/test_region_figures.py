@@ -245,6 +245,10 @@ def test_only_probabilities_that_a_region_states_are_told():
     assert "a stated 1.0% becomes 2.7%, 5.0% becomes 13%, and the mean of 3.0%" in (
         region_words.map_words(one, "yes", 0.0, ())
     )
+    sure = figures.RegionMap.of(0, "here", 5.0, 0.0, np.array([0.0, 1.0]))
+    assert "20% becomes below 0.1%, 80% becomes over 99.9%" in (
+        region_words.map_words(sure, "yes", 0.0, ())
+    )
     alone = figures.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
     assert "a stated 50% becomes 73%, and the mean of 50% becomes 73%" in (
         region_words.map_words(alone, "yes", 0.0, ())
@@ -254,8 +258,9 @@ def test_only_probabilities_that_a_region_states_are_told():
 def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
     for one in pit_search.regions:
         told = region_words.region_caption(one, regression=True)
-        assert told.startswith(f"{one.leaf + 1}: {region_words.FAULTS[one.fault]}, ")
-        assert ("PIT varies" in told) == (one.fault in ("too narrow", "too wide"))
+        kind = "within chance" if one.fault == "none" else one.fault
+        assert told.startswith(f"{one.leaf + 1}: {kind}, ")
+        assert ("PIT spread" in told) == (one.fault in ("too narrow", "too wide"))
         assert any(
             line.startswith("Spread of PIT: ")
             for line in region_words.region_hover(one, regression=True)
