@@ -5,20 +5,19 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.heterogeneous.flags import RegionFit
+from kdcal_core.calibration.heterogeneous.input_table import input_table, training_rows
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, Progress, silent
 from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.partitions import PARTITIONS
 from kdcal_core.calibration.heterogeneous.region_maps import MAPS
 from kdcal_core.calibration.state import demand
-from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
-from kdcal_core.errors import InputError
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 
 
 class HeterogeneousCalibrator(Calibrator):
@@ -65,8 +64,7 @@ class HeterogeneousCalibrator(Calibrator):
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
     reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
     kept and flagged; a region with few rows leans on the region around it, and one with one class
-    has the slope of that and moves its offset only
-    (decision D105).
+    has the slope of that and moves its offset only (decision D105).
 
     Examples
     --------
@@ -157,15 +155,15 @@ class HeterogeneousCalibrator(Calibrator):
         y = check_labels(y, proba.shape[1], n_rows=len(proba))
         weight = check_weight(sample_weight, len(proba))
         kind = PARTITIONS[self.partition]
-        frame = _inputs(X, len(proba))
+        frame = input_table(X, len(proba))
         self.columns_ = kind.reads(self, tuple(str(name) for name in frame.columns))
-        frame = _inputs(frame, len(proba), self.columns_)
+        frame = input_table(frame, len(proba), self.columns_)
         rows = FitRows(
             proba,
             y,
             weight / weight.mean(),
             frame,
-            *_training(X_partition, y_partition, frame, proba.shape[1]),
+            *training_rows(X_partition, y_partition, frame, proba.shape[1]),
             report=progress or silent,
         )
         self.n_classes_ = proba.shape[1]
@@ -186,7 +184,7 @@ class HeterogeneousCalibrator(Calibrator):
         """
         check_is_fitted(self, "layers_")
         proba = check_proba(proba, n_classes=self.n_classes_)
-        frame = _inputs(X, len(proba), self.columns_)
+        frame = input_table(X, len(proba), self.columns_)
         return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
 
     def unseen(self, X: pd.DataFrame) -> dict[str, int]:
@@ -197,6 +195,7 @@ class HeterogeneousCalibrator(Calibrator):
 
         Examples
         --------
+        >>> import numpy as np, pandas as pd
         >>> frame = pd.DataFrame({"shop": ["north", "south"] * 20})
         >>> p = np.tile([0.4, 0.6], (40, 1))
         >>> calibrator = HeterogeneousCalibrator().fit(p, [0, 1] * 20, frame)
@@ -213,7 +212,7 @@ class HeterogeneousCalibrator(Calibrator):
         }
         if not named:
             return {}
-        frame = _inputs(X, len(X), tuple(named))
+        frame = input_table(X, len(X), tuple(named))
         counts = bin_inputs(frame, like=tuple(named.values())).unknown
         return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
 
@@ -253,55 +252,3 @@ class HeterogeneousCalibrator(Calibrator):
         )
         for layer in self.layers_:
             layer.check(self.n_classes_)
-
-
-def _inputs(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The inputs as a table of n rows, in the columns of the fit."""
-    if isinstance(X, pd.DataFrame):
-        frame = X
-    else:
-        values = np.asarray(X)
-        if values.ndim != 2:
-            raise InputError(
-                f"The inputs must be a table (rows by columns), but have shape {values.shape}",
-                fix="Give one row for each case and one column for each feature.",
-            )
-        frame = pd.DataFrame(values, columns=[f"column {i + 1}" for i in range(values.shape[1])])
-    if len(frame) != n:
-        raise InputError(
-            f"There are {len(frame):,} rows of inputs, but {n:,} rows of probabilities",
-            fix="Give the inputs of the same rows in the same order.",
-        )
-    if columns is None or tuple(frame.columns) == columns:
-        return frame
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(frame.columns):
-        places.setdefault(str(name), []).append(place)
-    for name in columns:
-        found = len(places.get(name, ()))
-        if found != 1:
-            raise InputError(
-                "Two columns of the inputs have one name"
-                if found
-                else "The inputs lack a column that the calibrator was fitted with",
-                fix="Rename one of them." if found else "Give the same columns as at fit.",
-                column=name,
-            )
-    return frame.iloc[:, [places[name][0] for name in columns]].set_axis(list(columns), axis=1)
-
-
-def _training(
-    X: Any, y: Any, like: pd.DataFrame, n_classes: int
-) -> tuple[pd.DataFrame | None, IntArray | None]:
-    if X is None and y is None:
-        return None, None
-    if X is None or y is None:
-        raise InputError(
-            "Of the rows that the partition is found on, only "
-            + ("the labels are" if X is None else "the inputs are")
-            + " given",
-            fix="Give X_partition and y_partition together, or neither.",
-        )
-    labels = check_labels(y, n_classes)
-    columns = tuple(str(name) for name in like.columns)
-    return _inputs(X, len(labels), columns), labels
