@@ -78,8 +78,15 @@ def _reliability(view: View) -> None:
     curves = [numbers.with_label(both.everything, 1)]
     if len(view.search.regions) > 1:
         curves.insert(0, numbers.with_label(both.region, 0))
+    of_class = isinstance(view.asked.target, int)
     chart(
-        small_multiples(curves, ["This region", "All judged rows"], dark=is_dark()),
+        small_multiples(
+            curves,
+            ["This region", "All judged rows"],
+            dark=is_dark(),
+            x_title="Stated probability" if of_class else "Stated confidence",
+            y_title="How often it is the class" if of_class else "How often it is right",
+        ),
         key="regions_reliability",
         takeaway="",
         how_to_read=text.BESIDE,

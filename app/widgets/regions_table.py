@@ -32,7 +32,7 @@ def every_region(looked: Looked, found: Found) -> None:
             height=390 if len(table) > 10 else "content",
             key="regions_table",
             column_config={
-                "Rule": st.column_config.TextColumn(width=300),
+                "Rule": st.column_config.TextColumn(width=275),
                 "Rows": st.column_config.NumberColumn(format="localized"),
                 "Corrected p": st.column_config.TextColumn(
                     help="How often a model that is right here would show as large a gap, "

@@ -15,6 +15,20 @@ average and what is seen, with the number of rows. The larger the mark, the more
 over-confident, the event is rarer than stated; **blue**: under-confident, more frequent; the
 stronger the colour, the larger the gap. A hollow region differs by no more than chance explains.
 """
+_LINES = r"""
+**How to read the chart.** A line for each value of the column, or for each stretch of its numbers.
+The upright tick is what the model says there on average, the mark what the rows show, with its
+interval. **Red**: over-confident, the event is rarer than stated; **blue**: under-confident, more
+frequent; a hollow mark differs from the tick by no more than chance explains. All rows judge, as no
+outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+"""
+_LINES_OF_PIT = r"""
+**How to read the chart.** A line for each value of the column, or for each stretch of its numbers,
+with the mean of the PIT values there and its interval. At one half, the tick, predictions lie
+neither too high nor too low. The colours name the fault, by the place and the spread of the PIT
+values (paper 003 section 2); a hollow mark differs by no more than chance explains. All rows judge,
+as no outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+"""
 _HALVES = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
 finds the regions and the other half, whose outcomes had no say in where they lie, judges them; p
@@ -138,7 +152,9 @@ QUICK_UNTIL_THEN = (
 
 
 def tree_reading(search: RegionSearch) -> str:
-    """How to read the tree of a search."""
+    """How to read the picture of a search: its tree, or a column's regions."""
+    if search.tree is None:
+        return _LINES_OF_PIT if search.regression else _LINES
     if search.regression:
         return TREE_OF_PIT
     return _MARKS + (_REDRAWN if search.redraws else _HALVES + _PURPOSES)

@@ -28,13 +28,17 @@ def shown(looked: Looked, asked: Question) -> Found:
     """
     request = region_search_request(session.workspace(), looked.review.id, _settings(looked, asked))
     if _chosen(looked, request) == "quick":
-        st.caption(text.QUICK_SHOWN)
-        return search_of(looked, asked)
+        return _quick(looked, asked, text.QUICK_SHOWN)
     found = _thorough(looked, request)
     if found is None:
-        st.caption(text.QUICK_UNTIL_THEN)
-        return search_of(looked, asked)
+        return _quick(looked, asked, text.QUICK_UNTIL_THEN)
     st.caption(text.thorough_shown(found.search))
+    return found
+
+
+def _quick(looked: Looked, asked: Question, why: str) -> Found:
+    found = search_of(looked, asked)  # which may refuse, and then nothing is shown
+    st.caption(why)
     return found
 
 

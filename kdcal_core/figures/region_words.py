@@ -148,13 +148,14 @@ def _redrawn_words(search: RegionSearch) -> str:
 
 
 def tree_alt(search: RegionSearch) -> str:
-    """Alternative text of the tree: its regions with what is stated and seen, at most twelve."""
+    """Alternative text of the picture: the regions with what is stated and seen, at most twelve."""
     told = "; ".join(
         f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
         for one in search.regions[:12]
     )
     more = f"; and {len(search.regions) - 12:,} more" if len(search.regions) > 12 else ""
-    return f"A tree of {len(search.regions):,} regions. {told}{more}."
+    kind = "A tree of" if search.tree is not None else "A column's"
+    return f"{kind} {len(search.regions):,} regions. {told}{more}."
 
 
 def _judged(search: RegionSearch) -> int:

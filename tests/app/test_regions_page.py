@@ -196,6 +196,8 @@ def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path
     assert table["Rule"].iloc[0].startswith("age is 18 to")
     assert table["Rule"].iloc[-1] == "age is missing"
     assert "From low to high" in said(app)
+    assert "A line for each value of the column" in said(app)
+    assert "How to read the tree" not in said(app)
     assert "follow from the column alone, and are judged on all 3,000 rows" in said(app)
     next(one for one in app.selectbox if one.label == "Column").select(HOSTILE)
     healthy(app.run())
@@ -334,6 +336,7 @@ def test_few_rows_are_told_with_the_number_that_would_do(app, tmp_path, n) -> No
     opened(app, review_of(rows(n), tmp_path, ("age", HOSTILE)))
     assert "No regions with these rows and settings" in said(app)
     assert "Give at least" in said(app)
+    assert "quick search is shown" not in said(app)
     assert not app.error
 
 
