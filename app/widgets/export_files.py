@@ -47,7 +47,7 @@ def take_away(view: View) -> None:
             st.caption(f"There is no ONNX file. {why}")
         _usage(view, name)
         with st.popover("Who may use it, and where", type="tertiary", icon=":material/help:"):
-            st.markdown(text.USE)
+            st.markdown(text.use(view.review))
         st.markdown("**What the file says of itself**")
         card_table(run.card, f"{review.title} {key} card", "export_card")
 

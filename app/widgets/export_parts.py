@@ -133,7 +133,7 @@ def mapping(view: View) -> None:
     """What the calibrator does to a score."""
     found_map = view.run.map
     across, up = text.axes(view.review.classes)
-    told = calibrator_map_words(found_map)
+    told = f"{text.scale(view.review.classes)}: {calibrator_map_words(found_map)}"
     with st.container(border=True):
         st.markdown("**What the calibrator does**")
         chart(

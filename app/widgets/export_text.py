@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from math import isfinite
 
 import numpy as np
 
@@ -73,13 +74,13 @@ section 5) each has a line of its own. Where the answer depends on more than the
 other classes' probabilities or on several partitions that are averaged, there are dots alone. At
 most eight lines are drawn, those with most rows.
 """
+_FEW = 200  # rows that judge: on fewer, no difference says little
 USE = """
 **Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
 names of columns and classes, and digests. It is read without pickle, so opening it runs nothing;
 every part of it is checked, and a file that was cut off or altered is refused.
 
-**With which model.** With this one alone. The file keeps the SHA-256 of the model's file, and
-another model, also the same one trained again, is refused.
+@MODEL@
 
 **For which rows.** For rows like those of the calibration set. It does not know where the data end,
 unless it is the kernel density graph: the page Out of distribution shows what the model says there.
@@ -88,11 +89,20 @@ unless it is the kernel density graph: the page Out of distribution shows what t
 when a new audit shows confidence and hits apart. The page Compare tells whether another calibrator
 is better by then.
 """
+_MODEL = """**With which model.** With this one alone. The file keeps the SHA-256 of the model's
+file, and another model, also the same one trained again, is refused."""
+_NO_MODEL = """**With which model.** With the one whose predictions these are, and only you can
+see to that: there is no model here, so the file cannot know it and refuses no other."""
 TRY = (
     "A file that this page or `kdcal calibrate` has written. You will see its card, whether it "
     "belongs to this model, and what it does to the rows of this review. It is opened in a "
     "process of its own, and nothing in it is run."
 )
+
+
+def use(review: Review) -> str:
+    """Who may use the file, with which model, for which rows, until when."""
+    return USE.replace("@MODEL@", _NO_MODEL if review.parent is None else _MODEL)
 
 
 def finding(title: str, gain: Gain) -> str:
@@ -104,16 +114,21 @@ def finding(title: str, gain: Gain) -> str:
     if pair.verdict == "better":
         return f"{title}: the log loss falls {by}."
     if pair.verdict == "worse":
-        return f"{title}: the log loss rises {by}. Keeping the model as it is is right."
+        return f"{title}: the log loss rises {by}. Rather keep the model as it is."
     change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
     if gain.pairs["ece_mass"].verdict == "better":
         return (
             f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
             "better."
         )
+    if after.n < _FEW:
+        return (
+            f"{title}: {after.n:,} rows cannot tell whether anything is gained. The log loss "
+            f"changes by {change}."
+        )
     return (
-        f"{title}: nothing is gained beyond chance. The log loss changes by {change}. Keeping the "
-        "model as it is is right."
+        f"{title}: nothing is gained beyond chance. The log loss changes by {change}. This "
+        "calibrator is not needed; the pages Regions and Compare tell whether another one is."
     )
 
 
@@ -141,6 +156,8 @@ def also(gain: Gain) -> str:
 def tile_note(gain: Gain, key: str) -> str:
     """Under a tile: what the model has, and the change on the same rows."""
     before, after, pair = _measured(gain, key)
+    if not isfinite(pair.difference.low):
+        return f"model {number(after, before.value)}; too few rows to tell"
     change, low, high = (
         number(after, value)
         for value in (pair.difference.value, pair.difference.low, pair.difference.high)
@@ -320,6 +337,11 @@ def belongs(has_parent: bool, review: Review) -> str:
         "It was fitted on predictions without their model, so it cannot be told whether they were "
         "this model's."
     )
+
+
+def scale(classes: tuple[str, ...]) -> str:
+    """What the map is of. Names in it are untrusted text."""
+    return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
 
 
 def axes(classes: tuple[str, ...]) -> tuple[str, str]:

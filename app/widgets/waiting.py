@@ -115,9 +115,14 @@ def progress(job: JobSnapshot, *, where: str) -> None:
 
 
 def start_again(job: JobSnapshot) -> bool:
-    """Why there is no result, and a button; true once somebody asks to start the job again."""
+    """Why there is no result, and a button; true once somebody asks to start the job again.
+
+    There is no button where a file was refused, as it would be again: it has to be another file.
+    """
     if job.error is not None:
         session.error_box(job.error)
+        if job.error.file is not None:
+            return False
     else:
         st.info("Stopped before it ended.", icon=":material/stop_circle:")
     return st.button("Start again", key=f"again_{job.id}", icon=":material/refresh:")

@@ -216,9 +216,10 @@ def test_predictions_without_a_model_have_lines_of_their_own(
     workspace: Workspace, predictions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = fitted(launch(predictions))
-    assert "Keeping the model as it is is right" in told(at)  # it was right already
+    assert "This calibrator is not needed" in told(at)  # it was right already
     assert "cross-fitted, 5 folds" in told(at)
     assert "There is no model, only its predictions." in told(at)
+    assert "the file cannot know it and refuses no other" in told(at)
     run = run_of(workspace, predictions, ExportSettings("platt"))
     python, command = (one.value for one in at.get("code"))
     monkeypatch.chdir(tmp_path)
@@ -361,6 +362,7 @@ def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
     at.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
     settling.settle(at.run())
     assert "belongs to the model" in told(at)
+    assert not [one for one in at.button if one.label == "Start again"]  # it would be refused again
     assert [one for one in at.button if one.label.startswith("Fit")]
 
 
