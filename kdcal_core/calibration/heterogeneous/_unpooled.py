@@ -65,19 +65,25 @@ def fit_unpooled(
 
     A node without rows has its ancestor's parameters. One with one class has its ancestor's
     slopes, as it says nothing of the order, and an offset of its own with Platt's targets: n rows
-    without any of the class are calibrated to 1 / (n + 2) (decision D105). On the simulated
-    regions of :mod:`.pooling` that had a test log loss of 0.43 where the ancestor's whole map had
-    0.59 (10 rows in each region), 0.054 against 0.175 (100 rows) and 0.008 against 0.040 (1,000);
-    where regions do not differ it is worse, 0.37 against 0.30 (30 rows).
+    without any of the class are calibrated to 1 / (n + 2), or less where the ancestor says less
+    (decision D105). On regions of one class among those that :mod:`.pooling` was measured on, that
+    had a test log loss of 0.43 where the ancestor's whole map had 0.59 (10 rows in each region),
+    0.054 against 0.175 (100) and 0.008 against 0.040 (1,000); where regions do not differ it is
+    worse, 0.37 against 0.30 (30). On ten classes of digits it was 0.277 against 0.279.
     """
     q = root.shape[1]
     theta = root[hierarchy.copy]
     one_class = (rows.rarer <= 0) & (rows.yes + rows.no > 0)
+    moved = np.zeros(len(theta), dtype=bool)
     for nodes in hierarchy.levels[1:]:
         theta[nodes] = fit_alone(rows, nodes, theta[hierarchy.parent[nodes]])
         some = nodes[one_class[nodes]]
-        theta[some] = _minimum(rows, some, theta[some], _HELD, everywhere=True)
-    borrowed = np.where(rows.rarer > 0, 0.0, np.where(one_class, (q - 1.0) / q, 1.0))
+        own = _minimum(rows, some, theta[some], _HELD, everywhere=True)
+        # rows of one class speak for it, however sure of it the ancestor is
+        towards = np.where(rows.yes[some] > 0, 1.0, -1.0)
+        moved[some] = towards * (own - theta[some])[:, -1] > 0
+        theta[some] = np.where(moved[some, None], own, theta[some])
+    borrowed = np.where(rows.rarer > 0, 0.0, np.where(moved, (q - 1.0) / q, 1.0))
     return theta, borrowed
 
 

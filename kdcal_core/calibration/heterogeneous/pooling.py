@@ -14,12 +14,12 @@ as a parabola around its fit. A prior worth two nodes keeps S sensible where a p
 
 Rows of one class say how high a region lies, and nothing of the order inside it: there a slope
 that moves is an offset in disguise, and could turn the order round. So the spread of a node's
-slopes, and what its rows tell of them, count by the share ``w = r / (r + 1)`` with r its rows of
+slopes, and what its rows tell of them, count by the share ``w = r / (r + 1/2)`` with r its rows of
 the rarer class: none without any, where the slopes are the ancestor's and the offset alone moves,
-half with one, nearly all with twenty. A row of hardly any weight changes hardly anything. On
-simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows, of which up to one
-in eight showed one class), the test log loss moved by -0.0002 to 0.0005, and no region of one class
-had a falling slope.
+two thirds with one, nearly all with twenty. A row of hardly any weight changes hardly anything. On
+simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows), the test log loss
+moved by -0.0009 to 0.0001, with 5 rows in each by 0.003, and on ten classes of digits by 0.001. No
+region of one class had a falling slope, where before 995 rows without a positive had -0.6.
 
 Measured on simulated regions (2, 8 and 50 of them, 10 to 300 rows in each, Platt's map): where
 regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a
@@ -45,6 +45,8 @@ PRIOR_NODES = 2.0
 SPREAD = 0.2
 # Nodes never differ by more: where scores are 0 or 1, a parabola says nothing of a loss far away.
 WIDEST = 5.0
+# Rows of the rarer class with which a node's slopes count half.
+HALF_TOLD = 0.5
 _ROUNDS = 3
 # A share of nothing would divide by it.
 _LEAST_SHARE = 1e-12
@@ -78,10 +80,10 @@ def order_told(rarer: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> order_told(np.array([0.0, 1.0, 19.0])).tolist()
-    [0.0, 0.5, 0.95]
+    >>> order_told(np.array([0.0, 0.5, 4.5])).tolist()
+    [0.0, 0.5, 0.9]
     """
-    return rarer / (rarer + 1.0)
+    return rarer / (rarer + HALF_TOLD)
 
 
 def pool(

@@ -236,6 +236,20 @@ def test_one_class_keeps_the_ancestors_slope_where_regions_are_on_their_own(labe
     np.testing.assert_allclose(found, (own.sum() + 1) / (own.sum() + 2), rtol=1e-6)
 
 
+def test_one_class_moves_no_region_away_from_it():
+    """Ten rows of very low scores without a positive: Platt's target of 1 / 12 would raise them."""
+    scores, leaf = regions(610, n_regions=2)
+    leaf = np.where(np.arange(610) < 600, 0, 1)
+    p = np.where(leaf == 1, 1e-4, scores.proba[:, 1])
+    y = np.where(leaf == 1, 0, scores.y)
+    told = Scores(np.c_[1 - p, p], y, np.ones(610))
+    fit = fit_maps("platt", told, leaf, Hierarchy.flat(2), pooling=False)
+    everywhere = fit_maps("platt", told, leaf * 0, Hierarchy.flat(1))
+    assert fit.borrowed.tolist() == [[0.0, 1.0]]
+    for name in ("slope", "offset"):
+        np.testing.assert_allclose(fit.parameters[name][0, 1], everywhere.parameters[name][0, 0])
+
+
 def test_all_rows_of_one_class_keep_the_parent():
     scores, leaf = regions(50)
     scores.y[:] = 1
