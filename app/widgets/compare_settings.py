@@ -50,7 +50,7 @@ def _family(
             options=keys,
             selection_mode="multi",
             default=[key for key in keys if key in offered],
-            format_func=lambda key: CALIBRATORS[key].label,
+            format_func=text.pill,
             key=f"compare_{family}_{review.id}",
             help=what,
             **_KEPT,

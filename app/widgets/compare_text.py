@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -118,6 +119,20 @@ correction over all pairs).
 
 It speaks of data sets like these and of default settings, and not of your rows: those are above.
 """
+
+
+def pill(key: str) -> str:
+    """What a calibrator is called where it is chosen: abbreviations are spelt out.
+
+    Examples
+    --------
+    >>> pill("sts"), pill("kde_mon2"), pill("platt")
+    ('Shared temperature scaling (STS)', 'KDE (b_mon2)', 'Platt')
+    """
+    entry = CALIBRATORS[key]
+    label = entry.label.lower()
+    plain = re.search(r"[a-z]{4}|\(", entry.label) or label in entry.name.lower().split()
+    return entry.label if plain else f"{entry.name} ({entry.label})"
 
 
 def descriptions(usable: Mapping[str, str | None]) -> str:
