@@ -36,3 +36,8 @@ def test_differences_that_nobody_acts_on_are_not_written_in_powers_of_ten():
     tiny = replace(CHANGE, value=-7.7e-7, low=-5.4e-6, high=3.6e-6)
     assert compare_parts._told(tiny) == "less than 0.0001 either way"
     assert compare_parts._told(replace(tiny, low=0.0, value=0.0, high=0.0)).startswith("0")
+
+
+def test_abbreviations_are_spelt_out_where_calibrators_are_chosen():
+    assert compare_text.pill("tswa") == "Temperature scaling with awards (TSwA)"
+    assert [compare_text.pill(key) for key in ("kde_mon2", "platt")] == ["KDE (b_mon2)", "Platt"]
