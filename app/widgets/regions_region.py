@@ -49,7 +49,7 @@ def closely(view: View) -> None:
         else:
             fit, lines = _fit_of(view)
             told = _map_words(view, fit, lines)
-            st.markdown(escape_markdown(f"What would repair it here. {told}", 1000))
+            st.markdown(escape_markdown(f"{_map_lead(view)} {told}", 1000))
             left, right = st.columns([1.55, 1], gap="medium")
             with left:
                 _reliability(view)
@@ -122,6 +122,12 @@ def _map(view: View, lines: list[RegionMap], told: str) -> None:
         table=lambda: region_maps_table(lines),
         name=f"{view.looked.review.title} maps of the regions",
     )
+
+
+def _map_lead(view: View) -> str:
+    if view.region.fault == "none":
+        return "Nothing is wrong here beyond chance; a map fitted here would say:"
+    return "What would repair it here."
 
 
 def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:

@@ -17,7 +17,7 @@ from kdcal_core.diagnostics import Region, RegionSearch, number_text
 from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.figures import ordered_regions, region_words
 
-LEAST_GAP, LEAST_SHIFT = "Least gap found", "Least shift found"
+LEAST = "Least found"
 
 
 def every_region(looked: Looked, found: Found) -> None:
@@ -38,12 +38,9 @@ def every_region(looked: Looked, found: Found) -> None:
                     help="How often a model that is right here would show as large a gap, "
                     f"{text.corrected(search)}."
                 ),
-                LEAST_GAP: st.column_config.TextColumn(
-                    help="The gap that would be found in four of five searches with these rows."
-                ),
-                LEAST_SHIFT: st.column_config.TextColumn(
-                    help="The distance of the mean PIT from 0.5 that would be found in four of "
-                    "five searches with these rows."
+                LEAST: st.column_config.TextColumn(
+                    help=f"The {'shift of the mean PIT' if search.regression else 'gap'} that "
+                    "would be found in four of five searches with these rows."
                 ),
                 "Spread": st.column_config.TextColumn(
                     help="Standard deviation of the PIT over uniform's, minus 1: above 0 the "
@@ -71,7 +68,7 @@ def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
     tested = _tested_pit if search.regression else _tested_stated
     columns |= tested(regions)
     columns["Corrected p"] = [p_text(one.adjusted_p) for one in regions]
-    columns[LEAST_SHIFT if search.regression else LEAST_GAP] = [
+    columns[LEAST] = [
         number_text(one.minimum_detectable, one.minimum_detectable) for one in regions
     ]
     return pd.DataFrame(columns)

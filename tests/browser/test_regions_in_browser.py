@@ -72,5 +72,5 @@ def test_searching_harder_shows_another_tree_and_the_quick_one_is_a_click_away(a
     app.wait_for_text("found on all 185 rows")
     assert app.page.locator(".st-key-regions_harder").count() == 0
     app.page.locator(".st-key-regions_search").get_by_text("Quick", exact=True).click()
-    app.wait_for_text("judged on 93 others")
+    app.wait_for_text("judged on the outcomes of 93 others")
     app.assert_healthy()
