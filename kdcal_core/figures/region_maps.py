@@ -16,7 +16,7 @@ from kdcal_core.figures.parts import identity
 from kdcal_core.figures.template import new_figure, square, unit_axis
 
 _SURE = 1e-6  # stated probabilities are kept this far from 0 and 1, where log odds end
-_POINTS = 160
+_POINTS = 80  # of a curve; even on the log odds, so that both ends are smooth
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +123,12 @@ def region_maps_table(maps: Sequence[RegionMap]) -> pd.DataFrame:
 def _lines(maps: Sequence[RegionMap], name: str, line: dict[str, object]) -> go.Scatter:
     """Several maps as one trace, with a gap between them: a trace each is slow to make."""
     curves = [one.curve() for one in maps]
+    names = [f"{one.leaf + 1}: {escape_html(one.words, limit=40)}" for one in maps]
     gap = np.array([np.nan])
     return go.Scatter(
         x=np.concatenate([part for stated, _ in curves for part in (stated, gap)]),
         y=np.concatenate([part for _, mapped in curves for part in (mapped, gap)]),
-        text=[escape_html(one.words, limit=60) for one in maps for _ in range(_POINTS + 1)],
+        text=np.repeat(names, _POINTS + 1),
         mode="lines",
         line=line,
         name=name,

@@ -119,7 +119,7 @@ def test_maps_are_drawn_as_two_lines_however_many_they_are():
     assert (others.name, mine.name) == ("Other regions", "This region")
     assert np.isnan(others.x).sum() == 29
     assert len(others.x) == len(others.text) == 29 * len(mine.x)
-    assert set(mine.text) == {"&lt;img src=x onerror=alert(1)&gt; 7"}
+    assert set(mine.text) == {"8: &lt;img src=x onerror=alert(1)&gt; 7"}
     assert "<img" not in figure.to_json()
     assert [one.name for one in figures.region_maps_figure(maps, dark=True).data[1:]] == [
         "Other regions"
