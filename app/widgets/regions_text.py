@@ -80,7 +80,8 @@ How much larger the AUC became, as a share of what it was (decision D108), with 
 paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
 cannot change the order of the rows**, and so leaves the AUC where it was, however over-confident
 the model is (sections 2 and 4.1). Maps that differ from region to region can, and the best ones
-only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on.
+only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where each row is
+calibrated by the other folds, every fold has a map of its own, which may move the AUC by a trace.
 """
 SCORES = r"""
 How the scores of both labels are spread, on the scale of log odds (paper 004 Fig. 1). An
