@@ -16,6 +16,7 @@ from app.widgets.numbers import interval, number, p_text
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.diagnostics.comparison.results import Against, Group
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (
@@ -120,7 +121,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
     for key, why in found.failed.items():
         st.warning(escape_markdown(text.failed(key, why), 600), icon=":material/visibility:")
     for note in found.notes:
-        if text.is_overlap(found, note):
+        if warns_of_copies(note):
             st.warning(escape_markdown(note, 600), icon=":material/content_copy:")
     if len(found.methods) < 2:
         st.info("No calibrator could be fitted, so there is nothing to compare.")

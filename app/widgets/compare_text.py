@@ -11,6 +11,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.diagnostics.comparison.results import Group
 from kdcal_core.figures import PARENT_NAME
 from kdcal_core.runs import ComparisonStudy
@@ -214,7 +215,7 @@ def notes_for(found: Comparison, group: Group) -> list[str]:
         note
         for note in found.notes
         if all(group == other for start, other in speaks_of.items() if note.startswith(start))
-        and not is_overlap(found, note)
+        and not warns_of_copies(note)
     ]
 
 
@@ -236,12 +237,6 @@ def study_names(keys: Sequence[str]) -> tuple[str, ...]:
 def failed(key: str, why: str) -> str:
     """That a calibrator is not among the others, and why."""
     return f"{CALIBRATORS[key].label} is left out. {why}"
-
-
-def is_overlap(found: Comparison, note: str) -> bool:
-    """Whether a note warns of rows that both sets have."""
-    rows = f"{found.overlap:,} row"
-    return bool(found.overlap) and note.startswith((f"{rows}s of the eval", f"{rows} of the eval"))
 
 
 def dots_takeaway(group: Group) -> str:

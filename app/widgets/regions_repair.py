@@ -17,6 +17,7 @@ from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import estimate_text
+from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (
     ScorePanel,
@@ -126,7 +127,11 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
 
 def _chosen(key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
-        st.warning(escape_markdown(note, LONGEST_NOTE), icon=":material/visibility:")
+        shown = escape_markdown(note, LONGEST_NOTE)
+        if warns_of_copies(note):
+            st.warning(shown, icon=":material/content_copy:")
+        else:
+            st.caption(shown)
     methods = [one for one in run.keys if one not in (PARENT, ONE_MAP)]
     if not methods:
         return None

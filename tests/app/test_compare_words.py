@@ -8,9 +8,11 @@ import pytest
 from app.widgets import compare_parts, compare_text
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import PairedDifference
+from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 
 FAR, AUC = "Far away means 14 times the norm.", "AUC is the mean of each class against the rest."
 SHARED = "1 row of the evaluation set is in the calibration set too (1 pair, chance gives 0)."
+ALIKE = "4 of 90 evaluation rows equal a calibration row (4 pairs, chance gives 4)."
 CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
 
 
@@ -19,7 +21,8 @@ CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
 )
 def test_a_note_stands_where_its_measure_does(group, told):
     found = SimpleNamespace(notes=(FAR, AUC, SHARED, "Few rows judge."), overlap=1)
-    assert compare_text.is_overlap(found, SHARED)
+    assert warns_of_copies(SHARED)
+    assert not warns_of_copies(ALIKE)
     assert compare_text.notes_for(found, group) == [*told, "Few rows judge."]
 
 

@@ -14,6 +14,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.review import ReviewData
 
 _ERRORS = 5.0  # standard errors beyond which matches are no chance
+_COPIED = "in the calibration set too"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Overlap:
         if self.beyond_chance:
             told = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
             return (
-                f"{told} of the evaluation set {'is' if self.rows == 1 else 'are'} in the "
-                f"calibration set too {counted}: what is judged there flatters every calibrator "
+                f"{told} of the evaluation set {'is' if self.rows == 1 else 'are'} {_COPIED} "
+                f"{counted}: what is judged there flatters every calibrator "
                 "that was fitted on them."
             )
         many = self.rows > 1
@@ -83,6 +84,17 @@ class Overlap:
             f"the sets share rows, though up to about {_ERRORS * self.error:,.0f} shared ones "
             "would not stand out."
         )
+
+
+def warns_of_copies(sentence: str) -> bool:
+    """Whether this is what :attr:`Overlap.words` says of more equal rows than chance gives.
+
+    Examples
+    --------
+    >>> [warns_of_copies(Overlap(40, 140, mean, 40, 3.0).words) for mean in (0.0, 39.0)]
+    [True, False]
+    """
+    return f" {_COPIED} (" in sentence
 
 
 def overlap(review: ReviewData) -> Overlap | None:
