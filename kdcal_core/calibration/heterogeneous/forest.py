@@ -18,6 +18,7 @@ default with an overfitted network, three seeds each, log loss and AUC of test r
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from kdcal_core.calibration.heterogeneous.one_tree import class_target, min_rows
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
 from kdcal_core.calibration.heterogeneous.scores import Scores
 from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputWarning
 from kdcal_core.partition._blocks import cores
 
 if TYPE_CHECKING:
@@ -65,7 +67,12 @@ def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
         return Layer(tree, fit.maps), tally(fit, scores, leaf, tree.n_leaves)
 
     fitted = [layer(0)]  # which also prepares what the others share
-    with ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool:
+    with (
+        warnings.catch_warnings(),
+        ThreadPoolExecutor(cores(), thread_name_prefix="kdcal-forest") as pool,
+    ):
+        # threads share one list of filters, and each would give it back while others still warn
+        warnings.simplefilter("ignore", InputWarning)
         try:
             for one in pool.map(layer, range(1, settings.n_trees)):
                 rows.report(len(fitted) / settings.n_trees, f"Partition {len(fitted):,} fitted")

@@ -77,23 +77,16 @@ def run_tasks(
             note = f"Fitting {task.method.name}: {task.part.words}"
             progress(done / max(len(tasks), 1), note)
 
+    def told(task: Task) -> None:
+        nonlocal done
+        done += 1
+        tell(task)
+
     if executor is not None:
-        waiting, running = iter(away), dict[Future[Answer], int]()
-        try:
-            while True:
-                while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
-                    running[executor.submit(carry_out, tasks[at])] = at
-                if not running:
-                    break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    at = running.pop(future)
-                    answers[at] = future.result()
-                    done += 1
-                    tell(tasks[at])
-        finally:
-            for future in running:
-                future.cancel()
-            wait(running)
+        # threads share one list of filters, and each would give it back while others still warn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            _send(tasks, away, answers, executor, told)
     failed: set[str] = set()
     for at in sorted(set(range(len(tasks))) - set(away)):
         task = tasks[at]
@@ -104,6 +97,31 @@ def run_tasks(
                 failed.add(task.method.key)
         done += 1
     return answers
+
+
+def _send(
+    tasks: Sequence[Task],
+    away: Sequence[int],
+    answers: list[Answer | None],
+    executor: Executor,
+    tell: Callable[[Task], None],
+) -> None:
+    """Have the tasks done elsewhere, a few at a time, and wait for all that were begun."""
+    waiting, running = iter(away), dict[Future[Answer], int]()
+    try:
+        while True:
+            while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
+                running[executor.submit(carry_out, tasks[at])] = at
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                at = running.pop(future)
+                answers[at] = future.result()
+                tell(tasks[at])
+    finally:
+        for future in running:
+            future.cancel()
+        wait(running)
 
 
 def carry_out(task: Task) -> Answer:

@@ -1,5 +1,6 @@
 """Who is fitted on what, and judged by which rows."""
 
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
@@ -126,6 +127,15 @@ def test_who_fits_changes_nothing():
             without_times(alone),
             without_times(compare(keys, data, folds=2, n_boot=100, executor=processes)),
         )
+
+
+def test_threads_keep_each_others_warnings_quiet():
+    data = review(60, 2)
+    keys = ["isotonic", "platt", "beta", "venn_abers", "histogram", "kde_mon2"]
+    with ThreadPoolExecutor(8) as threads, warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)  # which any that got out would be
+        for _ in range(2):
+            compare(keys, data, folds=5, n_boot=100, executor=threads)
 
 
 def test_company_changes_no_methods_own_numbers():
