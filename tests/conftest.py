@@ -10,8 +10,8 @@ from workerless import working_here
 
 from kdcal_core.jobs import run_limited
 
-# no module of examples: the folders below have a conftest.py too, and modules of one name clash
-collect_ignore = ["conftest.py"]
+# no modules of examples: several folders have a conftest.py, and modules of one name clash
+collect_ignore_glob = ["*conftest.py"]
 
 # an example that takes long on a loaded machine is no fault
 settings.register_profile("kdcal", deadline=None)

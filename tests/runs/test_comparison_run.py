@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Made, quiet
+from small_reviews import Made, quiet
 
 from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError

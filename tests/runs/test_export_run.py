@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Made, csv, made, quiet, rows
+from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
 from kdcal_core.calibration import calibrated, fit_calibrator

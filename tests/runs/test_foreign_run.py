@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Made, csv, quiet, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_reviews import Made, csv, quiet, rows
 
 from kdcal_core.diagnostics.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
 from kdcal_core.errors import InputError

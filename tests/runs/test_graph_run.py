@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import csv, quiet, rows
+from small_reviews import csv, quiet, rows
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.errors import InputError

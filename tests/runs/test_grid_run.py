@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import quiet
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
+from small_reviews import quiet
 
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import quiet
+from small_reviews import quiet
 
 from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.errors import InputError

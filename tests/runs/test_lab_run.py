@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import quiet
+from small_reviews import quiet
 
 from kdcal_core.errors import InputError
 from kdcal_core.review.codec import encode

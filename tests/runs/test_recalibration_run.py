@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics.regression import regression_scores
 from kdcal_core.errors import InputError
@@ -33,7 +34,6 @@ from kdcal_core.runs import (
 )
 from kdcal_core.runs.recalibration_run import recalibrate
 from kdcal_core.runs.space_run import keep_space
-from tests.runs.conftest import csv, quiet
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import find_regions
 from kdcal_core.errors import InputError
@@ -24,7 +25,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.runs import RegionSearchRun, RegionSearchSettings, region_search_request
 from kdcal_core.runs.region_search_run import _save, search_regions
-from tests.runs.conftest import csv, quiet
 
 FEW = 20  # redraws
 

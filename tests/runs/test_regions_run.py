@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
+from small_reviews import csv, quiet
 
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.data import stratified_folds
@@ -19,7 +20,6 @@ from kdcal_core.review import Workspace, add_table, create_review, load_set, sco
 from kdcal_core.runs import ONE_MAP, PARENT, RegionsRun, RegionsSettings, regions_request
 from kdcal_core.runs.regions_partition import class_regions
 from kdcal_core.runs.regions_run import calibrate_regions
-from tests.runs.conftest import csv, quiet
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
