@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app.widgets import compare_settings, graph_results, session, waiting
+from app.widgets import compare_settings, graph_results, session
 from app.widgets import compare_text as text
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
@@ -29,11 +28,9 @@ from kdcal_core.figures import (
     paired_figure,
     ranked,
 )
-from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.runs import ComparisonRun, Request, comparison_request
+from kdcal_core.runs import ComparisonRun, comparison_request
 
-_LAST = "compare_last"
 _NOTHING = 0.0001  # of any measure: nobody acts on less
 AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}
 
@@ -83,37 +80,18 @@ def compared(review: Review) -> View | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    job = _job(review, asked, button)
+    job = graph_results.asked_for(
+        asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
+    )
     run = None if job is None else graph_results.answer_of(job, _read)
     if job is None or run is None:
         return None
-    st.session_state[_LAST] = {**st.session_state.get(_LAST, {}), review.id: job.key}
     return _view(review, run)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the comparison")
 def _read(key: str, _at: Path) -> ComparisonRun:
     return ComparisonRun.read(_at)
-
-
-def _job(review: Review, asked: Request, button: Any) -> JobSnapshot | None:
-    """The job of these settings, or that of the last ones while these were not begun."""
-    if waiting.find(asked.key) is not None:
-        return graph_results.finished(asked, review)
-    if button.button("Compare", key="compare_start", type="primary", icon=":material/play_arrow:"):
-        graph_results.begin(asked, review)
-        st.rerun()
-    former = st.session_state.get(_LAST, {}).get(review.id)
-    last = None if former is None else waiting.find(former)
-    if last is not None and last.state == "done":
-        st.info(
-            "The settings have changed: below stands what the former ones gave.",
-            icon=":material/info:",
-        )
-        return last
-    with st.container(border=True):
-        st.markdown(text.WILL_SHOW)
-    return None
 
 
 def _view(review: Review, run: ComparisonRun) -> View | None:

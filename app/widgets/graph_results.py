@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -132,6 +132,42 @@ def finished(
     elif waiting.start_again(job):
         begin(asked, review)
         st.rerun()
+    return None
+
+
+def asked_for(
+    asked: Request, review: Review, place: Any, *, label: str, name: str, will_show: str
+) -> JobSnapshot | None:
+    """The job of these settings, or that of the last ones while these were not begun.
+
+    Parameters
+    ----------
+    place : container
+        Of the button that begins the job, with this ``label``.
+    name : str
+        Of what is computed: tells the session's last one of each review from those of others.
+    will_show : str
+        What the page will show then, our own words, while there is nothing yet.
+    """
+    kept = st.session_state.setdefault(f"{name}_last", {})
+    if waiting.find(asked.key) is not None:
+        job = finished(asked, review)
+        if job is not None:
+            kept[review.id] = asked.key
+        return job
+    if place.button(label, key=f"{name}_start", type="primary", icon=":material/play_arrow:"):
+        begin(asked, review)
+        st.rerun()
+    former = kept.get(review.id)
+    last = None if former is None else waiting.find(former)
+    if last is not None and last.state == "done":
+        st.info(
+            "The settings have changed: below stands what the former ones gave.",
+            icon=":material/info:",
+        )
+        return last
+    with st.container(border=True):
+        st.markdown(will_show)
     return None
 
 

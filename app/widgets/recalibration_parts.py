@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
-from app.widgets import graph_results, recalibration_settings, session, waiting
+from app.widgets import graph_results, recalibration_settings, session
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, estimate_row, is_dark
@@ -24,12 +23,10 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.runs import (
     PARENT,
     RecalibrationRun,
-    Request,
     recalibration_request,
     space_title,
 )
@@ -37,7 +34,6 @@ from kdcal_core.runs.recalibration_results import STATED
 
 TILES = ("crps", "coverage95", "smis95", "rmse")
 MAP = "recalibration_map"
-_LAST = "recalibration_last"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,36 +53,14 @@ def recalibrated(review: Review) -> View | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    job = _job(review, asked, button)
+    job = graph_results.asked_for(
+        asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
+    )
     opened = None if job is None else found.run_of(job)
     if opened is None:
         return None
     key, run = opened
-    st.session_state[_LAST] = {**st.session_state.get(_LAST, {}), review.id: key}
     return _view(review, key, run)
-
-
-def _job(review: Review, asked: Request, button: Any) -> JobSnapshot | None:
-    """The job of these settings, or that of the last ones while these were not begun."""
-    job = waiting.find(asked.key)
-    if job is not None:
-        return graph_results.finished(asked, review)
-    if button.button(
-        "Recalibrate", key="recalibration_start", type="primary", icon=":material/play_arrow:"
-    ):
-        graph_results.begin(asked, review)
-        st.rerun()
-    former = st.session_state.get(_LAST, {}).get(review.id)
-    last = None if former is None else waiting.find(former)
-    if last is not None and last.state == "done":
-        st.info(
-            "The settings have changed: below stands what the former ones gave.",
-            icon=":material/info:",
-        )
-        return last
-    with st.container(border=True):
-        st.markdown(text.WILL_SHOW)
-    return None
 
 
 def _view(review: Review, key: str, run: RecalibrationRun) -> View | None:

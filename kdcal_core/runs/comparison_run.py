@@ -15,7 +15,14 @@ from kdcal_core.review import Review, Workspace, review_data
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, review_identity
+from kdcal_core.runs.inputs import (
+    Request,
+    check_ranges,
+    part_of,
+    request,
+    require_classification,
+    review_identity,
+)
 
 _RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
 _REFERENCE = "uncalibrated"
@@ -55,15 +62,7 @@ def comparison_request(
         Where the review is not a scored classification, or a setting is none that there is.
     """
     review = workspace.read(review_id)
-    if not review.ready:
-        raise InputError(
-            "The rows have not been scored yet", fix="Finish the review on the Load page."
-        )
-    if review.task != "classification":
-        raise InputError(
-            "The review is of a regression, and calibrators are compared for classifications",
-            fix="Use the Recalibration page.",
-        )
+    require_classification(review, "calibrators are compared for classifications")
     chosen = _resolved(review, settings or ComparisonSettings(default_calibrators(review)))
     asked = {"settings": encode(chosen)}
     return request(

@@ -27,7 +27,14 @@ from kdcal_core.runs.export_results import (
     ExportRecord,
     ExportSettings,
 )
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, review_identity
+from kdcal_core.runs.inputs import (
+    Request,
+    check_ranges,
+    part_of,
+    request,
+    require_classification,
+    review_identity,
+)
 from kdcal_core.runs.storage import save_array, save_record
 
 FEW_TREES = 10
@@ -118,15 +125,7 @@ def few_trees(key: str, inner: str) -> int | None:
 
 
 def _check(review: Review, settings: ExportSettings) -> None:
-    if not review.ready or review.roles is None:
-        raise InputError(
-            "The rows have not been scored yet", fix="Finish the review on the Load page."
-        )
-    if review.task != "classification":
-        raise InputError(
-            "The review is of a regression, and calibrators are for classifications",
-            fix="Use the Recalibration page.",
-        )
+    require_classification(review, "calibrators are for classifications")
     check_ranges(settings, _RANGES)
     usable = usable_calibrators(review)
     if settings.key not in usable:

@@ -137,13 +137,31 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
     )
 
 
-def review_identity(review: Review) -> dict[str, Any]:
+def require_classification(
+    review: Review, why: str, *, fix: str = "Use the Recalibration page."
+) -> None:
+    """Refuse a review that is not scored, or is of a regression, which ``why`` speaks against.
+
+    Raises
+    ------
+    InputError
+    """
+    if not review.ready:
+        raise InputError(
+            "The rows have not been scored yet", fix="Finish the review on the Load page."
+        )
+    if review.task != "classification":
+        raise InputError(f"The review is of a regression, and {why}", fix=fix)
+
+
+def review_identity(review: Review, *, with_foreign: bool = True) -> dict[str, Any]:
     """What results depend on that read all of a review's rows: contents and roles."""
+    foreign = [[name, table.digest] for name, table in review.foreign.items()]
     tables = [review.tables.get("calibration"), review.tables.get("evaluation"), review.training]
     return {
         "tables": [table.digest if table else None for table in tables],
         "sets": {which: one.digest for which, one in sorted(review.sets.items())},
-        "foreign": [[name, table.digest] for name, table in review.foreign.items()],
+        "foreign": foreign if with_foreign else [],
         "model": review.parent.digest if review.parent else None,
         "roles": encode(review.roles) if review.roles else None,
         "classes": list(review.classes),

@@ -17,7 +17,7 @@ from kdcal_core.partition.tree import PartitionTree, bin_inputs, unusable_column
 from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
+from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, require_classification
 from kdcal_core.runs.storage import damaged, load_array, load_whole, save_array, save_record
 
 _RANGES = {"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)}
@@ -100,14 +100,14 @@ def region_search_request(
 
 
 def _check(review: Review, settings: RegionSearchSettings) -> None:
-    if not review.ready or settings.which not in review.sets:
+    require_classification(
+        review,
+        "outcomes can be drawn anew for classes only",
+        fix="Use find_pit_regions, which divides the rows.",
+    )
+    if settings.which not in review.sets:
         raise InputError(
-            "The rows have not been scored yet", fix="Finish the review on the Load page."
-        )
-    if review.task != "classification":
-        raise InputError(
-            "The review is of a regression, and outcomes can be drawn anew for classes only",
-            fix="Use find_pit_regions, which divides the rows.",
+            f"There is no {settings.which} set", fix="Load one, or search the calibration set."
         )
     check_ranges(settings, _RANGES)
     if settings.min_rows is not None and settings.min_rows < 1:

@@ -30,7 +30,14 @@ from kdcal_core.review import (
     review_data,
 )
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
+from kdcal_core.runs.inputs import (
+    Request,
+    check_ranges,
+    part_of,
+    request,
+    require_classification,
+    review_identity,
+)
 from kdcal_core.runs.recalibration_results import PARENT
 from kdcal_core.runs.regions_results import (
     ONE_MAP,
@@ -68,20 +75,12 @@ def regions_request(
         "kdcal_core.runs.regions_run:calibrate_regions",
         "Calibrating by regions",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**_identity(review), **asked},
+        {**review_identity(review, with_foreign=False), **asked},
     )
 
 
 def _check(review: Review, settings: RegionsSettings) -> None:
-    if not review.ready or review.roles is None:
-        raise InputError(
-            "The rows have not been scored yet", fix="Finish the review on the Load page."
-        )
-    if review.task != "classification":
-        raise InputError(
-            "The review is of a regression, and calibration by regions is for classifications",
-            fix="Use the Recalibration page.",
-        )
+    require_classification(review, "calibration by regions is for classifications")
     check_ranges(settings, _RANGES)
     unknown = next((key for key in settings.partitions if key not in PARTITION_TITLES), None)
     if unknown is not None or not settings.partitions:
@@ -93,18 +92,6 @@ def _check(review: Review, settings: RegionsSettings) -> None:
         raise InputError("A region keeps at least one row", fix="Give a larger number of rows.")
     if "column" in settings.partitions and settings.column is None:
         raise InputError("No column is named to partition by", fix="Choose a column.")
-
-
-def _identity(review: Review) -> dict[str, Any]:
-    """What results depend on."""
-    tables = [review.tables.get("calibration"), review.tables.get("evaluation"), review.training]
-    return {
-        "tables": [table.digest if table else None for table in tables],
-        "sets": {which: one.digest for which, one in sorted(review.sets.items())},
-        "model": review.parent.digest if review.parent else None,
-        "roles": encode(review.roles) if review.roles else None,
-        "classes": list(review.classes),
-    }
 
 
 @dataclass(frozen=True, eq=False)

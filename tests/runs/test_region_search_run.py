@@ -185,3 +185,13 @@ def test_damaged_files_are_refused(opened, tmp_path):
         RegionSearchRun.read(tmp_path)
     with pytest.raises(InputError, match="no longer kept"):
         RegionSearchRun.read(tmp_path / "nowhere")
+
+
+def test_a_set_that_is_not_there_is_named(tmp_path):
+    workspace = Workspace(tmp_path)
+    review_id = create_review(workspace).id
+    frame = pd.DataFrame({"prob_no": [0.4, 0.1], "prob_yes": [0.6, 0.9], "y": ["no", "yes"]})
+    add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
+    score(workspace, review_id)
+    with pytest.raises(InputError, match="There is no evaluation set"):
+        region_search_request(workspace, review_id, RegionSearchSettings("evaluation"))
