@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app.widgets import compare_settings, graph_results, session
+from app.widgets import compare_settings, job_results, session
 from app.widgets import compare_text as text
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
@@ -80,10 +80,10 @@ def compared(review: Review) -> View | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    job = graph_results.asked_for(
+    job = job_results.asked_for(
         asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
     )
-    run = None if job is None else graph_results.answer_of(job, _read)
+    run = None if job is None else job_results.answer_of(job, _read)
     if job is None or run is None:
         return None
     return _view(review, run)

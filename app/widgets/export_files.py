@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.widgets import export_parts, graph_results, session
+from app.widgets import export_parts, job_results, session
 from app.widgets import export_results as found
 from app.widgets import export_text as text
 from app.widgets.charts import csv_button
@@ -114,7 +114,7 @@ def try_a_file(review: Review) -> None:
         asked = st.session_state.get(_TRIED, {}).get(review.id)
         if asked is None:
             return
-        job = graph_results.finished(asked, review)
+        job = job_results.finished(asked, review)
         tried = None if job is None else found.tried_of(job)
         if tried is None:
             return
@@ -146,5 +146,5 @@ def _uploader(review: Review) -> None:
     st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
     # A fresh key empties the uploader, so that the bytes do not stay in memory.
     st.session_state["export_uploads"] = generation + 1
-    graph_results.begin(asked, review)
+    job_results.begin(asked, review)
     st.rerun()

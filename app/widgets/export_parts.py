@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app.widgets import export_results as found
-from app.widgets import export_settings, graph_results, session, waiting
+from app.widgets import export_settings, job_results, session, waiting
 from app.widgets import export_text as text
 from app.widgets.charts import chart, estimate_row, is_dark
 from app.widgets.export_results import View
@@ -54,12 +54,12 @@ def exported(review: Review) -> View | None:
             type="primary",
             icon=":material/play_arrow:",
         ):
-            graph_results.begin(asked, review)
+            job_results.begin(asked, review)
             st.rerun()
         with st.container(border=True):
             st.markdown(text.WILL_SHOW)
         return None
-    job = graph_results.finished(asked, review)
+    job = job_results.finished(asked, review)
     run = None if job is None else found.run_of(job)
     if run is None:
         return None

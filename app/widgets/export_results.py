@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.widgets import graph_results, waiting
+from app.widgets import job_results, waiting
 from kdcal_core.diagnostics.comparison import Comparison
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
@@ -34,7 +34,7 @@ class View:
 
 def run_of(job: JobSnapshot) -> ExportRun | None:
     """The calibrator of a job that is done; None, and why, where it cannot be read."""
-    return graph_results.answer_of(job, _run)
+    return job_results.answer_of(job, _run)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -44,7 +44,7 @@ def _run(key: str, _at: Path) -> ExportRun:
 
 def tried_of(job: JobSnapshot) -> TriedRun | None:
     """The tried file of a job that is done; None, and why, where it cannot be read."""
-    return graph_results.answer_of(job, _tried)
+    return job_results.answer_of(job, _tried)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.widgets import graph_results, session, uploads, waiting
+from app.widgets import graph_results, job_results, session, uploads, waiting
 from app.widgets.foreign_results import Chosen
 from app.widgets.graph_results import Fit, Foreign
 from kdcal_core.data import escape_markdown
@@ -40,7 +40,7 @@ def foreign_rows(review: Review, fit: Fit | None) -> Foreign | None:
         session.workspace(), review.id, graph_folder=None if fit is None else fit.folder
     )
     memory = f"foreign_shown_{review.id}"
-    job = graph_results.finished(asked, review, offer=None if fit is not None else _offer)
+    job = job_results.finished(asked, review, offer=None if fit is not None else _offer)
     fitted = fit.key if fit is not None else ""
     if job is not None:
         st.session_state[memory] = (fitted, job.key)
@@ -162,7 +162,7 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
         graph_folder=None if fit is None else fit.folder,
     )
     with below:
-        job = graph_results.finished(asked, review)
+        job = job_results.finished(asked, review)
         foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None

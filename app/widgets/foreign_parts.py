@@ -11,6 +11,7 @@ from app.widgets import (
     foreign_details,
     foreign_results,
     graph_results,
+    job_results,
     results,
     session,
     waiting,
@@ -262,7 +263,7 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     if fit is None:
         return None
     asked = foreign_request(session.workspace(), view.review.id, graph_folder=fit.folder)
-    job = graph_results.finished(asked, view.review)
+    job = job_results.finished(asked, view.review)
     foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import graph_results, map_results, results, session
+from app.widgets import graph_results, job_results, map_results, results, session
 from app.widgets.charts import chart, is_dark
 from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
@@ -233,7 +233,7 @@ def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
     folder = None if fit is None else fit.folder
     try:
         asked = grid_request(session.workspace(), review.id, settings, graph_folder=folder)
-        job = graph_results.finished(asked, review)
+        job = job_results.finished(asked, review)
         return None if job is None else map_results.map_of(job)
     except InputError as error:
         session.error_box(error)

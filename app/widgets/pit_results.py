@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import graph_results, map_results, session
+from app.widgets import job_results, map_results, session
 from app.widgets.regression_results import regression_set
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
@@ -215,8 +215,8 @@ def _space(key: str, review_id: str, name: str) -> Space:
 def layer_of(judged: Judged, name: str) -> Space | None:
     """Coordinates in a hidden layer, once a job has read it; until then the page says how it is."""
     asked = space_request(session.workspace(), judged.review.id, name)
-    job = graph_results.finished(asked, judged.review)
-    return None if job is None else graph_results.answer_of(job, _layer)
+    job = job_results.finished(asked, judged.review)
+    return None if job is None else job_results.answer_of(job, _layer)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the hidden layer")

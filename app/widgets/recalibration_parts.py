@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets import graph_results, recalibration_settings, session
+from app.widgets import job_results, recalibration_settings, session
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, estimate_row, is_dark
@@ -53,7 +53,7 @@ def recalibrated(review: Review) -> View | None:
     except InputError as error:
         st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
         return None
-    job = graph_results.asked_for(
+    job = job_results.asked_for(
         asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
     )
     opened = None if job is None else found.run_of(job)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from app.widgets import graph_results, pit_results
+from app.widgets import job_results, pit_results
 from app.widgets.map_region import Box
 from app.widgets.pit_results import MEAN, OUTCOME, Judged
 from kdcal_core.data import FloatArray, IntArray
@@ -89,7 +89,7 @@ class View:
 
 def run_of(job: JobSnapshot) -> tuple[str, RecalibrationRun] | None:
     """The recalibration of a job that is done; None, and why, where it cannot be read."""
-    return graph_results.answer_of(job, _run)
+    return job_results.answer_of(job, _run)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the recalibration")

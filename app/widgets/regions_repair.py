@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import graph_results, session, waiting
+from app.widgets import job_results, session, waiting
 from app.widgets import regions_runs as runs
 from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, is_dark
@@ -118,10 +118,10 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
             type="primary",
             icon=":material/play_arrow:",
         ):
-            graph_results.begin(asked, review)
+            job_results.begin(asked, review)
             st.rerun()
         return None
-    job = graph_results.finished(asked, review)
+    job = job_results.finished(asked, review)
     return None if job is None else runs.run_of(job)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from app.widgets import graph_results
+from app.widgets import job_results
 from app.widgets.regions_search import Found
 from kdcal_core.diagnostics import ReliabilityCurve, confidence_reliability
 from kdcal_core.jobs import JobSnapshot
@@ -16,7 +16,7 @@ from kdcal_core.runs import RegionSearchRun, RegionsRun
 
 def search_run_of(job: JobSnapshot) -> Found | None:
     """The search of a job that is done; None, and why, where it cannot be read."""
-    run = graph_results.answer_of(job, _search_run)
+    run = job_results.answer_of(job, _search_run)
     return None if run is None else Found(job.key, run.search)
 
 
@@ -27,7 +27,7 @@ def _search_run(key: str, _at: Path) -> RegionSearchRun:
 
 def run_of(job: JobSnapshot) -> RegionsRun | None:
     """The run of a job that is done; None, and why, where it cannot be read."""
-    return graph_results.answer_of(job, _run)
+    return job_results.answer_of(job, _run)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the result")

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from app.widgets import graph_results, regions_runs, session, waiting
+from app.widgets import job_results, regions_runs, session, waiting
 from app.widgets import regions_text as text
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, Question, search_of
@@ -73,7 +73,7 @@ def _chosen(looked: Looked, request: Request) -> Kind:
             help=text.HARDER,
             on_click=_choose_thorough,
         ):
-            graph_results.begin(request, looked.review)
+            job_results.begin(request, looked.review)
             st.rerun()
     return kind
 
@@ -84,5 +84,5 @@ def _choose_thorough() -> None:
 
 def _thorough(looked: Looked, request: Request) -> Found | None:
     """The thorough search once it is done; until then how far it is, if it was begun."""
-    job = graph_results.finished(request, looked.review, offer=lambda: False)
+    job = job_results.finished(request, looked.review, offer=lambda: False)
     return None if job is None else regions_runs.search_run_of(job)
