@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import settling
 from streamlit.testing.v1 import AppTest
+
+from kdcal_core.review import Workspace
 
 ROOT = Path(__file__).parents[2]
 # `streamlit run app` adds the root itself; here the tests stand in for it
@@ -20,6 +22,14 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The app at its first page, with a workspace of its own."""
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "workspace"))
     return AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=90).run()
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A workspace for all tests of a file, which the app uses too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
+        yield Workspace()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import html
 import io
 import json
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -39,14 +38,7 @@ from kdcal_core.runs.export_run import export_request
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/export.py"
 HOSTILE = "z <b>*x*</b>"
-pytestmark = pytest.mark.usefixtures("work_here")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
-        yield Workspace()
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,7 @@ from kdcal_core.review import Workspace, samples, start_sample
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
-pytestmark = pytest.mark.usefixtures("work_here")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
-        yield Workspace()
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 @pytest.fixture(scope="module")

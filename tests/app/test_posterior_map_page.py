@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from kdcal_core.runs import GridRecord, GridRun, GridSettings, Rows
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/posterior_map.py"
 WHOLE = Box((-2.0, 2.0), (-1.0, 3.0))
-pytestmark = pytest.mark.usefixtures("work_here")
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 # --- a dragged box becomes rows ---------------------------------------------------------------
@@ -103,13 +102,6 @@ def test_the_surest_errors_come_first() -> None:
 
 
 # --- the page ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
-        yield Workspace()
 
 
 def launch(review: str) -> AppTest:

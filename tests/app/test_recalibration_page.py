@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,7 @@ from kdcal_core.review import Workspace, add_table, create_review, score, start_
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/recalibration.py"
 HOSTILE = "z <b>*x*</b>"
-pytestmark = pytest.mark.usefixtures("work_here")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
-        yield Workspace()
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 def line(n: int, seed: int) -> pd.DataFrame:
