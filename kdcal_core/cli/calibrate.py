@@ -152,17 +152,18 @@ def _report(review: Review, found: dict[str, Any], out: str) -> str:
 
 
 def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One line a measure: Change is After less Before, and all three have the same decimals."""
     rows: list[tuple[str, ...]] = []
     for one in found["estimates"]:
-        width = one["high"] - one["low"]
-        before, after, low, high = (
-            number_text(one[name], width) for name in ("before", "after", "low", "high")
-        )
-        changes = ("change", "change_low", "change_high")
-        width = one["change_high"] - one["change_low"]
-        change, least, most = (number_text(one[name], width) for name in changes)
-        both = f"{low} to {high}", change, f"{least} to {most}"
-        rows.append((one["label"], before, after, *both, one["verdict"]))
+        width = min(one["high"] - one["low"], one["change_high"] - one["change_low"])
+
+        def text(name: str, one: dict[str, Any] = one, width: float = width) -> str:
+            return number_text(one[name], width)
+
+        after = f"{text('low')} to {text('high')}"
+        change = f"{text('change_low')} to {text('change_high')}"
+        cells = text("before"), text("after"), after, text("change"), change
+        rows.append((one["label"], *cells, one["verdict"]))
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -302,3 +303,20 @@ def test_eight_rows_that_are_all_right_get_no_number_but_how_many_would_do(
     assert "At least 20 rows are needed" in said
     assert "Log loss" not in said
     assert load_calibrator(out).card.estimates == ()
+
+
+def test_every_change_printed_is_after_less_before(
+    capsys: pytest.CaptureFixture[str], rows: Path, tmp_path: Path
+) -> None:
+    words = ("--model", ADULT / "model.json", "--data", rows / "calibration.parquet")
+    code, said, _ = run(
+        capsys,
+        *("--calibrator", "isotonic", *words, "--target", "income", "--out", tmp_path / "c.kdcal"),
+    )
+    assert code == 0
+    lines = [line for line in said.splitlines() if line.endswith(("better", "worse", "apart"))]
+    assert len(lines) >= 3
+    for line in lines:
+        before, after, _, _, change = re.findall(r"(?<!\w)-?\d*\.\d+", line)[:5]
+        last = 10.0 ** -len(before.partition(".")[2])
+        assert float(after) - float(before) == pytest.approx(float(change), abs=1.01 * last), line

@@ -112,8 +112,9 @@ def compare(
     *Calibration errors* are magnitudes, which noise lifts: the more bins a method fills, and the
     smaller its true error, the more. Their plain difference therefore favours methods that say
     little. Here both methods' gaps are resampled with the same rows, at every pair of true errors
-    that the observed values allow, and the least favourable pair counts; the difference shown is
-    of the errors less what noise alone adds. Where both errors are equal, "better" was said in
+    that the observed values allow, and the least favourable pair counts. The difference shown is
+    that of the two estimates shown; its interval and its verdict allow for the noise, and the
+    interval reaches to the difference at least. Where both errors are equal, "better" was said in
     about 4% of simulated runs at most, and "worse" likewise (errors of opposite sign); mostly in
     none. The plain bootstrap says one of them in up to 85% where one method states few values.
 

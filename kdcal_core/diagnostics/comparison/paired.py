@@ -40,6 +40,18 @@ class Held:
         smaller = np.where(self.allowed, -z, np.inf).min(axis=1)
         return larger, smaller
 
+    def directed(self, shown: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same scores, none above 0 for a direction that the differences shown do not have.
+
+        The test corrects for the bias of a magnitude and the numbers on the screen do not: without
+        this a method could be called better beside a difference that says worse.
+        """
+        larger, smaller = self.scores()
+        return (
+            np.where(shown > 0.0, larger, np.minimum(larger, 0.0)),
+            np.where(shown < 0.0, smaller, np.minimum(smaller, 0.0)),
+        )
+
 
 def held_against(spread: Spread, other: int) -> Held:
     """Every method less the one at ``other``.
@@ -84,7 +96,7 @@ def against_parent(
 ) -> tuple[PairedDifference, ...]:
     """Each method less the parent: two-sided, Holm over the methods."""
     held = held_against(spread, parent)
-    larger, smaller = held.scores()
+    larger, smaller = held.directed(spread.shown - spread.shown[parent])
     p = np.minimum(2.0 * stdtr(spread.freedom, -np.maximum(larger, smaller)), 1.0)
     p[parent] = 1.0
     others = np.arange(len(keys)) != parent
@@ -122,7 +134,7 @@ def against_best(
     sign = 1 if measure.lower_is_better else -1
     worse = np.full((m, m), -np.inf)  # standard score of "row i is worse than j"
     for j in range(m):
-        larger, smaller = held_against(spread, j).scores()
+        larger, smaller = held_against(spread, j).directed(spread.shown - spread.shown[j])
         worse[:, j] = larger if sign > 0 else smaller
         worse[j, j] = -np.inf
     p_pair = stdtr(spread.freedom, -worse)
@@ -185,10 +197,11 @@ def _pairs(
     verdicts: Sequence[Verdict],
     how: str,
 ) -> tuple[PairedDifference, ...]:
-    low, high = limits
-    value = np.clip(spread.corrected - spread.corrected[other], low, high)
-    corrected = "" if spread.corrected is spread.value else ", less what noise alone adds"
-    name = f"{measure.title}: difference from {keys[other]} on the same rows{corrected}"
+    # The difference is that of the two estimates shown. The limits allow for the bias of a
+    # magnitude, so that they may pass it by: they are widened to it, which keeps their level.
+    value = spread.shown - spread.shown[other]
+    low, high = np.minimum(limits[0], value), np.maximum(limits[1], value)
+    name = f"{measure.title}: difference from {keys[other]} on the same rows"
     return tuple(
         PairedDifference(
             key,

@@ -127,7 +127,8 @@ def scored_measures(
                 replace(one, label=measure.title, lower_is_better=measure.lower_is_better)
                 for one in estimates
             )
-            scored.append(Scored(measure, titled, spread))
+            shown = np.array([one.value for one in titled])
+            scored.append(Scored(measure, titled, replace(spread, shown=shown)))
     return tuple(scored)
 
 

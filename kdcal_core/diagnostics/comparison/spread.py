@@ -24,9 +24,10 @@ class Spread:
     Attributes
     ----------
     value : (M,)
-        As observed.
-    corrected : (M,)
-        Less what noise added.
+        The statistic as observed.
+    shown : (M,)
+        The estimate of each method that stands beside the difference, where it is another
+        estimator of the same thing (debiased, or on a finer lattice).
     bias : (M, T)
         Mean of the statistic less the true error, where that is the grid's.
     possible : (M, T) bool
@@ -40,7 +41,7 @@ class Spread:
     """
 
     value: FloatArray
-    corrected: FloatArray
+    shown: FloatArray
     bias: FloatArray
     possible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     covariance: FloatArray
@@ -127,10 +128,7 @@ def of_errors(value: FloatArray, truth: FloatArray, draws: FloatArray) -> Spread
     next_to[:, 0] |= above[:, 0]
     next_to[:, -1] |= ~above[:, -1]
     possible = next_to | (np.abs(value[:, None] - mean) <= PLAUSIBLE * error)
-    # a mean over draws may dip by chance where the truth hardly rises
-    rising = np.maximum.accumulate(mean, axis=1)
-    corrected = np.array([np.interp(v, r, t) for v, r, t in zip(value, rising, truth, strict=True)])
-    return Spread(value, np.minimum(corrected, value), mean - truth, possible, covariance)
+    return Spread(value, value, mean - truth, possible, covariance)
 
 
 def error_grid(most: float) -> FloatArray:

@@ -93,6 +93,27 @@ def test_each_row_is_judged_by_the_fit_that_left_its_fold_out(weighted):
     assert (found.n, found.folds, found.overlap) == (300, 4, None)
 
 
+@pytest.mark.parametrize("against", ["parent", "best"])
+def test_a_difference_is_that_of_the_two_estimates_shown(against):
+    """Whatever corrects a measure for noise corrects its interval, not one number of three."""
+    found = compare(["isotonic", "histogram", "sts"], review(400, 3, seed=1), folds=4, n_boot=100)
+    other = {
+        key: found.reference if against == "parent" else best for key, best in found.best.items()
+    }
+    looked_at = 0
+    for measure in (one.key for one in found.measures if (one.key, against) in found.paired):
+        for pair in found.paired[measure, against]:
+            before = found.method(other[measure]).scores[measure].value
+            change = found.method(pair.key).scores[measure].value - before
+            assert pair.difference.value == pytest.approx(change, abs=1e-12), (measure, pair.key)
+            assert pair.difference.low <= pair.difference.value <= pair.difference.high
+            lower = found.measure(measure).lower_is_better
+            if pair.verdict != "cannot be told apart":
+                assert pair.verdict == ("better" if (change < 0.0) == lower else "worse")
+            looked_at += pair.key != other[measure]
+    assert looked_at >= 24
+
+
 def test_the_evaluation_set_judges_one_fit_unless_cross_fitting_is_asked_for():
     evaluation = scored(200, 3, 5, name="evaluation")
     data = review(evaluation=evaluation)

@@ -1,5 +1,7 @@
 """Differences on the same rows: against scipy and DeLong, and how often equals are told apart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -191,6 +193,20 @@ def test_equal_errors_of_opposite_sign_are_not_told_apart(by):
             "cannot be told apart"
         )
     assert told <= 7
+
+
+def test_no_verdict_contradicts_the_difference_shown():
+    """The test corrects for bias; where its direction is not that of the numbers, it is no test."""
+    rng = np.random.default_rng(0)
+    losses = rng.normal(size=(1, 400)) + 0.1 * rng.normal(size=(2, 400)) + [[0.0], [0.1]]
+    spread = of_means(losses, np.ones(400))
+    assert parent(spread)[1].verdict == "worse"
+    other_way = replace(spread, shown=-spread.value)
+    (_, pair) = parent(other_way)
+    assert (pair.verdict, pair.p_value) == ("cannot be told apart", 1.0)
+    assert pair.difference.low == pair.difference.value < 0.0 < pair.difference.high
+    picked = against_best(other_way, LOSS, ["0", "1"], 1, 400, 0.95, 0)
+    assert [one.verdict for one in picked] == ["cannot be told apart"] * 2
 
 
 def test_a_larger_error_is_found_and_its_size_told():
