@@ -15,9 +15,12 @@ _POLL = 0.5  # seconds, while there is something to wait for
 def show() -> None:
     """Draw the badge; it polls only while a job is queued or running.
 
-    When one of them ends the page runs anew, once, so that it shows the result.
+    When one of them ends the page runs anew, once, so that it shows the result. Each run and each
+    poll also says that somebody is there: jobs whose review nobody has open are stopped after a
+    while (`kdcal_core.jobs.limits`).
     """
     owners = waiting.owners()
+    jobs().seen(owners)
     active = _active(owners)
     st.session_state[_SHOWN] = [job.id for job in active]
     with st.sidebar:
@@ -28,6 +31,7 @@ def show() -> None:
 
 
 def _follow(owners: tuple[str, ...]) -> None:
+    jobs().seen(owners)
     active = _active(owners)
     if not set(st.session_state[_SHOWN]) <= {job.id for job in active}:
         st.rerun()

@@ -76,7 +76,8 @@ def _change(key: str, review: Review) -> None:
     def work(progress: Progress, cancelled: Callable[[], bool]) -> Review:
         return set_task(workspace, review.id, task, progress=progress, cancelled=cancelled)
 
-    waiting.start(work, title=f"Reading the files again for a {task}", owner=review.id)
+    title = f"Reading the files again for a {task}"
+    waiting.start(work, title=title, owner=review.id, short=True)
 
 
 def _looks_like_numbers(review: Review) -> bool:

@@ -95,6 +95,7 @@ def _uploader(
         _step(which, review_id, uploaded, uploaded.name),
         title=f"Reading {uploaded.name}",
         owner=review_id,
+        short=True,
     )
     st.rerun()
 

@@ -32,10 +32,13 @@ _LAST = "last_job"
 _OWNERS = "job_owners"
 
 
-def start(work: Work, *, title: str, owner: str) -> None:
-    """Begin ``work`` for the review ``owner``; `show` follows it from the next run on."""
+def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
+    """Begin ``work`` for the review ``owner``; `show` follows it from the next run on.
+
+    ``short`` work, such as reading a file, does not wait for long jobs.
+    """
     _remember(owner)
-    st.session_state[_LAST] = jobs().start(work, title=title, owner=owner)
+    st.session_state[_LAST] = jobs().start(work, title=title, owner=owner, short=short)
 
 
 def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: str) -> JobSnapshot:
@@ -137,6 +140,7 @@ def owners() -> tuple[str, ...]:
 
 def _remember(owner: str) -> None:
     st.session_state[_OWNERS] = sorted({*st.session_state.get(_OWNERS, ()), owner})
+    jobs().seen([owner])
 
 
 def _interrupted(owner: str) -> JobSnapshot | None:

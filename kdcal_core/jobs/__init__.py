@@ -13,11 +13,11 @@ from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.home import default_root
 from kdcal_core.jobs.manager import JobManager, jobs
 from kdcal_core.jobs.results import job_key
-from kdcal_core.jobs.runner import DEFAULT_MEMORY_BYTES, Progress, run_limited
+from kdcal_core.jobs.runner import Progress, run_limited
 from kdcal_core.jobs.snapshot import JobSnapshot, JobState
+from kdcal_core.jobs.trial import trial
 
 __all__ = [
-    "DEFAULT_MEMORY_BYTES",
     "Cancelled",
     "JobManager",
     "JobSnapshot",
@@ -27,4 +27,5 @@ __all__ = [
     "job_key",
     "jobs",
     "run_limited",
+    "trial",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.jobs.trial import trial
 
 
 def echo(value: Any) -> Any:
@@ -101,6 +103,22 @@ def sleep(seconds: float, pid_file: str | None = None) -> None:
 def allocate(n_bytes: int) -> int:
     """Fill that much memory."""
     return len(b"x" * n_bytes)
+
+
+def map_file(path: str) -> int:
+    """Map a file into memory, and read its ends."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:  # noqa: PTH123
+        return len(mapped) + mapped[0] + mapped[-1]
+
+
+def trial_of(busy: float = 0.0, n_bytes: int = 0, after: int = 0) -> int:
+    """Try to be busy, or to fill memory; then fill some more."""
+    with trial("The model, tried on 8 rows,", fix="Choose another.", seconds=1, more_bytes=2**28):
+        end = time.monotonic() + busy
+        while time.monotonic() < end:
+            pass
+        filled = allocate(n_bytes)
+    return filled + allocate(after)
 
 
 def crash() -> None:

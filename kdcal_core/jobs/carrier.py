@@ -42,7 +42,7 @@ class Carrier:
         what: str,
         key: str,
         seconds: float,
-        memory_bytes: int,
+        memory_bytes: int | None,
         progress: Progress,
         cancelled: Callable[[], bool],
     ) -> Any:

@@ -51,7 +51,7 @@ def worker_environment(*, concurrent: int) -> dict[str, str]:
     threads = str(max(1, (os.cpu_count() or 1) // concurrent))
     for key in _THREAD_COUNTS:
         kept[key] = os.environ.get(key, threads)
-    # glibc reserves 64 MiB of addresses a thread otherwise, and the limit counts addresses
+    # glibc keeps what is freed in one arena a thread otherwise
     kept["MALLOC_ARENA_MAX"] = "2"
     # the app may run from a checkout that is not installed
     root = str(Path(kdcal_core.__file__).parent.parent)

@@ -1,4 +1,9 @@
-"""Jobs: long work outside the page, a few at a time, the rest in a queue."""
+"""Jobs: long work outside the page, a few at a time, the rest in a queue.
+
+Each owner, a review say, gets its share of the places (`kdcal_core.jobs.turns`). One more place is
+kept for short work, so that a file can be read while long jobs run. Jobs of an owner whom nobody
+watches any more are stopped (`JobManager.seen`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +23,23 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.carrier import Carrier
 from kdcal_core.jobs.home import default_root
-from kdcal_core.jobs.outcome import failure
+from kdcal_core.jobs.limits import SECONDS, SHORT_PLACES, grace_seconds, long_places
+from kdcal_core.jobs.outcome import failure, unwatched
 from kdcal_core.jobs.records import Records, new_id
 from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.runner import CONCURRENT, DEFAULT_MEMORY_BYTES, Progress
+from kdcal_core.jobs.runner import Progress
 from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.jobs.turns import Line, Place
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 
 RESULT_BYTES = 4 * 1024**3
+_LOOK_EVERY = 10.0  # seconds between looks for jobs that nobody watches
 _log = logging.getLogger(__name__)
 
 
 class JobManager:
-    """Runs at most ``concurrent`` jobs at once, in the order they came.
+    """Runs at most ``concurrent`` long jobs at once, their owners in turn, and short ones beside.
 
     Parameters
     ----------
@@ -40,8 +49,11 @@ class JobManager:
     executor : concurrent.futures.Executor, optional
         Runs what is submitted; by default every job gets a process of its own with a limit of
         time and memory. Its workers must see ``folder``.
-    concurrent : int
-        How many jobs may run at once.
+    concurrent : int, optional
+        How many long jobs may run at once; by default `kdcal_core.jobs.limits` says. Short ones
+        may take those places too, and one more.
+    grace : float, optional
+        Seconds that a job goes on after its owner was last seen; by default as there.
     keep : int
         How many finished jobs are remembered.
     result_bytes : int
@@ -63,7 +75,8 @@ class JobManager:
         *,
         folder: Path | None = None,
         executor: Executor | None = None,
-        concurrent: int = CONCURRENT,
+        concurrent: int | None = None,
+        grace: float | None = None,
         keep: int = 100,
         result_bytes: int = RESULT_BYTES,
     ) -> None:
@@ -73,10 +86,13 @@ class JobManager:
         self._records = Records(folder)
         self._results = Results(folder / "results", result_bytes)
         self._carrier = Carrier(self._records, self._results, executor)
-        self._concurrent = concurrent
+        self._grace = grace_seconds() if grace is None else grace
         self._keep = keep
         self._jobs: dict[str, JobSnapshot] = {}
-        self._queue: dict[str, Work] = {}  # in the order they came
+        self._line = Line(long_places() if concurrent is None else concurrent, SHORT_PLACES)
+        self._work: dict[str, Work] = {}  # of queued jobs
+        self._seen: dict[str, float] = {}  # when each owner was last there
+        self._watching = False
         self._changed = threading.Condition(threading.RLock())
         self._closing = False
         atexit.register(self._close)
@@ -89,8 +105,9 @@ class JobManager:
         title: str,
         owner: str = "",
         key: str = "",
-        seconds: float = 1800,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        seconds: float = SECONDS,
+        memory_bytes: int | None = None,
+        short: bool = False,
     ) -> str:
         """Queue a function of the core for a worker; see `run_limited`.
 
@@ -107,6 +124,9 @@ class JobManager:
             stored under it, with the files that the function leaves in its argument
             ``folder``. Where it is stored already the job is done at once; where it is on its
             way, that job becomes this owner's too.
+        short : bool
+            Whether somebody waits for it at the page and it takes seconds, as reading a file
+            does: then it does not wait for long jobs to end.
 
         Returns
         -------
@@ -128,9 +148,11 @@ class JobManager:
                     self._set(job.id, folder=self._results.files(key))
                 return result
 
-            return self._add(job, work)
+            return self._add(job, work, short)
 
-    def start(self, work: Work, *, title: str, owner: str = "", key: str = "") -> str:
+    def start(
+        self, work: Work, *, title: str, owner: str = "", key: str = "", short: bool = False
+    ) -> str:
         """Queue ``work(progress, cancelled)``, a callable that itself runs worker processes.
 
         Parameters
@@ -138,7 +160,7 @@ class JobManager:
         work : callable
             Runs in a thread here and hands its two arguments on to `run_limited`, or to a step
             of `kdcal_core.review`.
-        title, owner : str
+        title, owner, short
             As for `submit`.
         key : str
             As for `submit`, but the result may be any object, so that it is remembered in this
@@ -148,14 +170,14 @@ class JobManager:
             if known := self._join(key, owner):
                 return known
             job = JobSnapshot(new_id(), title, owner, submitted=time.time(), key=key)
-            return self._add(job, work)
+            return self._add(job, work, short)
 
     def get(self, job_id: str) -> JobSnapshot | None:
         """The job as it is now; None where it is unknown, because it finished long ago, say."""
         with self._changed:
             job = self._jobs.get(job_id)
             if job is not None and job.state == "queued":
-                return replace(job, queue_position=list(self._queue).index(job_id) + 1)
+                return replace(job, queue_position=self._line.position(job_id))
         return job or next((j for j in self._records.interrupted() if j.id == job_id), None)
 
     def find(self, key: str) -> JobSnapshot | None:
@@ -218,15 +240,19 @@ class JobManager:
 
     def cancel(self, job_id: str) -> None:
         """Stop the job. Nothing happens where it has ended already or is unknown."""
+        self._stop(job_id, None)
+
+    def seen(self, owners: Iterable[str]) -> None:
+        """Note that somebody has these owners' jobs before them now.
+
+        Once an owner was seen, their jobs are stopped when nobody was seen for `grace` seconds; a
+        job of several goes on while one of them is there. Jobs of an owner who was never seen, as
+        those of a script are not, go on.
+        """
+        now = time.monotonic()
         with self._changed:
-            job = self._jobs.get(job_id)
-            if job is None:
-                return
-            if job.state == "queued":
-                del self._queue[job_id]
-                self._end(job_id, state="cancelled")
-            elif job.state == "running":
-                self._set(job_id, state="cancelling")
+            self._seen.update(dict.fromkeys(owners, now))
+            self._watch()
 
     def wait(self, job_id: str, seconds: float | None = None) -> JobSnapshot:
         """Block until the job has finished, or ``seconds`` have passed.
@@ -240,16 +266,18 @@ class JobManager:
             self._changed.wait_for(lambda: self._jobs[job_id].finished, seconds)
             return self._jobs[job_id]
 
-    def _add(self, job: JobSnapshot, work: Work) -> str:
+    def _add(self, job: JobSnapshot, work: Work, short: bool) -> str:
         for old in self._records.interrupted():
             if old.belongs_to(job.owner):  # they have read it, and go on
                 self._records.forget(old.id)
         with self._changed:
             self._prune()
             self._jobs[job.id] = job
-            self._queue[job.id] = work
+            self._work[job.id] = work
+            self._line.add(Place(job.id, (job.owner,), short))
             self._record(job)
             self._start_next()
+            self._watch()
         return job.id
 
     def _join(self, key: str, owner: str) -> str:
@@ -259,6 +287,7 @@ class JobManager:
             return ""
         if not job.finished and not job.belongs_to(owner):
             self._set(job.id, others=(*job.others, owner))
+            self._line.join(job.id, owner)
             self._record(self._jobs[job.id])
         return job.id
 
@@ -277,7 +306,9 @@ class JobManager:
         with self._changed:
             if self._closing:  # killed with the server: its record has to stay
                 return
-            self._set(job_id, ended=time.time(), **changes)
+            error = self._jobs[job_id].error if changes["state"] == "cancelled" else None
+            self._set(job_id, **{"ended": time.time(), "error": error, **changes})
+            self._line.leave(job_id)
             self._records.end(job_id)
 
     def _prune(self) -> None:
@@ -287,13 +318,41 @@ class JobManager:
 
     def _start_next(self) -> None:
         with self._changed:
-            running = sum(job.state in ("running", "cancelling") for job in self._jobs.values())
-            if running >= self._concurrent or not self._queue:
+            while job_id := self._line.next():
+                work = self._work.pop(job_id)
+                self._set(job_id, state="running", started=time.time())
+                threading.Thread(target=self._run, args=(job_id, work), daemon=True).start()
+
+    def _stop(self, job_id: str, reason: InputError | None) -> None:
+        with self._changed:
+            job = self._jobs.get(job_id)
+            if job is None:
                 return
-            job_id = next(iter(self._queue))
-            work = self._queue.pop(job_id)
-            self._set(job_id, state="running", started=time.time())
-        threading.Thread(target=self._run, args=(job_id, work), daemon=True).start()
+            if job.state == "queued":
+                del self._work[job_id]
+                self._end(job_id, state="cancelled", error=reason)
+            elif job.state == "running":
+                self._set(job_id, state="cancelling", error=reason)
+
+    def _watch(self) -> None:
+        """See to it that somebody looks for jobs that nobody watches, while there are jobs."""
+        with self._changed:
+            ended = all(job.finished for job in self._jobs.values())
+            if self._watching or self._grace == inf or ended:
+                return
+            self._watching = True
+        threading.Thread(target=self._stop_unwatched, daemon=True).start()
+
+    def _stop_unwatched(self) -> None:
+        with self._changed:
+            while active := [job for job in self._jobs.values() if not job.finished]:
+                now = time.monotonic()
+                for job in active:
+                    last = max(self._seen.get(one, now) for one in (job.owner, *job.others))
+                    if now - last > self._grace:
+                        self._stop(job.id, unwatched(job.title, self._grace))
+                self._changed.wait(min(self._grace / 4, _LOOK_EVERY))
+            self._watching = False
 
     def _run(self, job_id: str, work: Work) -> None:
         def progress(share: float, note: str) -> None:

@@ -92,10 +92,46 @@ def too_large(what: str, memory_bytes: int | None) -> InputError:
     """
     limit = "there is"
     if memory_bytes is not None:
-        limit = f"the {memory_bytes / 1024**3:,.1f} GiB it may use"
+        limit = f"the {_size(memory_bytes)} it may use"
     return InputError(
         f"{what} needed more memory than {limit}",
         fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+    )
+
+
+def ended_by_system(what: str, peak_bytes: int) -> InputError:
+    """The system ended it while memory ran out, though it kept its own limit.
+
+    Examples
+    --------
+    >>> ended_by_system("Fitting", 3 * 1024**3).what
+    'Fitting was ended by the system, which ran out of memory; it held 3.0 GiB'
+    """
+    return InputError(
+        f"{what} was ended by the system, which ran out of memory; it held {_size(peak_bytes)}",
+        fix=f"Start it again while less else runs, or try fewer rows. {KEPT_SAFE}",
+    )
+
+
+def ended_from_outside(
+    what: str, signal: str, peak_bytes: int, memory_bytes: int | None
+) -> InputError:
+    """Somebody or something else ended its process; nothing speaks for a lack of memory.
+
+    Examples
+    --------
+    >>> ended_from_outside("Fitting", "SIGKILL, signal 9", 2**30, 2**33).what
+    'Fitting ended early: its process was ended from outside (SIGKILL, signal 9)'
+    """
+    held = ""
+    if peak_bytes and memory_bytes:
+        held = (
+            f" It held {_size(peak_bytes)} of the {_size(memory_bytes)} that it may use, so memory "
+            "does not look like the reason."
+        )
+    return InputError(
+        f"{what} ended early: its process was ended from outside ({signal})",
+        fix=f"Start it again.{held} {KEPT_SAFE}",
     )
 
 
@@ -110,6 +146,21 @@ def too_slow(what: str, seconds: float) -> InputError:
     return InputError(
         f"{what} took longer than {seconds:,.0f} seconds and was stopped",
         fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
+    )
+
+
+def unwatched(what: str, seconds: float) -> InputError:
+    """It was stopped, because nobody had it before them for so long.
+
+    Examples
+    --------
+    >>> unwatched("Fitting", 900).what
+    'Fitting was stopped, because nobody had its page open for 15 minutes'
+    """
+    time = f"{seconds / 60:,.0f} minutes" if seconds >= 120 else f"{seconds:,.0f} seconds"
+    return InputError(
+        f"{what} was stopped, because nobody had its page open for {time}",
+        fix="Start it again, and leave a page of the review open.",
     )
 
 
@@ -128,3 +179,9 @@ def not_kept(what: str, reason: str) -> InputError:
             f"it again. {KEPT_SAFE}"
         ),
     )
+
+
+def _size(n_bytes: int) -> str:
+    if n_bytes < 1024**3:
+        return f"{n_bytes / 1024**2:,.0f} MiB"
+    return f"{n_bytes / 1024**3:,.1f} GiB"

@@ -20,16 +20,25 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.channel import Listener
 from kdcal_core.jobs.environment import worker_environment
-from kdcal_core.jobs.outcome import KEPT_SAFE, lack_of_memory, too_large, too_slow, value_of
+from kdcal_core.jobs.limits import long_places, worker_bytes
+from kdcal_core.jobs.memory import ended_for_memory, peak_bytes
+from kdcal_core.jobs.outcome import (
+    KEPT_SAFE,
+    ended_by_system,
+    ended_from_outside,
+    lack_of_memory,
+    too_large,
+    too_slow,
+    value_of,
+)
 
 Progress = Callable[[float, str], None]
 
-DEFAULT_MEMORY_BYTES = 8 * 1024**3
-CONCURRENT = 2  # workers that share this machine's cores
 _POLL = 0.05  # seconds between looks at the clock and at cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer
 ASK_GRACE = 1.0  # seconds a worker has to stop by itself when it is asked to
 _TERM_GRACE = 0.3  # seconds it then has to obey the signal to end
+_NEARLY = 0.9  # of its memory limit: a process that dies there died of it
 
 _SIGNALS = {
     "SIGSEGV": "segmentation fault",
@@ -49,7 +58,7 @@ def run_limited(
     kwargs: Mapping[str, Any],
     *,
     seconds: float = 120,
-    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    memory_bytes: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -67,8 +76,9 @@ def run_limited(
         Its arguments, JSON. Arrays travel through files named here.
     seconds : float
         Time limit by the clock, the process's start included.
-    memory_bytes : int
-        Limit of the process's address space, where the system can set one.
+    memory_bytes : int, optional
+        Limit of the process's memory, where the system can set one; by default a worker's share
+        of this machine (`kdcal_core.jobs.limits`).
     folder : Path, optional
         Where the function may leave files: handed to it as a string where it has a parameter
         ``folder``.
@@ -98,10 +108,11 @@ def run_limited(
     >>> run_limited("kdcal_core.jobs._probes:echo", {"value": [1, "a"]})
     [1, 'a']
     """
+    limit = worker_bytes() if memory_bytes is None else int(memory_bytes)
     request = {
         "target": target,
         "kwargs": dict(kwargs),
-        "memory_bytes": int(memory_bytes),
+        "memory_bytes": limit,
         "folder": None if folder is None else str(folder),
     }
     line = json.dumps(request, allow_nan=False).encode() + b"\n"
@@ -111,9 +122,11 @@ def run_limited(
         assert process.stdout
         assert process.stderr
         listener = Listener(process.stdout, process.stderr)
+        watch = _Watch(process.pid, limit)
         _tell(process, line)
         while not listener.ended:
             listener.wait(_POLL)
+            watch.look()
             news = listener.take_progress()
             if news and progress is not None:
                 progress(*news)
@@ -126,7 +139,7 @@ def run_limited(
             _wait(process)
         else:
             _end(process)
-        return _result(listener, process.returncode, what, memory_bytes)
+        return _result(listener, process.returncode, what, watch)
 
 
 @contextlib.contextmanager
@@ -138,7 +151,7 @@ def _worker() -> Iterator[subprocess.Popen[bytes]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=worker_environment(concurrent=CONCURRENT),
+            env=worker_environment(concurrent=long_places()),
             start_new_session=True,
         )
         _alive.add(process)
@@ -196,36 +209,62 @@ def _end_all() -> None:
             _end(process)
 
 
-def _result(listener: Listener, code: int | None, what: str, memory_bytes: int) -> Any:
+class _Watch:
+    """What can be known from outside of the memory that a worker takes."""
+
+    def __init__(self, pid: int, limit: int) -> None:
+        self._pid = pid
+        self.limit = limit
+        self.peak = 0
+        self._ended_before = ended_for_memory()
+
+    def look(self) -> None:
+        """Note how much it holds; a dead process no longer says."""
+        self.peak = max(self.peak, peak_bytes(self._pid))
+
+    def at_its_limit(self) -> bool:
+        return self.peak > _NEARLY * self.limit
+
+    def system_ran_out(self) -> bool:
+        return ended_for_memory() > self._ended_before
+
+
+def _result(listener: Listener, code: int | None, what: str, watch: _Watch) -> Any:
     if listener.answer is not None:
         if "error" in listener.answer:
             _log.warning("%s: %s\n%s", what, listener.answer["error"], listener.last_words())
-        return value_of(listener.answer, what, memory_bytes)
+        return value_of(listener.answer, what, watch.limit)
     words = listener.last_words()
     if listener.fault:
         error = InputError(
             f"{what} gave {listener.fault}",
             fix=f"The file may be built to do harm: do not use it. {KEPT_SAFE}",
         )
-    # without an answer, the exit code and the last words have to tell
-    elif lack_of_memory(words) or _was_killed(code):
-        error = too_large(what, memory_bytes)
     else:
-        error = InputError(
-            f"{what} crashed ({_cause(code)})",
-            fix=f"The file may be damaged: write it again from its source. {KEPT_SAFE}",
-        )
+        error = _death(code, words, what, watch)
     _log.warning("%s\n%s", error.what, words)
     raise error
 
 
-def _was_killed(code: int | None) -> bool:
-    """Whether the system killed it: we kill only what is too slow, and that raises earlier."""
-    return hasattr(signal, "SIGKILL") and code == -signal.SIGKILL
+def _death(code: int | None, words: str, what: str, watch: _Watch) -> InputError:
+    """Why a worker ended without an answer, as far as its exit code and its memory say."""
+    if lack_of_memory(words) or (code is not None and code < 0 and watch.at_its_limit()):
+        return too_large(what, watch.limit)
+    # we kill only what is too slow, and that raises earlier
+    if hasattr(signal, "SIGKILL") and code == -signal.SIGKILL:
+        if watch.system_ran_out():
+            return ended_by_system(what, watch.peak)
+        return ended_from_outside(what, "SIGKILL, signal 9", watch.peak, watch.limit)
+    if hasattr(signal, "SIGTERM") and code == -signal.SIGTERM:
+        return ended_from_outside(what, "SIGTERM, signal 15", watch.peak, watch.limit)
+    return InputError(
+        f"{what} crashed ({_cause(code)})",
+        fix=f"The file may be damaged: write it again from its source. {KEPT_SAFE}",
+    )
 
 
 def _cause(code: int | None) -> str:
     if code is None or code >= 0:
         return f"the process ended with code {code}"
     name = signal.Signals(-code).name
-    return _SIGNALS.get(name, name)
+    return _SIGNALS.get(name, f"{name}, signal {-code}")

@@ -78,9 +78,20 @@ def answer(
     except Cancelled:
         return json.dumps({"cancelled": True})
     except InputError as error:
-        place = {"file": error.file, "column": error.column, "row": error.row}
-        return json.dumps({"input_error": {"what": error.what, "fix": error.fix, **place}})
+        return refusal(error)
     except Exception as error:  # also of json.dumps: a result that JSON cannot carry
         traceback.print_exc()
         first = (str(error).strip().splitlines() or [""])[0]  # libraries add stack traces
         return json.dumps({"error": f"{type(error).__name__}: {first}"[:500]})
+
+
+def refusal(error: InputError) -> str:
+    """An error of input as such a line.
+
+    Examples
+    --------
+    >>> refusal(InputError("Wrong", fix="Correct it."))[:50]
+    '{"input_error": {"what": "Wrong", "fix": "Correct '
+    """
+    place = {"file": error.file, "column": error.column, "row": error.row}
+    return json.dumps({"input_error": {"what": error.what, "fix": error.fix, **place}})

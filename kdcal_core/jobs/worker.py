@@ -14,8 +14,11 @@ import sys
 import threading
 from typing import BinaryIO
 
+from kdcal_core.errors import InputError
+from kdcal_core.jobs.memory import memory_limit
 from kdcal_core.jobs.reporter import Reporter
-from kdcal_core.jobs.target import answer
+from kdcal_core.jobs.target import answer, refusal
+from kdcal_core.jobs.trial import allow_leaving
 
 
 def _take_stdout() -> BinaryIO:
@@ -31,7 +34,7 @@ def _limit(memory_bytes: int) -> None:
     except ImportError:  # not a POSIX system: the time limit alone has to do
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(memory_limit(), (memory_bytes, memory_bytes))
 
 
 def _listen(stdin: BinaryIO) -> threading.Event:
@@ -57,13 +60,21 @@ def main() -> None:
     asked = _listen(stdin)
     _limit(request["memory_bytes"])
 
+    saying = threading.Lock()  # a trial that takes too long says so from a thread of its own
+
     def say(line: str) -> None:
-        pipe.write(line.encode() + b"\n")
-        pipe.flush()
+        with saying:
+            pipe.write(line.encode() + b"\n")
+            pipe.flush()
 
     def report(share: float, note: str) -> None:
         say(json.dumps({"progress": share, "note": note}))
 
+    def leave(error: InputError) -> None:
+        say(refusal(error))
+        os._exit(0)
+
+    allow_leaving(leave)
     with Reporter(report, asked.is_set) as progress:
         last = answer(request["target"], request["kwargs"], request["folder"], progress)
     say(last)

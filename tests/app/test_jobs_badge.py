@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
 from kdcal_core.jobs.disk import write_json
+from kdcal_core.jobs.outcome import unwatched
 from kdcal_core.jobs.records import new_id
 from kdcal_core.review import Workspace, create_review
 
@@ -71,7 +72,8 @@ def test_every_page_shows_the_jobs_of_its_review_and_stops_them(app: AppTest, re
         one, two, three = sidebar(app)
         assert one.startswith("One (step ")
         assert two.startswith(f"{escape_markdown('Two *bold*')} (step ")
-        assert three == "Three: number 1 in the queue"
+        # the other review has none running, so it comes first
+        assert three == "Three: number 2 in the queue"
         assert not app.exception
     stop_buttons(app)[2].click().run()
     assert jobs().wait(queued, 60).state == "cancelled"
@@ -97,6 +99,33 @@ def test_a_second_tab_sees_and_stops_the_job(app: AppTest, review: str) -> None:
     stop_buttons(other)[0].click().run()
     assert jobs().wait(job, 60).state == "cancelled"
     assert sidebar(app.run()) == [":material/stop_circle: Counting: stopped"]
+
+
+def test_every_run_of_a_page_and_every_poll_says_that_somebody_is_there(
+    app: AppTest, review: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    manager = jobs()
+    monkeypatch.setattr(manager, "seen", lambda owners: seen.extend(owners))
+    app.run()
+    assert review in seen
+    job = count(review)
+    running(job)
+    seen.clear()
+    app.run()
+    assert seen.count(review) == 2  # the run, and the first poll of the badge
+    monkeypatch.undo()
+    jobs().cancel(job)
+
+
+def test_a_job_stopped_because_nobody_was_there_says_so(app: AppTest, review: str) -> None:
+    manager = jobs()
+    job = count(review)
+    running(job)
+    manager._stop(job, unwatched("Counting", 900))
+    manager.wait(job, 60)
+    (caption,) = sidebar(app.run())
+    assert "Counting was stopped, because nobody had its page open for 15 minutes" in caption
 
 
 def test_it_polls_only_while_a_job_is_active(

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import signal
 import time
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Cancelled, run_limited
+from kdcal_core.jobs import Cancelled, run_limited, runner
 from kdcal_core.jobs.channel import MAX_BYTES, Malformed, parse
 from kdcal_core.jobs.target import find_target
 
@@ -106,21 +108,65 @@ def test_a_crash_is_told_by_its_name():
         run_limited(PROBES + "crash", {}, what="Reading it")
 
 
-def test_killed_by_the_system_means_memory():
+def end_workers(how):
+    """A progress that ends the workers of this test's process by a signal, and whom it ended."""
     pids = []
 
-    def kill(share, note):
-        # the one child of this test's process that runs a worker
+    def end(share, note):
         for entry in Path("/proc").glob("[0-9]*/stat"):
             fields = entry.read_text().rsplit(")", 1)[1].split()
             command = (entry.parent / "cmdline").read_bytes()
             if int(fields[1]) == os.getpid() and b"kdcal_core.jobs.worker" in command:
                 pids.append(int(entry.parent.name))
-                os.kill(pids[-1], 9)
+                os.kill(pids[-1], how)
 
-    with pytest.raises(InputError, match="more memory"):
-        run_limited(PROBES + "count", {"n": 50, "pause": 0.1}, progress=kill)
+    return end, pids
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_who_ends_a_worker_from_outside_is_not_taken_for_a_lack_of_memory(how):
+    end, pids = end_workers(how)
+    with pytest.raises(InputError, match=f"ended from outside .*signal {how.value}") as caught:
+        run_limited(PROBES + "count", {"n": 50, "pause": 0.1}, progress=end)
     assert len(pids) == 1
+    assert "more memory" not in str(caught.value)
+    assert re.search(r"held \d+ MiB of the \d", caught.value.fix)
+
+
+def test_the_system_ends_a_worker_when_memory_runs_out(monkeypatch):
+    end, pids = end_workers(signal.SIGKILL)
+    monkeypatch.setattr(runner, "ended_for_memory", lambda: len(pids))
+    with pytest.raises(InputError, match="ended by the system, which ran out of memory; it held"):
+        run_limited(PROBES + "count", {"n": 50, "pause": 0.1}, progress=end)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_worker_that_dies_at_its_limit_died_of_memory(monkeypatch, how):
+    end, _ = end_workers(how)
+    monkeypatch.setattr(runner, "peak_bytes", lambda pid: GIB)
+    with pytest.raises(InputError, match=r"more memory than the 1\.0 GiB"):
+        run_limited(PROBES + "count", {"n": 50, "pause": 0.1}, progress=end, memory_bytes=GIB)
+
+
+def test_memory_is_what_a_worker_may_write_to_not_the_files_it_maps(tmp_path):
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(4 * GIB)
+    assert run_limited(PROBES + "map_file", {"path": str(path)}, memory_bytes=GIB) == 4 * GIB
+
+
+def test_a_trial_ends_what_takes_too_long_or_too_much():
+    start = time.monotonic()
+    for how, says in (
+        ({"busy": 60.0}, r"^The model, tried on 8 rows, took longer than 1 second"),
+        ({"n_bytes": GIB}, r"^The model, tried on 8 rows, needed more than 0\.2 GiB"),
+    ):
+        with pytest.raises(InputError, match=says) as caught:
+            run_limited(PROBES + "trial_of", how)
+        assert caught.value.fix == "Choose another."
+    assert run_limited(PROBES + "trial_of", {"n_bytes": 2**20}) == 2**20
+    assert run_limited(PROBES + "trial_of", {"after": GIB}) == GIB  # its limits end with it
+    assert time.monotonic() - start < 20
 
 
 @pytest.mark.parametrize("code", [0, 3])

@@ -1,0 +1,199 @@
+"""Whose turn it is: shares of the places, room for short work, and jobs that nobody watches."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kdcal_core.jobs import Cancelled, JobManager, limits, memory
+from kdcal_core.jobs.turns import Line, Place
+
+
+class Gate:
+    """Work that waits until it is let through, and obeys cancel."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+
+    def __call__(self, progress: object, cancelled: object) -> None:
+        while not self.open.wait(0.01):
+            if cancelled():  # type: ignore[operator]
+                raise Cancelled
+
+
+@pytest.fixture
+def gates() -> Iterator[list[Gate]]:
+    made = [Gate() for _ in range(6)]
+    yield made
+    for gate in made:
+        gate.open.set()
+
+
+def test_the_second_job_of_a_review_waits_while_another_has_none_running(
+    gates: list[Gate],
+) -> None:
+    manager = JobManager(concurrent=2)
+    mine = [manager.start(gate, title="Mine", owner="a") for gate in gates[:4]]
+    yours = manager.start(gates[4], title="Yours", owner="b")
+    assert [manager.get(one).state for one in mine[:2]] == ["running", "running"]
+    # before jobs that came earlier, and said so
+    assert [manager.get(one).queue_position for one in (yours, *mine[2:])] == [1, 2, 3]
+    gates[0].open.set()
+    manager.wait(mine[0], 60)
+    assert wait_until(lambda: manager.get(yours).state == "running")
+    assert [manager.get(one).state for one in mine[1:]] == ["running", "queued", "queued"]
+
+
+def test_an_upload_is_read_while_long_jobs_run_and_wait(gates: list[Gate]) -> None:
+    manager = JobManager(concurrent=2)
+    long = [manager.start(gate, title="Fit", owner="a") for gate in gates[:3]]
+    read = manager.start(gates[3], title="Read", owner="b", short=True)
+    assert manager.get(read).state == "running"
+    second = manager.start(gates[4], title="Read", owner="b", short=True)
+    # of its own kind it is the next
+    assert (manager.get(second).state, manager.get(second).queue_position) == ("queued", 1)
+    gates[3].open.set()
+    manager.wait(read, 60)
+    assert wait_until(lambda: manager.get(second).state == "running")
+    assert manager.get(long[2]).state == "queued"
+
+
+def test_short_jobs_take_every_place_that_is_free_and_long_ones_leave_theirs() -> None:
+    line = Line(2, 1)
+    for number in range(4):
+        line.add(Place(f"short{number}", ("a",), short=True))
+    assert [line.next() for _ in range(4)] == ["short0", "short1", "short2", None]
+    line.leave("short0")
+    line.add(Place("long", ("a",)))
+    assert line.next() == "short3"
+    line.leave("short1")
+    assert line.next() == "long"
+
+
+def test_a_job_of_two_owners_comes_when_the_first_of_them_has_a_turn() -> None:
+    line = Line(1, 0)
+    for name, owner in (("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b")):
+        line.add(Place(name, (owner,)))
+    assert line.next() == "a1"
+    line.join("a3", "c")
+    started = []
+    for running in ("a1", "a3", "b1"):
+        line.leave(running)
+        started.append(line.next())
+    assert started == ["a3", "b1", "a2"]
+
+
+def wait_until(condition, seconds: float = 60.0) -> bool:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_jobs_that_nobody_watches_are_stopped_and_say_why(gates: list[Gate]) -> None:
+    manager = JobManager(concurrent=1, grace=0.2)
+    manager.seen(["gone", "there"])
+    running = manager.start(gates[0], title="Fit", owner="gone")
+    queued = manager.start(gates[1], title="Map", owner="gone")
+    watched = manager.start(gates[2], title="Compare", owner="there")
+
+    def still_there() -> bool:
+        manager.seen(["there"])
+        return manager.get(running).finished and manager.get(queued).finished
+
+    assert wait_until(still_there)
+    for job, title in ((running, "Fit"), (queued, "Map")):
+        ended = manager.get(job)
+        assert ended.state == "cancelled"
+        assert ended.error is not None
+        assert ended.error.what.startswith(f"{title} was stopped, because nobody had its page open")
+        assert "Start it again" in ended.error.fix
+    for _ in range(20):
+        manager.seen(["there"])
+        time.sleep(0.02)
+    assert manager.get(watched).state == "running"
+    assert manager.last_ended(["gone"]).error is not None
+
+
+def test_a_job_goes_on_while_one_of_its_owners_is_there(gates: list[Gate]) -> None:
+    manager = JobManager(grace=0.2)
+    manager.seen(["gone", "there"])
+    job = manager.start(gates[0], title="Fit", owner="gone", key="k")
+    assert manager.start(gates[0], title="Fit", owner="there", key="k") == job
+    for _ in range(30):
+        manager.seen(["there"])
+        time.sleep(0.02)
+    assert manager.get(job).state == "running"
+    assert wait_until(lambda: manager.get(job).finished)
+
+
+def test_what_a_script_starts_needs_nobody_to_watch_it(gates: list[Gate]) -> None:
+    manager = JobManager(grace=0.05)
+    manager.seen(["somebody"])
+    job = manager.start(gates[0], title="Fit", owner="script")
+    time.sleep(0.3)
+    assert manager.get(job).state == "running"
+
+
+def test_who_presses_stop_needs_no_reason(gates: list[Gate]) -> None:
+    manager = JobManager(grace=60)
+    manager.seen(["a"])
+    job = manager.start(gates[0], title="Fit", owner="a")
+    manager.cancel(job)
+    assert manager.wait(job, 60).error is None
+
+
+def test_limits_follow_the_machine_and_its_container(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("machine")
+    proc, groups = root / "proc", root / "groups"
+    (proc / "self").mkdir(parents=True)
+    (groups / "memory" / "box").mkdir(parents=True)
+    (proc / "meminfo").write_text(f"MemTotal: {32 << 20} kB\nMemAvailable: {30 << 20} kB\n")
+    (proc / "vmstat").write_text("oom_kill 2\n")
+    (proc / "self" / "cgroup").write_text("4:memory:/box\n0::/\n")
+    (groups / "memory" / "memory.limit_in_bytes").write_text(str(2**63 - 4096))
+    monkeypatch.setattr(memory, "_PROC", proc)
+    monkeypatch.setattr(memory, "_GROUPS", groups)
+    assert memory.total_bytes() == 32 << 30
+    assert limits.worker_bytes() == 8 << 30  # three quarters for three places
+    box = groups / "memory" / "box"
+    (box / "memory.limit_in_bytes").write_text(str(8 << 30))
+    (box / "memory.usage_in_bytes").write_text(str(3 << 30))
+    (box / "memory.stat").write_text(f"cache 7\ntotal_inactive_file {1 << 30}\n")
+    (box / "memory.oom_control").write_text("under_oom 0\noom_kill 3\n")
+    assert memory.total_bytes() == 8 << 30
+    assert memory.available_bytes() == 6 << 30
+    assert memory.ended_for_memory() == 5
+    assert limits.worker_bytes() == 2 << 30
+    (proc / "self" / "cgroup").write_text("0::/box\n")  # the second version of control groups
+    (groups / "box").mkdir()
+    (groups / "memory.max").write_text("max\n")
+    (groups / "box" / "memory.max").write_text(str(4 << 30))
+    (groups / "box" / "memory.events").write_text("oom 1\noom_kill 1\n")
+    assert memory.total_bytes() == 4 << 30
+    assert memory.ended_for_memory() == 3
+    assert limits.worker_bytes() == 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "ask", "expected"),
+    [
+        ("KDCAL_JOBS", "5", limits.long_places, 5),
+        ("KDCAL_JOBS", "0", limits.long_places, 1),
+        ("KDCAL_JOBS", "many", limits.long_places, 2),
+        ("KDCAL_WORKER_GIB", "3.5", limits.worker_bytes, int(3.5 * 2**30)),
+        ("KDCAL_GRACE_MINUTES", "2", limits.grace_seconds, 120),
+        ("KDCAL_GRACE_MINUTES", "0", limits.grace_seconds, float("inf")),
+        ("KDCAL_GRACE_MINUTES", "-1", limits.grace_seconds, 900),
+    ],
+)
+def test_limits_can_be_set(monkeypatch: pytest.MonkeyPatch, name, value, ask, expected) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv(name, value)
+    assert ask() == expected
