@@ -15,6 +15,7 @@ from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
+from app.widgets.regions_search import Question
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
@@ -98,7 +99,8 @@ def _settings(view: View) -> RegionsSettings:
         st.markdown(text.SETTINGS)
     return RegionsSettings(
         partitions=tuple(chosen or ()),
-        max_depth=view.asked.max_depth,
+        # untouched, the slider leaves each partition the depth that it has on every other page
+        max_depth=None if view.asked.max_depth == Question().max_depth else view.asked.max_depth,
         min_rows=view.asked.min_rows,
         column=view.asked.column if "column" in (chosen or ()) else None,
     )

@@ -231,7 +231,13 @@ def judged_words(record: RegionsRecord) -> str:
 
 def settings_words(settings: RegionsSettings) -> str:
     """How the methods were set, beside their figures."""
-    depth = "1 question" if settings.max_depth == 1 else f"{settings.max_depth} questions"
+    if settings.max_depth is None and settings.min_rows is None:
+        return "Every calibrator has its own settings here, as on Compare and in exported files."
+    depth = (
+        "their own number of questions"
+        if settings.max_depth is None
+        else f"{settings.max_depth} question{'s' * (settings.max_depth != 1)}"
+    )
     least = "an automatic number of" if settings.min_rows is None else f"{settings.min_rows:,}"
     trees = {"boosted": "boosted ones at most", "forest": "a forest"}
     counted = [told for key, told in trees.items() if key in settings.partitions]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.forest import KernelDensityForest
 from kdcal_core.calibration.kernel_density.network import KernelDensityNetwork
-from kdcal_core.calibration.kernel_density.rows import own_columns, take
+from kdcal_core.calibration.kernel_density.rows import own_columns, split_off, take
+from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.calibration.state import demand
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, wrap_parent
 from kdcal_core.parents.base import HasCodes
@@ -26,18 +26,32 @@ from kdcal_core.partition import LeafCodes
 
 Progress = Callable[[float, str], None]
 
+UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
+"""What is noted where rows have weights."""
+
 
 class KernelDensityCalibrator(Calibrator):
-    """A kernel density graph fitted on the calibration set (papers 000 and 001).
+    """The kernel density graph of a reviewed model (papers 000 and 001): the one way to fit it.
 
     :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, whichever the parent's
-    partition asks for, with default settings: inside the data it blends the parent's
-    probabilities with the class ratio of the row's polytope, outside it falls back to the prior.
+    partition asks for: inside the data it blends the parent's probabilities with the class ratio
+    of the row's polytope, outside it falls back to the prior. Pages, comparison, exported files
+    and command line all fit it here, so that they show the same numbers.
+
+    Densities are fitted on the parent's training rows where these are given, with the calibration
+    set held out to choose exponent, floor and blend; else on seven tenths of the calibration set,
+    with the other three held out. Coordinates are standardised, because the columns of a table
+    have units of their own: on raw units a column of small numbers may move by twenty standard
+    deviations unnoticed.
 
     Parameters
     ----------
     random_state : int, default=0
-        Seed of the split into rows of the fit and rows held out to choose its settings.
+        Seed of the split, and of the polytopes that are asked for their spacing.
+    distance : {"geodesic", "euclidean"}, default="geodesic"
+        As for :class:`KernelDensityForest`.
+    output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
+        As for :class:`KernelDensityNetwork`; a forest has none.
 
     Attributes
     ----------
@@ -60,17 +74,39 @@ class KernelDensityCalibrator(Calibrator):
 
     needs_inputs: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "random_state": [Interval(Integral, 0, None, closed="left")]
+        "random_state": KernelDensityNetwork._parameter_constraints["random_state"],
+        "distance": KernelDensityNetwork._parameter_constraints["distance"],
+        "output_layer": KernelDensityNetwork._parameter_constraints["output_layer"],
     }
+    _trained = False
 
-    def __init__(self, random_state: int = 0) -> None:
+    def __init__(
+        self,
+        random_state: int = 0,
+        *,
+        distance: Literal["geodesic", "euclidean"] = "geodesic",
+        output_layer: Literal["auto"] | OutputLayer = "auto",
+    ) -> None:
         self.random_state = random_state
+        self.distance = distance
+        self.output_layer = output_layer
 
     def rows_needed(self, n_classes: int) -> int:
         # the floor is this quantile of the rows that are held out: one of them must lie below it
         settings = KernelDensityForest(None).get_params(deep=False)
-        share = float(settings["floor_quantile"]) * float(settings["holdout_share"])
-        return math.ceil(1.0 / share)
+        held = 1.0 if self._trained else float(settings["holdout_share"])
+        return math.ceil(1.0 / (float(settings["floor_quantile"]) * held))
+
+    def held_out(self, y: IntArray) -> NDArray[np.bool_]:
+        """Which calibration rows :meth:`fit` holds out where it gets no training rows, (n,).
+
+        Examples
+        --------
+        >>> int(KernelDensityCalibrator().held_out(np.repeat([0, 1], [10, 20])).sum())
+        9
+        """
+        share = float(KernelDensityForest(None).get_params(deep=False)["holdout_share"])
+        return split_off(y, share, self.random_state)
 
     def fit(
         self,
@@ -79,10 +115,12 @@ class KernelDensityCalibrator(Calibrator):
         X: Any,
         sample_weight: Any = None,
         *,
+        X_partition: Any = None,
+        y_partition: Any = None,
         parent: Any = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit on the calibration set.
+        """Fit on the calibration set, and on the parent's training rows where there are any.
 
         Parameters
         ----------
@@ -93,7 +131,9 @@ class KernelDensityCalibrator(Calibrator):
         X : DataFrame or array of n rows
             What the parent takes.
         sample_weight : (n,) array, optional
-            Must be equal throughout: densities of weighted rows are not defined here.
+            Not used: every row counts once, and ``notes_`` say so where they differ.
+        X_partition, y_partition : DataFrame or array of m rows and (m,) array of int, optional
+            The parent's training rows with their true classes as column indices.
         parent : Parent, or what :func:`kdcal_core.parents.wrap_parent` takes
         progress : callable, optional
             Told the share done in [0, 1] and a sentence; may raise to cancel.
@@ -101,34 +141,54 @@ class KernelDensityCalibrator(Calibrator):
         Raises
         ------
         InputError
-            There is no parent, it has no partition or other classes, rows are weighted, or an
-            array is not of this form.
+            There is no parent, it has no partition or other classes, or an array is not of this
+            form.
         """
         self._validate_params()
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=len(proba))
         weight = check_weight(sample_weight, len(proba))
-        if weight.min() != weight.max():
-            raise InputError(
-                "A kernel density graph cannot weigh rows",
-                fix="Take the role of the weight away, or choose another calibrator.",
-            )
         opened = _opened(parent, proba.shape[1])
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
         # labels by name: where classes are named by numbers, indices would be taken for names
-        names = np.array(opened.classes)[y]
+        names = np.array(opened.classes)
+        rows: tuple[Any, ...] = X, names[y]
+        if (X_partition is None) != (y_partition is None):
+            raise InputError(
+                "Training rows need labels and labels need rows",
+                fix="Give X_partition and y_partition, or neither.",
+            )
+        self._trained = X_partition is not None
+        if X_partition is not None:
+            trained = check_labels(y_partition, proba.shape[1], n_rows=len(X_partition))
+            rows = X_partition, names[trained], *rows
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", InputWarning)
-            kind = _kind(opened, X)
-            self.estimator_ = kind(parent=opened, random_state=self.random_state).fit(
-                X, names, progress=progress
-            )
+            self.estimator_ = self._estimator(opened, X).fit(*rows, progress=progress)
         for one in caught:
             if issubclass(one.category, InputWarning):
                 self._note(str(one.message), warn=True)
+        if weight.min() != weight.max():
+            self._note(UNWEIGHTED, warn=True)
         self._note_few(len(y))
         return self
+
+    def _estimator(self, parent: Parent, X: Any) -> KernelDensityEstimator:
+        if not isinstance(parent, HasCodes):
+            raise InputError(
+                f"This model ({parent.kind}) is not read as a partition of its inputs",
+                fix="Choose another calibrator; kernel density graphs need trees or ReLU layers.",
+            )
+        one = parent.codes(take(own_columns(X, parent), np.arange(1)))
+        common: dict[str, Any] = {
+            "distance": self.distance,
+            "scale": "standard",
+            "random_state": self.random_state,
+        }
+        if isinstance(one, LeafCodes):
+            return KernelDensityForest(parent, **common)
+        return KernelDensityNetwork(parent, output_layer=self.output_layer, **common)
 
     def predict_proba(self, proba: Any, X: Any) -> FloatArray:
         """Calibrated probabilities, (n, K), rows summing to one.
@@ -163,13 +223,3 @@ def _opened(parent: Any, n_classes: int) -> Parent:
             fix="Give the probabilities of this model.",
         )
     return opened
-
-
-def _kind(parent: Parent, X: Any) -> type[KernelDensityForest] | type[KernelDensityNetwork]:
-    if not isinstance(parent, HasCodes):
-        raise InputError(
-            f"This model ({parent.kind}) is not read as a partition of its inputs",
-            fix="Choose another calibrator; kernel density graphs need trees or ReLU layers.",
-        )
-    one = parent.codes(take(own_columns(X, parent), np.arange(1)))
-    return KernelDensityForest if isinstance(one, LeafCodes) else KernelDensityNetwork

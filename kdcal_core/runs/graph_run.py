@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdcal_core.calibration import (
     KernelDensityForest,
     KernelDensityNetwork,
 )
-from kdcal_core.data import IntArray, stratified_folds
+from kdcal_core.calibration.kernel_density_entry import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Workspace
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 Estimator = KernelDensityForest | KernelDensityNetwork
 
 _ESTIMATOR = "estimator.zip"
-_TENTHS = 10
-_TENTHS_HELD = 3
+_FIT = "calibrator"  # results of an older way to fit are not those of the exported file
+_FEWEST = 10
 
 
 def graph_request(
@@ -75,7 +75,7 @@ def graph_request(
         "kdcal_core.runs.graph_run:fit_graph",
         "Fitting the kernel density version",
         {"files": encode(files), "settings": encode(settings)},
-        {**files.identity(), "settings": encode(settings)},
+        {**files.identity(), "settings": encode(settings), "fit": _FIT},
     )
 
 
@@ -95,42 +95,54 @@ def fit_graph(
         For rows that do not fit the model or the review's classes, and for memory that would
         not suffice.
     """
-    from kdcal_core.review.reading import in_file, in_rows_of
+    from kdcal_core.review.reading import in_file, in_rows_of, predict
 
     sources, chosen = decode(ReviewFiles, files), decode(GraphSettings, settings)
     parent = open_parent(sources, progress)
-    fit, held, judged, positions = _rows(sources, chosen.seed)
-    estimator = _estimator(parent, fit[0], chosen)
-    with (
-        in_file(sources.reference.name),
-        in_rows_of(fit[0]),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always", InputWarning)
-        estimator.fit(
-            fit[0],
-            _names(parent, fit[1]),
-            held[0],
-            _names(parent, held[1]),
-            progress=part_of(progress, 0.05, 0.9),
+    calibrator = KernelDensityCalibrator(
+        chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
+    )
+    X, y = labelled(sources, sources.calibration)
+    given: dict[str, Any] = {}
+    inside = np.ones(len(y), dtype=bool)
+    if sources.training is not None:
+        given["X_partition"], given["y_partition"] = labelled(sources, sources.training)
+    elif len(y) < _FEWEST:
+        raise InputError(
+            f"There are {len(y)} rows, too few to fit on some and hold out others",
+            fix=f"Give {_FEWEST} rows at least; for a review the training set helps as well.",
         )
-    rows = placed(parent, judged[0], judged[1], estimator, part_of(progress, 0.9, 1.0))
+    else:
+        inside = calibrator.held_out(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
+        with in_file(sources.calibration.name), in_rows_of(X):
+            proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.05))
+        with in_file(sources.reference.name), in_rows_of(given.get("X_partition", X)):
+            calibrator.fit(
+                proba, y, X, parent=parent, progress=part_of(progress, 0.05, 0.9), **given
+            )
+        if sources.evaluation is not None:
+            X, y = labelled(sources, sources.evaluation)
+            inside = np.ones(len(y), dtype=bool)
+        estimator = calibrator.estimator_
+        rows = placed(parent, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
     path = Path(folder)
     estimator.save(path / _ESTIMATOR)
     estimator.graph_.save(path / GRAPH_FILE)
     save_rows(path, JUDGED, rows)
-    save_array(path, "positions", positions)
-    notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
+    save_array(path, "positions", np.flatnonzero(inside))
+    notes = list(calibrator.notes_)
     if sources.roles.weight is not None:
-        notes.append("The kernel density version counts every row once: weights are not used.")
+        notes.append(UNWEIGHTED)
     record = GraphRecord(
         settings=chosen,
         kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
         fitted_on="training" if sources.training else "calibration",
         judged_on="evaluation" if sources.evaluation else "holdout",
         classes=sources.classes,
-        n_fit=len(fit[0]),
-        n_holdout=len(held[0]),
+        n_fit=estimator.graph_.n,
+        n_holdout=estimator.graph_.n_holdout,
         n_judged=len(rows),
         output_layer=estimator.output_layer_
         if isinstance(estimator, KernelDensityNetwork)
@@ -172,67 +184,3 @@ def load_estimator(folder: str, parent: Parent) -> Estimator:
     kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
     loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
     return loaded
-
-
-def held_out(y: IntArray, seed: int) -> NDArray[np.bool_]:
-    """A mask of three tenths of the rows, of each class alike (decision D28), (n,).
-
-    Raises
-    ------
-    InputError
-        Where there are fewer than ten.
-
-    Examples
-    --------
-    >>> int(held_out(np.repeat([0, 1], [10, 20]), seed=0).sum())
-    9
-    """
-    if len(y) < _TENTHS:
-        raise InputError(
-            f"There are {len(y)} rows, too few to fit on some and hold out others",
-            fix=f"Give {_TENTHS} rows at least; for a review the training set helps as well.",
-        )
-    mask: NDArray[np.bool_] = stratified_folds(y, _TENTHS, seed) < _TENTHS_HELD
-    return mask
-
-
-Labelled = tuple["pd.DataFrame", IntArray]
-
-
-def _rows(files: ReviewFiles, seed: int) -> tuple[Labelled, Labelled, Labelled, IntArray]:
-    """Rows to fit on, rows held out, rows to judge on, and where the last stand."""
-    X, y = labelled(files, files.calibration)
-    if files.training is not None:
-        fit, held, inside = labelled(files, files.training), (X, y), np.ones(len(y), dtype=bool)
-    else:
-        inside = held_out(y, seed)
-        fit, held = (X[~inside], y[~inside]), (X[inside], y[inside])
-    if files.evaluation is None:
-        return fit, held, held, np.flatnonzero(inside)
-    judged = labelled(files, files.evaluation)
-    return fit, held, judged, np.arange(len(judged[1]))
-
-
-def _estimator(parent: Parent, X: pd.DataFrame, settings: GraphSettings) -> Estimator:
-    """The estimator for this kind of parent, told by the codes of one row.
-
-    Coordinates are standardised: a table's features have units of their own.
-    """
-    from kdcal_core.parents import HasCodes
-    from kdcal_core.partition import ActivationCodes
-
-    network = isinstance(parent, HasCodes) and isinstance(parent.codes(X.iloc[:1]), ActivationCodes)
-    if network:
-        return KernelDensityNetwork(
-            parent,
-            distance=settings.distance,
-            output_layer=settings.output_layer,
-            scale="standard",
-        )
-    return KernelDensityForest(parent, distance=settings.distance, scale="standard")
-
-
-def _names(parent: Parent, y: IntArray) -> NDArray[np.object_]:
-    """Labels as the parent names its classes, whatever the review calls them."""
-    names: NDArray[np.object_] = np.array(parent.classes, dtype=object)[y]
-    return names

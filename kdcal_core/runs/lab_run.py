@@ -16,11 +16,10 @@ from kdcal_core.calibration import (
     KernelDensityNetwork,
     SigmoidConfidence,
 )
-from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray, stratified_folds
 from kdcal_core.diagnostics import sphere_points
 from kdcal_core.jobs import Progress
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.graph_run import held_out
 from kdcal_core.runs.inputs import Request, part_of, request
 from kdcal_core.runs.lab_parents import grow_forest, train_network
 from kdcal_core.runs.lab_results import (
@@ -90,7 +89,7 @@ def explore(settings: LabSettings, progress: Progress) -> LabRun:
     check_lab(settings)
     progress(0.0, "Drawing the rows")
     drawn = _draw(settings, settings.n, settings.seed)
-    held = held_out(drawn.y, settings.seed)
+    held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths (decision D28)
     X, y = drawn.X[~held], drawn.y[~held]
     parent = _parent(settings, X, y, part_of(progress, 0.0, 0.5))
     fresh = (drawn.X[held], drawn.y[held])

@@ -30,7 +30,8 @@ class RegionsSettings:
     ----------
     partitions : tuple of str
         Keys of `PARTITION_TITLES`; one map for all rows stands beside them always.
-    max_depth : int
+    max_depth : int or None
+        None for each partition's own rule, as where its calibrator is compared and exported.
     min_rows : int or None
         Fewest calibration rows in a region; None for the calibrator's own rule.
     n_trees : int
@@ -42,7 +43,7 @@ class RegionsSettings:
     """
 
     partitions: tuple[str, ...] = ("tree", "boosted", "auc")
-    max_depth: int = 3
+    max_depth: int | None = None
     min_rows: int | None = None
     n_trees: int = 100
     column: str | None = None

@@ -48,8 +48,8 @@ from kdcal_core.runs.regions_results import (
 )
 from kdcal_core.runs.storage import save_array, save_record
 
+_DEPTH = {"max_depth": (1.0, 12.0)}
 _RANGES = {
-    "max_depth": (1.0, 12.0),
     "n_trees": (1.0, 1000.0),
     "folds": (2.0, 20.0),
     "seed": (0.0, 2.0**31),
@@ -81,7 +81,7 @@ def regions_request(
 
 def _check(review: Review, settings: RegionsSettings) -> None:
     require_classification(review, "calibration by regions is for classifications")
-    check_ranges(settings, _RANGES)
+    check_ranges(settings, _RANGES if settings.max_depth is None else {**_DEPTH, **_RANGES})
     unknown = next((key for key in settings.partitions if key not in PARTITION_TITLES), None)
     if unknown is not None or not settings.partitions:
         raise InputError(

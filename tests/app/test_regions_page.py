@@ -255,7 +255,7 @@ def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
     assert "What it did on rows that no map has seen" in text
     assert "Before the repair: 1 of 2 regions is wrong" in text
     assert "after Tree regions" in text
-    assert "trees of at most 3 questions, an automatic number of rows or more in a region" in text
+    assert "own settings here, as on Compare and in exported files" in text
     table = next(frame.value for frame in app.dataframe if "AUC lift" in frame.value)
     assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_tree"].label
     for column in ("Log loss", "AUC"):

@@ -24,7 +24,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import wrap_parent
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
@@ -181,12 +181,17 @@ def test_what_is_missing_is_said(made):
         calibrated(one, rows.proba)
 
 
-def test_a_kernel_density_graph_refuses_weights_and_strangers(made):
-    rows, X, _, parent = made
+def test_a_kernel_density_graph_notes_weights_and_refuses_strangers(made):
+    rows, X, training, parent = made
     one = CALIBRATORS["kernel_density"].factory()
-    with pytest.raises(InputError, match="cannot weigh rows"):
+    with pytest.warns(InputWarning, match="weights are not used"):
         one.fit(rows.proba, rows.y, X, np.linspace(1, 2, N), parent=parent)
+    weighted = one.predict_proba(rows.proba, X)
     one.fit(rows.proba, rows.y, X, np.full(N, 3.0), parent=parent)
+    assert not any("weights" in note for note in one.notes_)
+    np.testing.assert_array_equal(one.predict_proba(rows.proba, X), weighted)
+    with pytest.raises(InputError, match="Training rows need labels"):
+        one.fit(rows.proba, rows.y, X, X_partition=training[0], parent=parent)
     more = np.column_stack([rows.proba, np.zeros(N)])
     with pytest.raises(InputError, match="the probabilities are of"):
         one.fit(more, rows.y, X, parent=parent)

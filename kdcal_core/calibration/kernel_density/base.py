@@ -158,15 +158,18 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         columns = own_columns(X, parent)
         index = class_indices(y, parent.classes, len(columns))
         own = own_labels(y, index, parent.classes)
+        # the codes before the split: an error names the row as the caller counts them
+        rows, held = self._read(parent, columns, index), None
         if X_holdout is None:
             mask = split_off(index, self.holdout_share, self.random_state)
-            X_held, y_held = take(columns, mask), index[mask]
-            columns, index = take(columns, ~mask), index[~mask]
+            if mask.any():
+                rows, held = rows.part(~mask), rows.part(mask)
         else:
             X_held = own_columns(X_holdout, parent)
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
             warn_of_overlap(columns, X_held)
-        if not len(y_held):
+            held = self._read(parent, X_held, y_held) if len(y_held) else None
+        if held is None:
             warnings.warn(
                 "There are too few rows to hold any out: gamma is the largest that was asked for, "
                 "a floor that would follow the data is the paper's constant, and the parent's "
@@ -175,12 +178,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
                 stacklevel=2,
             )
         warn_of_other_activations(parent)
-        rows, held, layer = self._choose(
-            parent,
-            self._read(parent, columns, index),
-            self._read(parent, X_held, y_held) if len(y_held) else None,
-            part_of(report, 0.0, 0.1),
-        )
+        rows, held, layer = self._choose(parent, rows, held, part_of(report, 0.0, 0.1))
         self._placement, self.graph_ = settle(
             parent, rows, held, layer, self._wishes(), part_of(report, 0.1, 1.0), executor
         )

@@ -40,7 +40,10 @@ class FitRows:
         """At most about so many of the rows, every class by its share."""
         if len(self.y) <= most:
             return self
-        mask = split_off(self.y, most / len(self.y), seed)
+        return self.part(split_off(self.y, most / len(self.y), seed))
+
+    def part(self, mask: NDArray[np.bool_]) -> FitRows:
+        """The rows of a mask, (n,)."""
         return FitRows(take(self.X, mask), self.y[mask], _take_codes(self.codes, mask))
 
     def without_output_layer(self) -> FitRows:

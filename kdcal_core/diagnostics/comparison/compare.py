@@ -141,7 +141,7 @@ def compare(
     check_seed(seed)
     if n_boot < 100:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
-    methods = methods_of(calibrators)
+    methods = methods_of(calibrators, seed)
     if judge is None:
         judge = "cross-fitted" if review.evaluation is None else "evaluation"
     check_choice("judge", judge, ("evaluation", "cross-fitted"))

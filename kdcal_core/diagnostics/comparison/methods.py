@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sklearn.utils.validation import has_fit_parameter
 
 from kdcal_core.calibration import Calibrator, calibrator_entry
+from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
 
 REFERENCE = "uncalibrated"
@@ -29,8 +30,16 @@ class Method:
         return bool(has_fit_parameter(self.calibrator, "parent"))
 
 
-def methods_of(calibrators: Sequence[str | tuple[str, Calibrator]]) -> tuple[Method, ...]:
+def methods_of(
+    calibrators: Sequence[str | tuple[str, Calibrator]], seed: int = 0
+) -> tuple[Method, ...]:
     """The parent's own scores first, then the methods asked for.
+
+    Parameters
+    ----------
+    calibrators : sequence of str or (str, Calibrator)
+    seed : int
+        Of the draws of those named by their key, as where they are exported.
 
     Raises
     ------
@@ -42,9 +51,9 @@ def methods_of(calibrators: Sequence[str | tuple[str, Calibrator]]) -> tuple[Met
     >>> [method.key for method in methods_of(["isotonic"])]
     ['uncalibrated', 'isotonic']
     """
-    found = [_method(one) for one in calibrators]
+    found = [_method(one, seed) for one in calibrators]
     if all(method.key != REFERENCE for method in found):
-        found.insert(0, _method(REFERENCE))
+        found.insert(0, _method(REFERENCE, seed))
     found.sort(key=lambda method: method.key != REFERENCE)
     keys = [method.key for method in found]
     twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -56,9 +65,9 @@ def methods_of(calibrators: Sequence[str | tuple[str, Calibrator]]) -> tuple[Met
     return tuple(found)
 
 
-def _method(one: str | tuple[str, Calibrator]) -> Method:
+def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
     if isinstance(one, str):
-        entry = calibrator_entry(one)
-        return Method(one, entry.label, entry.family, entry.factory(), entry.binary_only)
+        entry, calibrator = calibrator_entry(one), configured(one, {}, seed=seed)
+        return Method(one, entry.label, entry.family, calibrator, entry.binary_only)
     key, calibrator = one
     return Method(key, key, "own", calibrator)

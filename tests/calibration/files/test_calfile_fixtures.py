@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 
 from kdcal_core.calibration.files import load_calibrator
+from kdcal_core.parents import load_parent
 
 FIXTURES = Path(__file__).parent / "fixtures"
+SAMPLES = Path(__file__).parents[3] / "sample_data"
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text())
 
 
@@ -22,7 +24,8 @@ def test_every_file_is_tried():
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_file_says_what_it_said_when_it_was_written(name):
     told = EXPECTED[name]
-    loaded = load_calibrator(FIXTURES / f"{name}.kdcal")
+    parent = load_parent(SAMPLES / told["model"]) if "model" in told else None
+    loaded = load_calibrator(FIXTURES / f"{name}.kdcal", parent=parent)
     assert loaded.card.kdcal_version == "0.1.0"
     assert loaded.card.created == "2026-01-31"
     assert loaded.card.data["calibration"].rows == 400
