@@ -16,6 +16,8 @@ with above:
     ended = waiting.show(review.id) if review is not None else None
     if ended is not None:
         load_parts.report(ended)
+    if review is not None:
+        load_parts.settle_doubts(review)
     if review is not None and review.ready:
         load_parts.about_sample(review)
         load_parts.fit_for_use(review)

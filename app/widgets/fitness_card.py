@@ -37,7 +37,10 @@ def _classification(review: Review, which: Which, fitness: Fitness) -> None:
         f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
         f"{fitness.accuracy:.1%} predicted right"
     )
-    _flags(fitness.flags, "Nothing stands in the way: every class has rows enough to be looked at.")
+    above = review.sets[which].doubts  # which the header shows
+    flags = tuple(flag for flag in fitness.flags if flag not in above)
+    fine = "Nothing stands in the way: every class has rows enough to be looked at."
+    _flags(flags, "" if above else fine)
     with st.expander(f"Rows per class, {which} set"):
         st.dataframe(
             _rows_per_class(review, fitness),
@@ -95,7 +98,7 @@ def _as_sure(value: float, width: float) -> str:
 def _flags(flags: tuple[str, ...], none: str) -> None:
     for flag in flags:
         st.markdown(f":material/flag: {escape_markdown(flag, 500)}")
-    if not flags:
+    if not flags and none:
         st.caption(none)
 
 

@@ -22,11 +22,15 @@ from kdcal_core.review import (
     TableInfo,
     Which,
     Workspace,
+    confirm_class,
+    may_be_swapped,
+    open_doubts,
     remove_training,
     samples,
     score,
     split_table,
     start_sample,
+    swap_classes,
 )
 
 _CARDS_PER_ROW = 3
@@ -130,6 +134,33 @@ def about_sample(review: Review) -> None:
             st.markdown(f"**{heading}.** {escape_markdown(text, 1000)}")
 
 
+def settle_doubts(review: Review) -> None:
+    """Under the header's doubts of the classes: one click swaps them, another confirms a guess."""
+    if not open_doubts(review) or waiting.busy(review.id):
+        return
+    roles = review.roles
+    guessed = roles is not None and roles.class_by != "name"
+    with st.container(horizontal=True):
+        if may_be_swapped(review):
+            first, second = (escape_markdown(name, 40) for name in review.classes)
+            if st.button(
+                f"Swap the classes {first} and {second}",
+                icon=":material/swap_horiz:",
+                type="primary",
+                help="The probabilities are then read as those of the other class, and the rows "
+                "are scored again.",
+            ):
+                changed = swap_classes(session.workspace(), review.id)
+                if review.scored:
+                    _start_scoring(changed)
+                st.rerun()
+        if guessed and roles is not None and roles.outputs:
+            name = escape_markdown(roles.outputs[0][0], 40)
+            if st.button(f"It is the probability of {name}", icon=":material/check:"):
+                confirm_class(session.workspace(), review.id)
+                st.rerun()
+
+
 def own_files(review: Review | None) -> None:
     """The uploaders, with the explanation of which rows belong in them."""
     st.subheader("Your model and rows" if review is None else "Files")
@@ -223,7 +254,6 @@ def start_scoring(review: Review) -> None:
         return
     if review.roles is not None:
         st.markdown(roles_sentence(review.roles, with_model=review.parent is not None))
-    workspace = session.workspace()
     if review.roles is not None and review.roles.split and not review.has_evaluation:
         st.caption(
             "The table has a split column: its rows will be divided into the two sets, and its "
@@ -235,12 +265,16 @@ def start_scoring(review: Review) -> None:
         icon=":material/play_arrow:",
         help="Runs the model on every row, or reads its predictions from the table.",
     ):
-        waiting.start(
-            partial(_split_and_score, workspace, review),
-            title="Scoring the rows",
-            owner=review.id,
-        )
+        _start_scoring(review)
         st.rerun()
+
+
+def _start_scoring(review: Review) -> None:
+    waiting.start(
+        partial(_split_and_score, session.workspace(), review),
+        title="Scoring the rows",
+        owner=review.id,
+    )
 
 
 def _split_and_score(

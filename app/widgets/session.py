@@ -20,6 +20,7 @@ from kdcal_core.review import (
     Workspace,
     create_review,
     load_set,
+    open_doubts,
     read_review,
     samples,
     start_sample,
@@ -280,7 +281,7 @@ def _other_task(page_name: str, review: Review) -> None:
 
 
 def header(review: Review | None) -> None:
-    """The slim line above every page: what is reviewed, always in the same words."""
+    """The slim line above every page: what is reviewed, and what is doubtful about it."""
     if review is None or not review.tables:
         return
     answers = review.roles and (review.roles.outputs or review.roles.parameters)
@@ -296,6 +297,8 @@ def header(review: Review | None) -> None:
         family = review.roles.family if review.roles else None
         parts.append(f"regression ({FAMILIES[family].title.lower()})" if family else "regression")
     st.caption(" · ".join([*parts, rows]))
+    for doubt in open_doubts(review):
+        st.warning(escape_markdown(doubt, 700), icon=":material/help:")
 
 
 _WILL_SHOW = {

@@ -11,7 +11,8 @@ from typing import Any
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
-from kdcal_core.cli.diagnose import check_files, outputs_words, scored_review
+from kdcal_core.cli.diagnose import check_files, scored_review
+from kdcal_core.cli.outputs import doubts_words, outputs_words
 from kdcal_core.cli.text import printable, table
 from kdcal_core.cli.writing import check_out
 from kdcal_core.diagnostics import number_text
@@ -139,7 +140,8 @@ def _text(value: Any) -> str:
 
 def _report(review: Review, found: dict[str, Any], out: str) -> str:
     title, source = printable(found["title"], 300), printable(_source(review), 80)
-    lines = [f"{title}, fitted on {found['rows']:,} rows of {source}."]
+    lines = [f"Warning: {doubt}" for doubt in doubts_words(review)]
+    lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
     if review.parent is None:
         lines.append(outputs_words(review))
     lines += [printable(note) for note in found["notes"]]

@@ -12,6 +12,7 @@ from typing import Any
 from kdcal_core.cli import record, regression
 from kdcal_core.cli.measured import Measured, measure
 from kdcal_core.cli.measured_regression import MeasuredRegression
+from kdcal_core.cli.outputs import doubts_words, outputs_words
 from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
@@ -29,6 +30,7 @@ from kdcal_core.review import (
     add_model,
     add_table,
     create_review,
+    fitness_of,
     load_set,
     score,
     set_roles,
@@ -36,7 +38,6 @@ from kdcal_core.review import (
 )
 
 _BINS = 15
-_SHOWN_OUTPUTS = 3
 
 
 def run(options: argparse.Namespace) -> None:
@@ -57,12 +58,20 @@ def run(options: argparse.Namespace) -> None:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
         measured = _measured(workspace, review, options)
-        content = record.record(measured, review.task, _inputs(review), _settings(options, review))
+        content = record.record(
+            measured,
+            review.task,
+            _inputs(review),
+            _settings(options, review),
+            doubts_words(review),
+        )
     texts = [_text(one, review, options.level) for one in measured]
     if review.parent:
         texts.insert(0, printable(f"Model: {review.parent.name}, {review.parent.kind}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
+    if doubts := doubts_words(review):
+        texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
     print("\n\n".join(texts))
     if options.json:
         record.write(Path(options.json), content)
@@ -76,9 +85,20 @@ def _measured(
         return regression.measured(workspace, review, sets, options)
     bins = options.bins or _BINS
     return [
-        measure(load_set(workspace, review.id, which), n_bins=bins, level=options.level)
+        measure(
+            load_set(workspace, review.id, which),
+            notes=_notes(workspace, review, which),
+            n_bins=bins,
+            level=options.level,
+        )
         for which in sets
     ]
+
+
+def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
+    """What the rows are not fit for, but for the doubts, which stand above all."""
+    flags = fitness_of(workspace, review.id, which).flags
+    return tuple(flag for flag in flags if flag not in review.sets[which].doubts)
 
 
 def _text(measured: Measured | MeasuredRegression, review: Review, level: float) -> str:
@@ -155,7 +175,8 @@ class _Wanted:
                     "Where the target is a quantity, give --task regression.",
                     file=table.name,
                 )
-            return replace(plain, outputs=outputs, output_kind=guessed.output_kind)
+            kind, by = guessed.output_kind, guessed.class_by
+            return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
         for column in parent.feature_names or ():
             need(table, column, "The model needs a column that the table does not have")
         return replace(plain, features=parent.feature_names or self._others(table, guessed))
@@ -184,16 +205,6 @@ class _Wanted:
         taken = {self.target, self.weight, guessed.split, guessed.predicted}
         taken |= {column for _, column in guessed.outputs}
         return tuple(name for name in table.column_names if name not in taken)
-
-
-def outputs_words(review: Review) -> str:
-    """Which columns were taken for the predictions."""
-    roles = review.roles or Roles()
-    what = "Logits" if roles.output_kind == "logit" else "Probabilities"
-    shown = [f"{name} in {column}" for name, column in roles.outputs[:_SHOWN_OUTPUTS]]
-    more = len(roles.outputs) - len(shown)
-    ending = f" and {more:,} more" if more else ""
-    return printable(f"{what}: {', '.join(shown)}{ending}.", 500)
 
 
 def _sets(review: Review) -> tuple[Which, ...]:

@@ -22,24 +22,30 @@ from kdcal_core.diagnostics import (
 class Measured:
     """One set's results.
 
-    ``diagram`` is the reliability diagram of all rows; ``by_class`` holds one curve of a single
-    bin for each predicted class: its rows, mean confidence, and share right.
+    ``notes`` says what should make a reader careful. ``diagram`` is the reliability diagram of all
+    rows; ``by_class`` holds one curve of a single bin for each predicted class: its rows, mean
+    confidence, and share right.
     """
 
     scored: ScoredSet
     findings: tuple[str, ...]
+    notes: tuple[str, ...]
     estimates: tuple[Estimate, ...]
     by_class: Reliability
     diagram: Reliability
     confusion: Confusion
 
 
-def measure(scored: ScoredSet, *, n_bins: int, level: float) -> Measured:
+def measure(
+    scored: ScoredSet, *, notes: tuple[str, ...] = (), n_bins: int, level: float
+) -> Measured:
     """Everything that ``kdcal diagnose`` tells of a set.
 
     Parameters
     ----------
     scored : ScoredSet
+    notes : tuple of str
+        What is known of the rows that should make a reader careful.
     n_bins : int
         Bins of the reliability diagram.
     level : float
@@ -67,4 +73,4 @@ def measure(scored: ScoredSet, *, n_bins: int, level: float) -> Measured:
         reliability_finding(diagram, telling(estimates)),
         confusion_finding(counts, scored.classes),
     )
-    return Measured(scored, findings, estimates, by_class, diagram, counts)
+    return Measured(scored, findings, notes, estimates, by_class, diagram, counts)

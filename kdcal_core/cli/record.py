@@ -25,6 +25,7 @@ def record(
     task: Task,
     inputs: dict[str, dict[str, Any] | None],
     settings: dict[str, Any],
+    doubts: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Everything that ``kdcal diagnose`` found, as JSON values.
 
@@ -38,6 +39,9 @@ def record(
         Name and SHA-256 of each file, under "model", "calibration" and "evaluation".
     settings : dict
         What the user asked for.
+    doubts : tuple of str
+        What is doubtful about the classes that the probabilities were taken for, and the option
+        that settles it.
 
     Returns
     -------
@@ -50,6 +54,7 @@ def record(
         "task": task,
         "inputs": inputs,
         "settings": settings,
+        "doubts": doubts,
         "sets": [
             _regression_set(one) if isinstance(one, MeasuredRegression) else _set(one)
             for one in measured
@@ -72,6 +77,7 @@ def _set(measured: Measured) -> dict[str, Any]:
         "n": scored.n_rows,
         "classes": scored.classes,
         "findings": measured.findings,
+        "notes": measured.notes,
         "estimates": [_estimate(one) for one in measured.estimates],
         "by_predicted_class": [
             {"class": name, **_bins(curve)[0]}

@@ -27,7 +27,7 @@ def report(measured: Measured, source: str, share: float) -> str:
         f"{len(scored.classes)} classes"
     )
     parts = [
-        "\n".join([head, *(printable(finding) for finding in measured.findings)]),
+        "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
         estimates_table(measured.estimates, interval),
         _by_class(measured.by_class, scored.classes, interval),
         _diagram(measured.diagram, interval),

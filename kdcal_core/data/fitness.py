@@ -1,4 +1,4 @@
-"""What a scored set is fit for: rows a class, missing values, accuracy too good to be true."""
+"""What a scored set is fit for: rows a class, missing values, accuracy too good or too bad."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdcal_core.data.orientation import odd_answers
 from kdcal_core.data.types import FloatArray, IntArray
 
 FEW_ROWS = 30
@@ -67,9 +68,11 @@ def fitness(
     rows_true = np.bincount(y, minlength=n_classes).astype(np.int64)
     rows_predicted = np.bincount(predicted, minlength=n_classes).astype(np.int64)
     accuracy = float(np.mean(predicted == y))
+    odd = odd_answers(proba, y, classes)
     flags = [
         *_class_flags(rows_true, rows_predicted, classes),
-        *_accuracy_flags(accuracy, len(y), rows_true),
+        *([odd.sentence] if odd is not None else []),
+        *_accuracy_flags(accuracy, len(y)),
         *_missing_flags(missing or {}),
     ]
     return Fitness(len(y), accuracy, rows_true, rows_predicted, tuple(flags))
@@ -107,17 +110,11 @@ def _class_flags(
     return flags
 
 
-def _accuracy_flags(accuracy: float, n: int, rows_true: IntArray) -> list[str]:
-    commonest = float(rows_true.max()) / n
+def _accuracy_flags(accuracy: float, n: int) -> list[str]:
     if accuracy >= SUSPICIOUS_ACCURACY and n >= _ENOUGH_TO_SUSPECT:
         return [
             f"{accuracy:.1%} of the rows are predicted right: better than held-out rows usually "
             "allow. Were these rows used to train the model?"
-        ]
-    if accuracy < commonest:
-        return [
-            f"{accuracy:.1%} of the rows are predicted right, fewer than by always naming the "
-            f"commonest class ({commonest:.1%}). Is the order of the classes right?"
         ]
     return []
 

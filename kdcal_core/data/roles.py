@@ -11,6 +11,7 @@ import pandas as pd
 
 from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.numbers import mostly_numbers, sampled
+from kdcal_core.data.orientation import ClassBy, class_of_column
 from kdcal_core.data.regression_roles import guess_regression_roles, looks_like_regression
 from kdcal_core.data.role_names import (
     PREDICTED,
@@ -45,7 +46,7 @@ _PREFIXES += ("score", "margin", "pred", "p")
 _LOGIT_PREFIXES = ("logits", "logit", "margin")
 _SINGLE = ("proba", "prob", "probability", "score", "p", "y_prob", "y_proba", "y_score", "pd")
 _AFFIXES = ("p", "pd", "proba", "prob", "score", "probability")
-_TRUE = ("true", "yes", "positive")
+_NO_NAME = ""  # of the class of an output column whose name does not say it
 _MAX_TARGET_CLASSES = 50
 _TOLERANCE = 0.01
 
@@ -86,16 +87,16 @@ def guess_roles(
     Returns
     -------
     Roles
-        ``outputs`` of length one pairs the positive class of two with its probability; the
-        other class has the complement.
+        ``outputs`` of length one pairs one class of two with its probability; the other class has
+        the complement. ``class_by`` says whether the class is a guess.
 
     Notes
     -----
     Probabilities are columns of one beginning ("prob_", "proba_", "probability_", "p_", "score_",
     "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
     one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
-    name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default"),
-    which then speaks of the positive class: "true", "yes", "positive", or else the second.
+    name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default").
+    Which class it speaks of is said by :func:`kdcal_core.data.orientation.class_of_column`.
 
     Examples
     --------
@@ -140,10 +141,19 @@ def _guess_classification(
     taken |= {column for column in (predicted, weight) if column}
     split = split_named(frame, taken)
     taken |= {split} if split else set()
+    by: ClassBy = "name"
+    if len(outputs) == 1 and not outputs[0][0]:
+        ((_, column),) = outputs
+        classes = tuple(classes or _classes_in(frame, found))
+        name, by = "1", "order"
+        if len(classes) == 2:
+            name, by = class_of_column(column, classes, target=found, frame=frame)
+        outputs = ((name, column),)
     return Roles(
         target=found,
         features=features_of(frame, feature_names, n_features, taken),
         outputs=outputs,
+        class_by=by,
         output_kind=kind,
         predicted=predicted,
         split=split,
@@ -268,28 +278,27 @@ def _kind_by_name(
 def _single(
     frame: pd.DataFrame, columns: Sequence[str], classes: tuple[str, ...], target: str | None
 ) -> Pairs:
-    """One column with the probability of one class of two: the class it names, or the second.
+    """One column with the probability of one class of two: the class it names, or "".
 
-    A column that names the target, as "p_default" beside "default", speaks of the second too.
-    Several columns that could be it are no guess.
+    A column that names the target, as "p_default" beside "default", or the positive class, as
+    "prob_1", is one. Several columns that could be it are no guess.
     """
     if classes and len(classes) != 2:
         return ()
-    positive = classes[1] if classes else "1"
-    spelled = {"1": positive, "positive": positive, "true": positive}
-    spelled |= {simple(target): positive} if target else {}
+    spelled = dict.fromkeys(("1", "positive", "true"), _NO_NAME)
+    spelled |= {simple(target): _NO_NAME} if target else {}
     spelled |= {simple(name): name for name in classes if simple(name)}
     suffixes = "|".join(["[0-9]+", *map(re.escape, spelled)])
     pattern = re.compile(f"(?:{'|'.join(_PREFIXES)})_?({suffixes})")
     found = [(column, pattern.fullmatch(simple(column))) for column in columns]
-    pairs = [(spelled.get(match[1], ""), column) for column, match in found if match]
+    pairs = [(match[1], column) for column, match in found if match]
     if not pairs:
-        pairs = [(positive, column) for column in columns if simple(column) in _SINGLE][:1]
-    if len(pairs) != 1 or not pairs[0][0]:
+        pairs = [("positive", column) for column in columns if simple(column) in _SINGLE][:1]
+    if len(pairs) != 1 or pairs[0][0] not in spelled:
         return ()
-    ((name, column),) = pairs
+    ((suffix, column),) = pairs
     values = sampled(frame, [column])
-    return ((name, column),) if np.mean((values >= 0) & (values <= 1)) > 0.5 else ()
+    return ((spelled[suffix], column),) if np.mean((values >= 0) & (values <= 1)) > 0.5 else ()
 
 
 def _lone(frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...]) -> Pairs:
@@ -299,8 +308,7 @@ def _lone(frame: pd.DataFrame, taken: set[str], classes: tuple[str, ...]) -> Pai
     free = [str(name) for name in frame.columns if name not in taken]
     named = [name for name in free if {*_ends(simple(name))} & {*_AFFIXES}]
     found = [name for name in named if mostly_numbers(frame[name]) and _is_share(frame, name)]
-    positive = next((name for name in classes if name.strip().casefold() in _TRUE), classes[1])
-    return ((positive, found[0]),) if len(found) == 1 else ()
+    return ((_NO_NAME, found[0]),) if len(found) == 1 else ()
 
 
 def _ends(name: str) -> tuple[str, str]:

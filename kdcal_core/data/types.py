@@ -58,6 +58,8 @@ class Roles:
 
     ``outputs`` pairs a class name with the column that holds the parent's probability (or
     logit) of that class, in the parent's order of classes. Columns without a role are unused.
+    ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
+    person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
 
     In a regression ``target`` is the outcome, ``family`` the kind of predictive distribution, and
     ``parameters`` pairs a parameter ("mean", "std", a quantile's level "0.05", a sample's number)
@@ -76,6 +78,7 @@ class Roles:
     family: Family | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     true_mean: str | None = None
+    class_by: Literal["name", "rows", "order"] = "name"
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ Nothing here knows the screen; the app and the command line call the same steps.
 """
 
 from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
+from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts, swap_classes
 from kdcal_core.review.inputs import input_columns, left_out, left_out_words
 from kdcal_core.review.loading import (
     fitness_of,
@@ -43,6 +44,7 @@ __all__ = [
     "add_model",
     "add_table",
     "add_training",
+    "confirm_class",
     "create_review",
     "fitness_of",
     "input_columns",
@@ -51,6 +53,8 @@ __all__ = [
     "load_frame",
     "load_regression_set",
     "load_set",
+    "may_be_swapped",
+    "open_doubts",
     "read_review",
     "remove_foreign",
     "remove_training",
@@ -62,4 +66,5 @@ __all__ = [
     "set_task",
     "split_table",
     "start_sample",
+    "swap_classes",
 ]

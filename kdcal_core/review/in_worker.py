@@ -29,6 +29,7 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
+from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, ParentInfo, Regressor, load_parent, parent_info
 from kdcal_core.review.codec import decode
@@ -272,11 +273,14 @@ def _score(
     np.save(path / "y.npy", y)
     if weight is not None:
         np.save(path / "weight.npy", weight)
+    odd = odd_answers(proba, y, names)
     return SetInfo(
         digest=digest_arrays(proba, y, weight, *names),
         n_rows=len(y),
         accuracy=float(np.mean(proba.argmax(axis=1) == y)),
         folder=path.name,
+        doubts=(odd.sentence,) if odd is not None and odd.beyond_chance else (),
+        swapped=odd is not None and odd.swapped,
     )
 
 

@@ -81,6 +81,11 @@ class SetInfo:
         residuals, which all rows share (decision D80).
     notes : tuple of str
         What the scoring warned of, in plain sentences. Untrusted text.
+    doubts : tuple of str
+        What speaks against the classes that the probabilities are taken for, beyond chance.
+        Untrusted text.
+    swapped : bool
+        Whether two classes are most likely exchanged: the rows are ranked the wrong way round.
     """
 
     digest: str
@@ -91,6 +96,8 @@ class SetInfo:
     outside: int = 0
     spread: float | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    swapped: bool = False
 
 
 @dataclass(frozen=True)

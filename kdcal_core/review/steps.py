@@ -336,9 +336,13 @@ def set_roles(
             check_columns(table, roles)
         check_classes(review.parent, roles, classes)
         chosen = classes or default_classes(review.parent, roles, review.tables.get("calibration"))
-        if (roles, chosen) == (review.roles, review.classes):
-            return review
-        return _unscored(keep_fitting(replace(review, roles=roles, classes=chosen)))
+        changed = replace(review, roles=roles, classes=chosen)
+        # a guess that is confirmed changes no number
+        if review.roles is not None and changed == replace(
+            review, roles=replace(review.roles, class_by=roles.class_by)
+        ):
+            return changed
+        return _unscored(keep_fitting(changed))
 
     return change_review(workspace, review_id, change)
 

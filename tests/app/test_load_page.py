@@ -292,3 +292,51 @@ def test_what_is_no_input_is_told_and_the_next_pages_are_offered(app, settle):
     app.switch_page("../pages/regions.py").run()
     _assert_healthy(app)
     assert "Not among the inputs: patient" in _said(app)
+
+
+def _column_of_no_class(n=300):
+    rng = np.random.default_rng(2)
+    p = rng.random(n).round(6)
+    return pd.DataFrame({"score": p, "label": np.where(rng.random(n) < p, "bad", "good")})
+
+
+def _swaps(app):
+    return [one for one in app.button if one.label.startswith("Swap the classes")]
+
+
+def test_a_class_that_no_name_says_is_a_doubt_that_one_click_settles(app, settle):
+    _upload(app, "calibration", "loans.csv", _csv(_column_of_no_class()))
+    settle(app)
+    _assert_healthy(app)
+    (doubt,) = (unescape(one.value) for one in app.warning)
+    assert "read as the probability of bad, not of good" in doubt
+    _press(app, "Score the rows")
+    settle(app)
+    app.switch_page("../pages/reliability.py").run()
+    assert len(app.warning) == 1  # it stays above every page
+    app.switch_page("../pages/load.py").run()
+    (swap,) = _swaps(app)
+    swap.click()
+    app.run()
+    settle(app)
+    _assert_healthy(app)
+    (wrong,) = (unescape(one.value).replace("\u200b", "") for one in app.warning)
+    assert "rank the rows the wrong way round: AUROC 0." in wrong
+    assert "for the class good" in wrong
+    _swaps(app)[0].click()
+    app.run()
+    settle(app)
+    _assert_healthy(app)
+    assert not app.warning
+    assert not _swaps(app)
+
+
+def test_a_guessed_class_can_be_confirmed_without_scoring_again(app, settle):
+    _upload(app, "calibration", "loans.csv", _csv(_column_of_no_class()))
+    settle(app)
+    _press(app, "Score the rows")
+    settle(app)
+    _press(app, "It is the probability of bad")
+    _assert_healthy(app)
+    assert not app.warning
+    assert any("fit for" in title.value for title in app.subheader)

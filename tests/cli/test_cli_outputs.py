@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -221,3 +222,50 @@ def test_the_outputs_of_a_model_are_not_kept(tmp_path: Path) -> None:
     roles = Roles(outputs=(("1", "p"),))
     card = make_card("platt", fitted, classes=("0", "1"), data={}, parent=parent, predictions=roles)
     assert card.outputs == ()
+
+
+def swapped_loans(folder: Path, column: str) -> Path:
+    """Loans of which the column is the probability of bad, which only some names say."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.6, 4.0, N)
+    label = np.where(rng.random(N) < p, "bad", "good")
+    path = folder / "loans.csv"
+    pd.DataFrame({column: p, "label": label}).to_csv(path, index=False)
+    return path
+
+
+def test_a_probability_of_default_is_not_one_of_good(run: Run, tmp_path: Path) -> None:
+    table = swapped_loans(tmp_path, "p_default")
+    code, out, err = run("diagnose", "--predictions", table, "--target", "label")
+    assert (code, err) == (0, "")
+    assert "Probabilities: bad in p_default" in out
+    assert "Warning" not in out
+
+
+def test_a_class_that_no_name_says_is_a_warning_that_outputs_settles(
+    run: Run, tmp_path: Path
+) -> None:
+    words = ("diagnose", "--predictions", swapped_loans(tmp_path, "score"), "--target", "label")
+    report = tmp_path / "r.json"
+    _, out, _ = run(*words, "--json", report)
+    first = out.splitlines()[0]
+    assert first.startswith("Warning: The column 'score' was read as the probability of bad")
+    assert "--outputs bad=score, or --outputs good=score" in first
+    assert json.loads(report.read_text())["doubts"] == [first.removeprefix("Warning: ")]
+    assert "Warning" not in run(*words, "--outputs", "bad=score")[1]
+
+
+def test_a_ranking_the_wrong_way_round_is_said_first_with_the_words_that_swap(
+    run: Run, tmp_path: Path
+) -> None:
+    table = swapped_loans(tmp_path, "p_good")
+    words = ("--predictions", table, "--target", "label")
+    _, out, _ = run("diagnose", *words)
+    first = out.splitlines()[0]
+    assert first.startswith("Warning: Calibration set: the probabilities rank the rows the wrong")
+    assert "AUROC 0." in first
+    assert "for the class good" in first
+    assert first.endswith("To swap them: --outputs bad=p_good.")
+    out = run("calibrate", *words, "--calibrator", "platt", "--out", tmp_path / "c.kdcal")[1]
+    assert out.splitlines()[0] == first
+    assert "Warning" not in run("diagnose", *words, "--outputs", "bad=p_good")[1]

@@ -101,4 +101,7 @@ def test_thin_absent_and_missing() -> None:
 
 def test_worse_than_naming_the_commonest() -> None:
     proba, y = scored(100, 90)
-    assert any("order of the classes" in flag for flag in fitness(proba, y, ("a", "b")).flags)
+    flags = fitness(proba, y, ("bad", "good")).flags
+    (told,) = [flag for flag in flags if "commonest class" in flag]
+    assert "AUROC 0.100 for the class good" in told
+    assert "exchanged, 90.0% of the rows would be predicted right" in told

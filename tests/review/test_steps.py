@@ -154,7 +154,9 @@ def test_one_column_of_a_sorted_table_with_long_labels(workspace, review_id):
     frame = pd.DataFrame({"p": np.linspace(0, 1, n + 10), "label": label})
     add_table(workspace, review_id, "calibration", csv(frame), "t.csv")
     review = score(workspace, review_id)
-    assert review.classes == (f"{long}no", f"{long}yes")
+    # whose class only the rows say: the column is highest where the label is "no"
+    assert review.classes == (f"{long}yes", f"{long}no")
+    assert review.roles.class_by == "rows"
 
 
 def test_one_column_of_a_class_that_the_target_lacks(workspace, review_id):

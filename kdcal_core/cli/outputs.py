@@ -1,0 +1,49 @@
+"""What was taken for a model's predictions, and what is doubtful about it, in words."""
+
+from __future__ import annotations
+
+import shlex
+
+from kdcal_core.cli.text import printable
+from kdcal_core.data import Roles
+from kdcal_core.review import Review, may_be_swapped, open_doubts
+
+_SHOWN = 3
+
+
+def outputs_words(review: Review) -> str:
+    """Which columns were taken for the predictions."""
+    roles = review.roles or Roles()
+    what = "Logits" if roles.output_kind == "logit" else "Probabilities"
+    shown = [f"{name} in {column}" for name, column in roles.outputs[:_SHOWN]]
+    more = len(roles.outputs) - len(shown)
+    ending = f" and {more:,} more" if more else ""
+    return printable(f"{what}: {', '.join(shown)}{ending}.", 500)
+
+
+def doubts_words(review: Review) -> tuple[str, ...]:
+    """The open doubts of the classes, the last of them with the option that settles it."""
+    doubts = list(open_doubts(review))
+    if doubts:
+        doubts[-1] += _fix(review)
+    return tuple(printable(doubt, 1000) for doubt in doubts)
+
+
+def _fix(review: Review) -> str:
+    roles = review.roles or Roles()
+    if not may_be_swapped(review):
+        return ""
+    first, second = review.classes
+    if review.parent is not None:
+        return f" To swap them: --classes {shlex.quote(f'{second},{first}')}."
+    column_of = dict(roles.outputs)
+    if len(column_of) == 2:
+        words = f"{first}={column_of[second]},{second}={column_of[first]}"
+        return f" To swap them: --outputs {shlex.quote(words)}."
+    ((name, column),) = roles.outputs
+    other = next(one for one in review.classes if one != name)
+    swap = f"--outputs {shlex.quote(f'{other}={column}')}"
+    if roles.class_by == "name":
+        return f" To swap them: {swap}."
+    keep = f"--outputs {shlex.quote(f'{name}={column}')}"
+    return f" Say which it is: {keep}, or {swap}."
