@@ -13,9 +13,9 @@ from app.widgets import compare_text as text
 from app.widgets.charts import chart, csv_button, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
 from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison
-from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.diagnostics.comparison.results import Against, Group
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (

@@ -9,9 +9,9 @@ from dataclasses import replace
 from app.widgets.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
+from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
-from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.diagnostics.comparison.results import Group
 from kdcal_core.figures import PARENT_NAME
 from kdcal_core.runs import ComparisonStudy

@@ -17,8 +17,8 @@ from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
 from app.widgets.regions_search import Question
 from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
-from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (
     ScorePanel,

@@ -17,7 +17,7 @@ from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.scores import log_losses
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
-from kdcal_core.diagnostics.comparison.overlap import overlap
+from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import unusable_columns
@@ -132,8 +132,8 @@ def calibrate_regions(
     data = review_data(workspace, review, with_parent=True)
     rows, notes = _rows_of(data)
     shared = overlap(data)
-    if shared is not None and shared.words is not None:
-        notes.append(shared.words)
+    if shared is not None and (sentence := overlap_words(shared)) is not None:
+        notes.append(sentence)
     binary = len(data.classes) == 2
     methods = [_parent(rows, binary, path)]
     keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))

@@ -6,13 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from app.widgets import compare_parts, compare_text
+from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import PairedDifference
-from kdcal_core.diagnostics.comparison.overlap import warns_of_copies
 
 FAR, AUC = "Far away means 14 times the norm.", "AUC is the mean of each class against the rest."
 SHARED = "1 row of the evaluation set is in the calibration set too (1 pair, chance gives 0)."
-ALIKE = "4 of 90 evaluation rows equal a calibration row (4 pairs, chance gives 4)."
+ALIKE = (
+    "4 of 90 rows of the evaluation set equal one of the calibration set (4 pairs, chance gives 4)."
+)
 CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
 
 

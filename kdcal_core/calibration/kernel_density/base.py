@@ -167,7 +167,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         else:
             X_held = own_columns(X_holdout, parent)
             y_held = class_indices(y_holdout, parent.classes, len(X_held))
-            warn_of_overlap(columns, X_held)
+            warn_of_overlap(columns, index, X_held, y_held)
             held = self._read(parent, X_held, y_held) if len(y_held) else None
         if held is None:
             warnings.warn(

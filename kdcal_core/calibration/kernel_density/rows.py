@@ -14,10 +14,13 @@ from sklearn.utils import _safe_indexing
 
 from kdcal_core.data import IntArray, encode_labels
 from kdcal_core.data.checks import check_labels
+from kdcal_core.data.equal_rows import equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent
 from kdcal_core.parents.features import select_columns
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
+
+_HARM = "gamma and the floor come out too favourable to the model there; hold out rows of their own"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,32 +153,12 @@ def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
     return mask
 
 
-def warn_of_overlap(X: Features, X_holdout: Features) -> None:
-    """Say how many held-out rows are exact copies of rows of the fit."""
-    n = int(np.isin(_hashes(X_holdout), _hashes(X)).sum())
-    if n:
-        warnings.warn(
-            f"{n:,} of {len(X_holdout):,} held-out rows equal a row of the fit in every feature. "
-            "Where they are the same cases, gamma and the floor come out too favourable to the "
-            "model: hold out rows of their own.",
-            InputWarning,
-            stacklevel=4,
-        )
-
-
-def _hashes(X: Features) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row's values; numbers alike whatever their type."""
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    alike = {
-        at: pd.Series(
-            column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0
-            if pd.api.types.is_numeric_dtype(column.dtype)
-            else column.astype(str).to_numpy(dtype=object)
-        )
-        for at, (_, column) in enumerate(frame.items())
-    }
-    hashed = pd.util.hash_pandas_object(pd.DataFrame(alike), index=False)
-    return np.asarray(hashed, dtype=np.uint64)
+def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: IntArray) -> None:
+    """Warn of held-out rows that are rows of the fit, where there are more than chance gives."""
+    found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout))
+    sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
+    if sentence is not None:
+        warnings.warn(sentence, InputWarning, stacklevel=4)
 
 
 def _are_indices(values: Any) -> bool:

@@ -14,7 +14,7 @@ from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics.comparison.far import FarRows, far_rows
 from kdcal_core.diagnostics.comparison.fits import Answer, Task, run_tasks
 from kdcal_core.diagnostics.comparison.methods import REFERENCE, Method, methods_of
-from kdcal_core.diagnostics.comparison.overlap import overlap
+from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.diagnostics.comparison.paired import (
     LEAST_ROWS,
     against_best,
@@ -252,7 +252,7 @@ def _shared(review: ReviewData, notes: list[str]) -> int | None:
     found = overlap(review)
     if found is None:
         return None
-    if (sentence := found.words) is not None:
+    if (sentence := overlap_words(found)) is not None:
         notes.append(sentence)
         if found.beyond_chance:
             warnings.warn(sentence, InputWarning, stacklevel=3)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -374,9 +375,21 @@ def test_each_kind_of_parent_names_the_other_estimator(forest, net):
 
 def test_copies_of_fit_rows_among_the_held_out_are_counted(forest):
     X, y = xor(60, seed=1)
-    held = np.concatenate([X[:7], xor(20, seed=2)[0]])
-    with pytest.warns(InputWarning, match="7 of 27 held-out rows"):
-        KernelDensityForest(forest).fit(X, y, held, np.zeros(27, dtype=int))
+    more, labels = xor(20, seed=2)
+    held, y_held = np.concatenate([X[:7], more]), np.concatenate([y[:7], labels])
+    with pytest.warns(InputWarning, match="7 rows of the held-out set are in the fit set too"):
+        KernelDensityForest(forest).fit(X, y, held, y_held)
+
+
+def test_held_out_rows_that_equal_fit_rows_by_chance_are_no_warning(forest):
+    """The rule of Compare: columns of few values match by chance, which says nothing."""
+    rng = np.random.default_rng(0)
+    X, held = rng.integers(0, 3, (300, 2)) * 0.5, rng.integers(0, 3, (200, 2)) * 0.5
+    y, y_held = rng.integers(0, 2, 300), rng.integers(0, 2, 200)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        KernelDensityForest(forest).fit(X, y, held, y_held)
+    assert not [one for one in caught if "fit set too" in str(one.message)]
 
 
 def test_hold_out_rows_without_labels_are_refused(forest):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics.comparison.overlap import overlap
+from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.review import ReviewData
 
 
@@ -73,7 +73,7 @@ def test_probabilities_of_few_values_match_by_chance_and_that_says_nothing():
         found = overlap(ReviewData(cal, new, cal.classes, {}))
         assert found.pairs > 100
         assert not found.beyond_chance
-        assert "no sign that the sets share rows" in found.words
+        assert "no sign that the sets share rows" in overlap_words(found)
 
 
 def test_features_of_a_few_uneven_values_do_not_match_beyond_chance():
@@ -109,20 +109,22 @@ def test_equal_rows_are_told_with_what_chance_gives_and_warned_of_only_beyond_it
     (X, cal), (Z, new) = coarse(3000, 0), coarse(2000, 1)
     plain = overlap(ReviewData(cal, new, cal.classes, {"calibration": X, "evaluation": Z}))
     assert plain.rows > 500
-    assert plain.words.startswith(f"{plain.rows:,} of 2,000 evaluation rows equal")
-    assert f"chance gives {plain.expected:,.0f}" in plain.words
+    assert overlap_words(plain).startswith(
+        f"{plain.rows:,} of 2,000 rows of the evaluation set equal"
+    )
+    assert f"chance gives {plain.expected:,.0f}" in overlap_words(plain)
     copied = joined(cal, new, np.arange(1500))
     both = pd.concat([X.iloc[:1500], Z], ignore_index=True)
     many = overlap(ReviewData(cal, copied, cal.classes, {"calibration": X, "evaluation": both}))
     assert many.beyond_chance
-    assert "are in the calibration set too" in many.words
-    assert f"{many.pairs:,} pairs" in many.words
+    assert "are in the calibration set too" in overlap_words(many)
+    assert f"{many.pairs:,} pairs" in overlap_words(many)
 
 
 def test_as_many_copies_as_are_said_not_to_stand_out_do_not():
     (X, cal), (Z, new) = coarse(3000, 0), coarse(2000, 1)
     bare = overlap(ReviewData(cal, new, cal.classes, {"calibration": X, "evaluation": Z}))
-    hidden = int(bare.words.split("about ")[1].split()[0].replace(",", ""))
+    hidden = int(overlap_words(bare).split("about ")[1].split()[0].replace(",", ""))
     for share, seen in ((0.5, False), (3.0, True)):
         taken = np.arange(int(share * hidden))
         both = pd.concat([X.iloc[taken], Z], ignore_index=True)
@@ -137,9 +139,11 @@ def test_as_many_copies_as_are_said_not_to_stand_out_do_not():
 def test_no_equal_rows_no_words_and_one_is_one():
     (X, cal), n = coarse(300, 0), 300
     apart = {"calibration": X, "evaluation": X + 100}
-    assert overlap(ReviewData(cal, rows(n, 1), cal.classes, apart)).words is None
+    assert overlap_words(overlap(ReviewData(cal, rows(n, 1), cal.classes, apart))) is None
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 2)))
     one = wide + 100.0
     one.iloc[0] = wide.iloc[0]
     same = overlap(ReviewData(cal, cal, cal.classes, {"calibration": wide, "evaluation": one}))
-    assert same.words.startswith("1 row of the evaluation set is in the calibration set too")
+    assert overlap_words(same).startswith(
+        "1 row of the evaluation set is in the calibration set too"
+    )

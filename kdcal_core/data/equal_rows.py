@@ -1,0 +1,170 @@
+"""Rows that two sets have in common: one rule for any two sets, and one way to say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api import types
+
+from kdcal_core.data.types import IntArray
+
+_ERRORS = 5.0  # standard errors beyond which matches are no chance
+
+
+@dataclass(frozen=True)
+class EqualRows:
+    """How many rows of one set are in another too, beside what chance gives.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the one set that equal some row of the other.
+    n : int
+        Rows of the one set.
+    expected : float
+        Matching pairs that chance gives, by how often rows of the other equal each other.
+    pairs : int
+        Matching pairs found.
+    error : float
+        Standard error of ``pairs - expected`` where the sets are drawn apart.
+    by : str
+        What is equal in them: "features" or "probabilities", and the class.
+    """
+
+    rows: int
+    n: int
+    expected: float
+    pairs: int
+    error: float
+    by: Literal["features", "probabilities"] = "features"
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether there are more matches than equal rows by chance would give."""
+        return bool(self.pairs > self.expected + _ERRORS * self.error)
+
+    def words(self, which: str, other: str, harm: str) -> str | None:
+        """What is to be said of them, with the count and what chance gives; None where none match.
+
+        Parameters
+        ----------
+        which, other : str
+            The two sets, such as "evaluation set" and "calibration set".
+        harm : str
+            What comes of rows that are in both, for where there are more than chance gives.
+
+        Examples
+        --------
+        >>> found = EqualRows(40, 140, 0.0, 40, 0.0)
+        >>> found.words("evaluation set", "calibration set", "that flatters")
+        '40 rows of the evaluation set are in the calibration set too (40 pairs, chance gives 0): \
+that flatters.'
+        >>> found = EqualRows(448, 6000, 427.0, 530, 21.0)
+        >>> found.words("evaluation set", "calibration set", "").split(";")[0]
+        '448 of 6,000 rows of the evaluation set equal one of the calibration set (530 pairs, \
+chance gives 427)'
+        """
+        if not self.rows:
+            return None
+        pairs = "1 pair" if self.pairs == 1 else f"{self.pairs:,} pairs"
+        counted = f"({pairs}, chance gives {_about(self.expected)})"
+        many = self.rows > 1
+        if self.beyond_chance:
+            told = f"{self.rows:,} rows" if many else "1 row"
+            are = "are" if many else "is"
+            return f"{told} of the {which} {are} in the {other} too {counted}: {harm}."
+        if self.by == "features":
+            alike = f"equal{'' if many else 's'} one of the {other}"
+        else:
+            alike = f"{'have' if many else 'has'} the probabilities and class of one of the {other}"
+        return (
+            f"{self.rows:,} of {self.n:,} rows of the {which} {alike} {counted}; that is no sign "
+            f"that the sets share rows, though up to about {_ERRORS * self.error:,.0f} shared ones "
+            "would not stand out."
+        )
+
+
+def warns_of_copies(sentence: str) -> bool:
+    """Whether this is what :meth:`EqualRows.words` says of more equal rows than chance gives.
+
+    Examples
+    --------
+    >>> found = [EqualRows(40, 140, mean, 40, 3.0) for mean in (0.0, 39.0)]
+    >>> [warns_of_copies(one.words("test set", "training set", "so what")) for one in found]
+    [True, False]
+    """
+    return " too (" in sentence and " set " in sentence
+
+
+def equal_rows(
+    first: NDArray[np.uint64], second: NDArray[np.uint64], unseen: float = 0.0
+) -> EqualRows:
+    """How many of ``second`` are in ``first``, and how many pairs match beside chance.
+
+    Rows of few distinct values equal each other by chance. How often they do is read off the first
+    set itself: with c pairs of equal rows among its n (n - 1) / 2, so many of the n m pairs across
+    the sets would match were they drawn apart. Pairs that share a row are not drawn apart from each
+    other: where a few values are frequent the count varies by more than its root, by
+    n m sd(q) (1/n + 1/m)^(1/2) besides, q being the share of a row's value.
+
+    Parameters
+    ----------
+    first, second : (n,) and (m,) arrays of :func:`row_keys`
+    unseen : float
+        Equal pairs that are added to those within ``first``, where none may be chance too.
+
+    Examples
+    --------
+    >>> found = equal_rows(np.array([1, 2, 3], np.uint64), np.array([3, 3, 4], np.uint64))
+    >>> found.rows, found.pairs, found.expected
+    (2, 2, 0.0)
+    """
+    values, count = np.unique(first, return_counts=True)
+    place = np.minimum(np.searchsorted(values, second), len(values) - 1)
+    hit = values[place] == second
+    n, m = len(first), len(second)
+    equal = unseen + float((count * (count - 1.0) / 2.0).sum())
+    expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * m
+    share = count / n
+    uneven = float((share * (share - (share**2).sum()) ** 2).sum())
+    error = (expected + (n * m) ** 2 * uneven * (1.0 / n + 1.0 / m)) ** 0.5
+    return EqualRows(int(hit.sum()), m, expected, int(count[place[hit]].sum()), error)
+
+
+def row_keys(table: Any, y: IntArray | None = None) -> NDArray[np.uint64]:
+    """One number a row, equal for equal rows whatever their columns' types and names.
+
+    Parameters
+    ----------
+    table : data frame or (n, d) array
+    y : (n,) array, optional
+        The class of each row, which then has to be equal too.
+
+    Examples
+    --------
+    >>> one, other = row_keys(pd.DataFrame({"a": [1, 2]})), row_keys(np.array([[1.0], [3.0]]))
+    >>> (one == other).tolist()
+    [True, False]
+    """
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
+    plain = {
+        str(at): _plain(frame.iloc[:, at]).reset_index(drop=True) for at in range(frame.shape[1])
+    }
+    whole = pd.DataFrame(plain if y is None else {**plain, "class": y})
+    hashed = pd.util.hash_pandas_object(whole, index=False)
+    return np.asarray(hashed.to_numpy(), dtype=np.uint64)
+
+
+def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
+    if types.is_numeric_dtype(column.dtype):
+        # zero is added, so that -0.0 becomes 0.0
+        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0)
+    return column.astype("string").fillna("").astype(object)
+
+
+def _about(expected: float) -> str:
+    return f"{expected:,.0f}" if expected >= 10.0 else f"{expected:.2g}"
