@@ -39,6 +39,7 @@ from kdcal_core.runs.lab_measures import (
     sure_outside,
     switch_distances,
 )
+from kdcal_core.runs.lab_results import DISTANCES
 from kdcal_core.simulation import SIMULATIONS
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -138,7 +139,14 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
             variance = _variance(graph, prefix)
             ratio_only = _ratio_only(prefix)
         choice = GraphChoice(position, quantile, log_floor, variance, ratio_only)
-        moved = choice.applied(graph)
+        moved = choice.applied(run, "geodesic")
+        if ratio_only and position is None:
+            chosen = [choice.applied(run, each) for each in DISTANCES]
+            told = [f"{graph.exponents[fitted_position(graph)]:.3g}" for graph in chosen]
+            left.caption(
+                f"With the class ratio alone, held-out rows choose it under this floor: {told[0]}, "
+                f"and {told[1]} for the Euclidean version."
+            )
         with right:
             st.caption(words.blend_words(moved.blend))
         with middle:
@@ -156,12 +164,13 @@ def _presets(prefix: str, by_data: dict[str, Any]) -> None:
     presets = {
         "Chosen by data": (by_data, "restart_alt", "All of it as fitted."),
         "As the papers mean": (
-            {**fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
+            {**by_data, **fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
             "vertical_align_bottom",
-            "b = exp(-10,000,000), their variance floor, and the class ratio alone.",
+            "The papers' own fit: b = exp(-10,000,000), their variance floor, the class ratio "
+            "alone, and the exponent that held-out rows choose under that floor.",
         ),
         "As printed": (
-            {**fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
+            {**by_data, **fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
             "vertical_align_top",
             "The same with b = exp(-0.0000001), as their tables print: confidence collapses among "
             "the data.",
@@ -400,7 +409,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
 def _selection(run: LabRun, choice: GraphChoice) -> None:
     """How the exponent was chosen."""
     with st.expander("How the exponent is chosen", icon=":material/stacked_line_chart:"):
-        found = choice.applied(run.graphs["geodesic"]).selection()
+        found = choice.applied(run, "geodesic").selection()
         chart(
             selection_figure(
                 found.exponents,

@@ -40,7 +40,9 @@ needs no new fit:
   units in which the farthest row lies at 1. A wider Gaussian reaches farther out. Most polytopes
   hold one row, whose variance is 0: the papers add $10^{-6}$, **by data** it is the mean squared
   gap between neighbouring polytopes.
-* **Among the data**: in the papers the class ratio of the polytope answers alone. **With the
+* **Among the data**: in the papers the class ratio of the polytope answers alone. **Class ratio
+  alone** shows their fit: the output layer of a network belongs to the paths, and the exponent is
+  chosen under the floor in force. **With the
   parent**, it is weighed against the parent's opinion of the very row,
   $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out
   rows. Densities, floor and prior stay what they are.
@@ -64,7 +66,7 @@ dashed box holds the data. This is paper 000 Fig. 8.
 
 All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
 prior. Among the data the classes' shares answer, and the parent where it is weighed in; the last
-map has the papers' floor, and the shares alone.
+map is the papers' own fit, with their floor and the shares alone.
 """
 DISTANCE = r"""
 Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
@@ -73,9 +75,10 @@ middle half of the points, those without one tell it where a mark is pointed at.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
 sigmoid calibration cannot fall to it: they only relabel what the parent says, and far away it
-says what it says at the edge. The two curves of **the papers' floor** use $\log b=-10^7$ at
-$\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope of one
-row, and far later where several rows lie apart in one.
+says what it says at the edge. The two curves **as in the papers** are
+fitted with all of the papers' settings, the exponent chosen under their floor. They use
+$\log b=-10^7$ at $\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope
+of one row, and far later where several rows lie apart in one.
 
 Click on a name in the legend to hide its curve, twice to see it alone.
 """

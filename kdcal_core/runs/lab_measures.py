@@ -41,8 +41,8 @@ METHODS: dict[Method, str] = {
     "sigmoid": "Sigmoid",
     "geodesic": "Kernel density, geodesic",
     "euclidean": "Kernel density, Euclidean",
-    "geodesic_paper": "Geodesic, papers' floor",
-    "euclidean_paper": "Euclidean, papers' floor",
+    "geodesic_paper": "Geodesic, as in the papers",
+    "euclidean_paper": "Euclidean, as in the papers",
 }
 MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b, decision D1
@@ -67,8 +67,10 @@ class GraphChoice:
         A fixed log b instead.
     variance_floor : float or None
     ratio_only : bool
-        Inside the data the class ratio of the polytope alone answers, as in the papers, without
-        the parent's opinion of the row.
+        Inside the data the class ratio of the polytope alone answers, without the parent's
+        opinion of the row. It comes from the papers' fit, in which the output layer of a network
+        belongs to the activation paths, and an exponent that is not given is chosen under the
+        floor in force.
     """
 
     position: int | None = None
@@ -77,27 +79,37 @@ class GraphChoice:
     variance_floor: float | None = None
     ratio_only: bool = False
 
-    def applied(self, graph: KernelDensityGraph) -> KernelDensityGraph:
-        """The graph at these settings.
+    def applied(self, run: LabRun, distance: Distance) -> KernelDensityGraph:
+        """The run's graph of a distance at these settings.
 
         Raises
         ------
         InputError
             For values out of range, or two floors.
         """
+        graph, quantile = run.graphs[distance], self.floor_quantile
+        if self.ratio_only:
+            own, graph = graph, run.papers[distance]
+            if self.variance_floor is None:
+                shape = own.variance_shape
+                graph = replace(graph, variance_floor=own.variance_floor, variance_shape=shape)
+            if self.log_floor is None and quantile is None:
+                quantile = own.floor_quantile
         position = self.position
         if position is not None and not 0 <= position < len(graph.gammas):
             raise InputError(
                 f"The grid has no exponent {position + 1:,}",
                 fix=f"Choose one of its {len(graph.gammas)} exponents.",
             )
-        base = replace(graph, blend=None) if self.ratio_only else graph
-        return base.with_settings(
+        moved = graph.with_settings(
             gamma=None if position is None else float(graph.gammas[position]),
             variance_floor=self.variance_floor,
             log_floor=self.log_floor,
-            floor_quantile=self.floor_quantile,
+            floor_quantile=quantile,
         )
+        if self.ratio_only and position is None:
+            moved = moved.with_settings(gamma=moved.selection().best_gamma)
+        return moved
 
 
 def fitted_position(graph: KernelDensityGraph) -> int:
@@ -123,7 +135,7 @@ class LabAnswers:
 
 
 def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
-    """The methods that no setting moves: parent, isotonic, sigmoid, and the papers' floor."""
+    """The methods that no setting moves: parent, isotonic, sigmoid, and the papers' own fit."""
     found: dict[Method, LabAnswers] = {}
     for method in ("parent", "isotonic", "sigmoid"):
         found[method] = LabAnswers(
@@ -136,14 +148,16 @@ def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
         "euclidean": "euclidean_paper",
     }
     for distance, method in papers.items():
-        found[method] = _asked(run, distance, run.graphs[distance].in_the_papers())
+        found[method] = _asked(run, distance, run.papers[distance], as_in_papers=True)
     return found
 
 
 def graph_answers(run: LabRun, choice: GraphChoice) -> dict[Distance, LabAnswers]:
     """Both graphs at the settings of the moment, without a fit."""
     return {
-        distance: _asked(run, distance, choice.applied(run.graphs[distance]))
+        distance: _asked(
+            run, distance, choice.applied(run, distance), as_in_papers=choice.ratio_only
+        )
         for distance in DISTANCES
     }
 
@@ -252,9 +266,11 @@ def switch_distances(graph: KernelDensityGraph) -> FloatArray:
     return np.asarray(np.sqrt(2.0 * room * n_features / (1.0 / variances).sum(axis=1)))
 
 
-def _asked(run: LabRun, distance: Distance, graph: KernelDensityGraph) -> LabAnswers:
+def _asked(
+    run: LabRun, distance: Distance, graph: KernelDensityGraph, *, as_in_papers: bool
+) -> LabAnswers:
     def answer(rows: LabRows) -> Answers:
-        located = rows.located[distance]
+        located = (rows.papers if as_in_papers else rows.located)[distance]
         return Answers(graph.posterior(located), graph.predict(located))
 
     grid = None if run.grid is None else answer(run.grid)

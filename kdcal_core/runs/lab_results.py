@@ -32,6 +32,7 @@ DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
 DRAWN = ("X", "y", "held")
 MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
 
+_PAPERS = "_papers"
 _ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
 _RANGES: dict[str, tuple[float, float]] = {
     "n": (20, 100_000),
@@ -137,6 +138,8 @@ class LabRows:
         Probabilities of the parent, and of its calibration by the held-out rows.
     located : dict
         Places of the points in the "geodesic" and in the "euclidean" graph, with ``parent``.
+    papers : dict
+        Their places in the papers' graphs.
     y : (m,) int64 or None
         Their classes, where they were drawn.
     """
@@ -147,6 +150,7 @@ class LabRows:
     isotonic: FloatArray
     sigmoid: FloatArray
     located: dict[Distance, Located]
+    papers: dict[Distance, Located]
     y: IntArray | None = None
 
 
@@ -163,6 +167,9 @@ class LabRun:
         Which of them were held out.
     graphs : dict
         The fitted graph under "geodesic" and "euclidean".
+    papers : dict
+        The same as the papers have it, fitted on the same rows:
+        :meth:`kdcal_core.calibration.KernelDensityForest.in_the_papers`.
     grid : LabRows or None
         The map, x2 slowest; None where there is but one dimension.
     spheres : LabRows
@@ -176,6 +183,7 @@ class LabRun:
     y: IntArray
     held: NDArray[np.bool_]
     graphs: dict[Distance, KernelDensityGraph]
+    papers: dict[Distance, KernelDensityGraph]
     grid: LabRows | None
     spheres: LabRows
     test: LabRows
@@ -192,12 +200,17 @@ class LabRun:
         path = Path(folder)
         record = load_whole(path, LabRecord)
         X, y, held = (load_array(path, name) for name in DRAWN)
+        graphs, papers = (
+            {each: KernelDensityGraph.load(path / f"{each}{end}.zip") for each in DISTANCES}
+            for end in ("", _PAPERS)
+        )
         return cls(
             record,
             X,
             y,
             held,
-            {distance: KernelDensityGraph.load(path / f"{distance}.zip") for distance in DISTANCES},
+            graphs,
+            papers,
             None if record.edge is None else _load_rows(path, "grid"),
             _load_rows(path, "spheres"),
             _load_rows(path, "test"),
@@ -206,8 +219,9 @@ class LabRun:
     def save(self, folder: str | Path) -> None:
         """Write all of it; `read` reads it."""
         path = Path(folder)
-        for distance, graph in self.graphs.items():
-            graph.save(path / f"{distance}.zip")
+        for end, graphs in (("", self.graphs), (_PAPERS, self.papers)):
+            for distance, graph in graphs.items():
+                graph.save(path / f"{distance}{end}.zip")
         for part in DRAWN:
             save_array(path, part, getattr(self, part))
         if self.grid is not None:
@@ -241,19 +255,25 @@ def map_axis(record: LabRecord) -> FloatArray:
 def _save_rows(folder: Path, name: Asked, rows: LabRows) -> None:
     for part in _ANSWERS:
         save_array(folder, f"{name}_{part}", getattr(rows, part))
-    for distance, located in rows.located.items():
-        save_located(folder, f"{name}_{distance}", located)
+    for end, places in (("", rows.located), (_PAPERS, rows.papers)):
+        for distance, located in places.items():
+            save_located(folder, f"{name}_{distance}{end}", located)
     if rows.y is not None:
         save_array(folder, f"{name}_y", rows.y)
 
 
 def _load_rows(folder: Path, name: Asked) -> LabRows:
     answers = {part: load_array(folder, f"{name}_{part}") for part in _ANSWERS}
-    return LabRows(
-        located={
-            distance: load_located(folder, f"{name}_{distance}", answers["parent"])
+    located, papers = (
+        {
+            distance: load_located(folder, f"{name}_{distance}{end}", answers["parent"])
             for distance in DISTANCES
-        },
+        }
+        for end in ("", _PAPERS)
+    )
+    return LabRows(
+        located=located,
+        papers=papers,
         y=load_array(folder, f"{name}_y") if name == "test" else None,
         **answers,
     )

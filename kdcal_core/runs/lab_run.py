@@ -39,6 +39,8 @@ from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
 if TYPE_CHECKING:
     from kdcal_core.parents import Parent
 
+Estimator = KernelDensityForest | KernelDensityNetwork
+
 _TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of the fit
 
 
@@ -61,7 +63,7 @@ def lab_request(settings: LabSettings) -> Request:
         "kdcal_core.runs.lab_run:simulate",
         f"Simulating {SIMULATIONS[settings.simulation].title}",
         {"settings": said},
-        {"settings": said},
+        {"settings": said, "papers": "refitted"},
     )
 
 
@@ -105,9 +107,20 @@ def explore(settings: LabSettings, progress: Progress) -> LabRun:
         share = [0.7 + 0.3 * done / len(asked) for done in (at, at + 1)]
         truth = true_posterior(settings.simulation, points.X)
         rows[name] = fitted.ask(points, truth, part_of(progress, *share))
-    graphs = {distance: each.graph_ for distance, each in fitted.graphs.items()}
+    graphs, papers = (
+        {distance: each.graph_ for distance, each in some.items()}
+        for some in (fitted.graphs, fitted.papers)
+    )
     return LabRun(
-        record, drawn.X, drawn.y, held, graphs, rows.get("grid"), rows["spheres"], rows["test"]
+        record,
+        drawn.X,
+        drawn.y,
+        held,
+        graphs,
+        papers,
+        rows.get("grid"),
+        rows["spheres"],
+        rows["test"],
     )
 
 
@@ -122,7 +135,8 @@ class _Fitted:
     """All methods, fitted."""
 
     parent: Parent
-    graphs: dict[Distance, KernelDensityForest | KernelDensityNetwork]
+    graphs: dict[Distance, Estimator]
+    papers: dict[Distance, Estimator]
     isotonic: IsotonicConfidence
     sigmoid: SigmoidConfidence
 
@@ -130,14 +144,20 @@ class _Fitted:
         """What all methods say of some points."""
         X = points.X
         proba = self.parent.predict_proba(X)
-        located = {}
-        for at, (distance, graph) in enumerate(self.graphs.items()):
-            report = part_of(progress, at / len(self.graphs), (at + 1) / len(self.graphs))
-            located[distance] = graph.locate(X, proba=proba, progress=report)
+        located, papers = (
+            {
+                distance: graph.locate(X, proba=proba, progress=part_of(progress, *share))
+                for (distance, graph), share in zip(graphs.items(), shares, strict=True)
+            }
+            for graphs, shares in (
+                (self.graphs, ((0.0, 0.25), (0.25, 0.5))),
+                (self.papers, ((0.5, 0.75), (0.75, 1.0))),
+            )
+        )
         isotonic, sigmoid = (
             calibrator.predict_proba(proba) for calibrator in (self.isotonic, self.sigmoid)
         )
-        return LabRows(X, truth, proba, isotonic, sigmoid, located, points.y)
+        return LabRows(X, truth, proba, isotonic, sigmoid, located, papers, points.y)
 
 
 Labelled = tuple[FloatArray, IntArray]
@@ -146,19 +166,24 @@ Labelled = tuple[FloatArray, IntArray]
 def _fit(
     settings: LabSettings, parent: Parent, fit: Labelled, held: Labelled, progress: Progress
 ) -> _Fitted:
-    graphs: dict[Distance, KernelDensityForest | KernelDensityNetwork] = {}
+    graphs: dict[Distance, Estimator] = {}
+    papers: dict[Distance, Estimator] = {}
     for at, distance in enumerate(DISTANCES):
-        estimator: KernelDensityForest | KernelDensityNetwork
+        estimator: Estimator
         if settings.parent == "network":
             layer = settings.output_layer
             estimator = KernelDensityNetwork(parent, distance=distance, output_layer=layer)
         else:
             estimator = KernelDensityForest(parent, distance=distance)
-        report = part_of(progress, at / len(DISTANCES), (at + 1) / len(DISTANCES))
-        graphs[distance] = estimator.fit(*fit, *held, progress=report)
+        first, last = at / len(DISTANCES), (at + 1) / len(DISTANCES)
+        middle = (first + last) / 2
+        graphs[distance] = estimator.fit(*fit, *held, progress=part_of(progress, first, middle))
+        papers[distance] = estimator.in_the_papers(
+            *fit, *held, progress=part_of(progress, middle, last)
+        )
     proba = parent.predict_proba(held[0])
     calibrators = [each().fit(proba, held[1]) for each in (IsotonicConfidence, SigmoidConfidence)]
-    return _Fitted(parent, graphs, *calibrators)
+    return _Fitted(parent, graphs, papers, *calibrators)
 
 
 def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:

@@ -128,7 +128,7 @@ def sizes_request(settings: SizesSettings) -> Request:
         "kdcal_core.runs.lab_sizes_run:repeat",
         f"{SIMULATIONS[settings.lab.simulation].title} over training sizes",
         {"settings": said},
-        {"settings": said},
+        {"settings": said, "papers": "refitted"},
     )
 
 

@@ -109,7 +109,7 @@ def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
         "Forest",
         "Kernel density, geodesic",
         "Kernel density, Euclidean",
-        "Geodesic, papers' floor",
+        "Geodesic, as in the papers",
     ]
     table = done.dataframe[0].value
     assert len(table) == 7

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 from small_reviews import quiet
 
-from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.calibration import (
+    KernelDensityForest,
+    KernelDensityGraph,
+    KernelDensityNetwork,
+    Located,
+)
 from kdcal_core.errors import InputError
+from kdcal_core.parents import wrap_parent
 from kdcal_core.runs import LabSettings
 from kdcal_core.runs.lab_measures import (
     MEASURES,
     METHODS,
     PAPER_LOG_FLOOR,
+    PRINTED_LOG_FLOOR,
     GraphChoice,
     all_answers,
     data_box,
@@ -25,6 +32,7 @@ from kdcal_core.runs.lab_measures import (
     sure_outside,
     switch_distances,
 )
+from kdcal_core.runs.lab_parents import grow_forest, train_network
 from kdcal_core.runs.lab_run import explore
 
 SMALL = LabSettings(n=400, n_trees=30, n_sphere=60, n_test=500, resolution=21)
@@ -121,8 +129,8 @@ def test_every_setting_moves_both_graphs(lab, choice):
 
 
 def test_the_same_exponent_for_both_graphs(lab):
-    for fitted in lab.graphs.values():
-        moved = GraphChoice(position=7).applied(fitted)
+    for distance in lab.graphs:
+        moved = GraphChoice(position=7).applied(lab, distance)
         assert fitted_position(moved) == 7
         assert moved.gamma == pytest.approx(moved.exponents[7] / np.log(moved.n))
 
@@ -185,8 +193,39 @@ def test_curves_of_all_methods_start_at_the_centre(lab):
     curves = distance_curves(lab, all_answers(lab, GraphChoice()))
     assert tuple(curves) == tuple(METHODS)
     assert curves["parent"].radii.tolist() == list(lab.record.settings.radii)
-    paper = replace(lab.graphs["geodesic"], variance_shape=None, blend=None).with_settings(
-        log_floor=PAPER_LOG_FLOOR, variance_floor=1e-6
-    )
-    far = lab.by_radius(paper.posterior(lab.spheres.located["geodesic"]))
+    far = lab.by_radius(lab.papers["geodesic"].posterior(lab.spheres.papers["geodesic"]))
     np.testing.assert_allclose(curves["geodesic_paper"].mean, far.max(axis=2).mean(axis=1))
+
+
+@pytest.mark.parametrize("parent", ["forest", "network"])
+def test_the_papers_curve_is_a_fit_of_theirs(parent):
+    """All of the papers' settings: ratio, their two constants, output bits, exponent under them."""
+    small = replace(SMALL, parent=parent, layers=2, width=16, epochs=40, resolution=5, n_test=100)
+    lab = explore(small, quiet)
+    rows, held = lab.X[~lab.held], lab.X[lab.held]
+    model = (
+        wrap_parent(grow_forest(rows, lab.y[~lab.held], small.n_trees, small.seed))
+        if parent == "forest"
+        else wrap_parent(
+            train_network(
+                rows, lab.y[~lab.held], layers=2, width=16, epochs=40, seed=0, progress=quiet
+            ),
+            classes=("0", "1"),
+        )
+    )
+    constants = {"inside": "ratio", "variance_floor": 1e-6, "log_floor": -1e7}
+    fitted = (
+        KernelDensityForest(model, **constants)
+        if parent == "forest"
+        else KernelDensityNetwork(model, output_layer="probability", **constants)
+    ).fit(rows, lab.y[~lab.held], held, lab.y[lab.held])
+    expected = fitted.predict_proba(lab.test.X)
+    answers = all_answers(lab, GraphChoice())
+    np.testing.assert_allclose(answers["geodesic_paper"].test.proba, expected, atol=1e-12)
+    # the preset is the same curve, and so is what it prints: nothing is left of the blend's fit
+    preset = GraphChoice(log_floor=PAPER_LOG_FLOOR, variance_floor=1e-6, ratio_only=True)
+    for distance, method in (("geodesic", "geodesic_paper"), ("euclidean", "euclidean_paper")):
+        moved = graph_answers(lab, preset)[distance]
+        np.testing.assert_array_equal(moved.test.proba, answers[method].test.proba)
+        printed = replace(preset, log_floor=PRINTED_LOG_FLOOR).applied(lab, distance)
+        assert printed.gamma == printed.selection().best_gamma

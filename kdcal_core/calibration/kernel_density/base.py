@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.fitted import FittedGraph
+from kdcal_core.calibration.kernel_density.graph import PAPERS_LOG_FLOOR, PAPERS_VARIANCE_FLOOR
 from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.placement import (
     Progress,
@@ -62,6 +63,14 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         "scale": ["boolean", StrOptions({"standard"})],
         "holdout_share": [Interval(Real, 0, 1, closed="neither")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    _papers: ClassVar[dict[str, Any]] = {
+        "inside": "ratio",
+        "gamma": "auto",
+        "variance_floor": PAPERS_VARIANCE_FLOOR,
+        "prior": None,
+        "scale": True,
     }
 
     def __init__(
@@ -187,6 +196,62 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         spread = np.linspace(0, len(rows.y) - 1, min(len(rows.y), _PROBES)).astype(np.int64)
         self._probe = take(rows.X, spread)
         return self
+
+    def in_the_papers(
+        self,
+        X: Any = None,
+        y: Any = None,
+        X_holdout: Any = None,
+        y_holdout: Any = None,
+        *,
+        log_floor: float = PAPERS_LOG_FLOOR,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """The papers' estimator of the same parent and distance, fitted on the rows given.
+
+        The class ratio alone inside the data, lambda of 1e-6, coordinates divided by the largest
+        norm, a fixed floor (decision D1), the output layer's bits in the activation paths of a
+        network (decision D4), and the exponent of the least held-out log loss under that floor
+        (decision D10). It is a fit of its own and takes as long as :meth:`fit`: the defaults of
+        kdcal have other polytopes and another exponent, so no setting of a fitted graph gives the
+        papers' curve.
+
+        Parameters
+        ----------
+        X, y, X_holdout, y_holdout, progress, executor
+            As for :meth:`fit`.
+        log_floor : float, default=-1e7
+            log b of Eq. 8; -1e-7 is what the papers' tables print.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`fit`; and where no rows are given, because neither a fitted estimator
+            nor a file of one keeps the rows of the fit.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from kdcal_core.calibration import KernelDensityForest
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
+        >>> papers = KernelDensityForest(forest).in_the_papers(X[1::2], y[1::2])
+        >>> papers.log_floor_, papers.blend_ is None
+        (-10000000.0, True)
+        """
+        if X is None or y is None:
+            raise InputError(
+                "The papers' estimator is a fit of its own, and a fitted graph does not keep the "
+                "rows of the fit",
+                fix="Give the training rows with their labels: in_the_papers(X, y), and held-out "
+                "rows where there are some.",
+            )
+        other = type(self)(
+            **{**self.get_params(deep=False), **self._papers, "log_floor": log_floor}
+        )
+        return other.fit(X, y, X_holdout, y_holdout, progress=progress, executor=executor)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Posterior of each class, (n, K) in the order of ``classes_`` (paper 000 Eqs. 8, 9)."""

@@ -270,15 +270,6 @@ class KernelDensityGraph:
         self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
         return other
 
-    def in_the_papers(self) -> KernelDensityGraph:
-        """The same graph as the papers' estimator has it.
-
-        The class ratio alone inside the data, lambda of 1e-6 and log b of -1e7 (decision D1);
-        gamma stays.
-        """
-        plain = replace(self, blend=None, variance_shape=None)
-        return plain.with_settings(variance_floor=PAPERS_VARIANCE_FLOOR, log_floor=PAPERS_LOG_FLOOR)
-
     def selection(self) -> Selection:
         """Held-out log loss of each exponent, at the settings in force, before any blend.
 

@@ -72,6 +72,11 @@ holdout_share, random_state
         "output_layer": [StrOptions({"auto", "probability", "logit", "exclude"})],
     }
 
+    _papers: ClassVar[dict[str, Any]] = {
+        **KernelDensityEstimator._papers,
+        "output_layer": "probability",
+    }
+
     def __init__(
         self,
         parent: Any,

@@ -45,18 +45,13 @@ def without_blend(graph: Any) -> Any:
     return replace(graph, blend=None)
 
 
-def in_the_papers(graph: Any) -> Any:
-    """Class ratio, variance floor 1e-6 and log b = -1e7 (decision D1)."""
-    return graph.in_the_papers()
-
-
 # method -> the fit that it comes from, and its setting
 GRAPHS = {
     "geodesic": ("geodesic", as_fitted),
     "geodesic_ratio": ("ratio", without_blend),
-    "geodesic_paper": ("ratio", in_the_papers),
+    "geodesic_paper": ("geodesic_paper", as_fitted),
     "euclidean": ("euclidean", as_fitted),
-    "euclidean_paper": ("euclidean", in_the_papers),
+    "euclidean_paper": ("euclidean_paper", as_fitted),
 }
 
 
@@ -104,6 +99,10 @@ class Methods:
             self.graphs["ratio"] = (
                 self.graphs["geodesic"] if kind == "forest" else fitted(inside="ratio")
             )
+            for each in ("geodesic", "euclidean"):
+                self.graphs[f"{each}_paper"] = self.graphs[each].in_the_papers(
+                    X[fit], y[fit], X[hold], y[hold]
+                )
             held = self.parent.predict_proba(X[hold])
             self.maps = {
                 "isotonic": IsotonicConfidence().fit(held, y[hold]),

@@ -247,7 +247,7 @@ def test_rows_without_the_parents_probabilities_are_refused_by_a_blend_alone(mod
     with pytest.raises(InputError, match="no probabilities of the parent"):
         model.graph_.posterior(bare)
     assert np.isfinite(model.graph_.log_marginal(bare)).all()
-    assert np.isfinite(model.graph_.in_the_papers().posterior(bare)).all()
+    assert np.isfinite(replace(model.graph_, blend=None).posterior(bare)).all()
     none_held = replace(model.graph_, holdout=None, holdout_y=None)
     with pytest.raises(InputError, match="needs held-out rows"):
         none_held.blended()
@@ -261,15 +261,37 @@ def test_probabilities_that_are_known_are_not_asked_for(model):
     assert not np.allclose(model.graph_.posterior(located), model.predict_proba(X))
 
 
-def test_the_papers_graph_is_that_of_a_fit_with_their_constants(forest, model):
-    constants = {"inside": "ratio", "variance_floor": 1e-6, "log_floor": -1e7}
-    fitted = KernelDensityForest(forest, gamma=model.gamma_, **constants).fit(*ROWS)
+CONSTANTS = {"inside": "ratio", "variance_floor": 1e-6, "log_floor": -1e7}
+
+
+def test_the_papers_forest_is_a_fit_with_their_constants(forest, model):
     X = np.concatenate([_noisy_xor(50, 6)[0], [[3.0, 3.0]]])
-    papers = model.graph_.in_the_papers()
-    np.testing.assert_allclose(
-        papers.posterior(model.locate(X)), fitted.predict_proba(X), rtol=1e-9
-    )
-    assert papers.log_floor == -1e7
+    fitted = KernelDensityForest(forest, **CONSTANTS).fit(*ROWS)
+    papers = model.in_the_papers(*ROWS)
+    np.testing.assert_array_equal(papers.predict_proba(X), fitted.predict_proba(X))
+    # the exponent is chosen under the papers' floor, not under that of the blend's fit
+    assert papers.gamma_ == papers.selection_.best_gamma
+    printed = model.in_the_papers(*ROWS, log_floor=-1e-7)
+    assert printed.log_floor_ == -1e-7
+    assert printed.gamma_ == printed.selection_.best_gamma
+
+
+def test_the_papers_network_has_the_output_layer_in_its_paths():
+    net = MLPClassifier((16, 16), random_state=0, max_iter=300).fit(*ROWS[:2])
+    model = KernelDensityNetwork(net, scale="standard").fit(*ROWS)
+    papers = model.in_the_papers(*ROWS)
+    assert (model.output_layer_, papers.output_layer_) == ("exclude", "probability")
+    fitted = KernelDensityNetwork(net, output_layer="probability", **CONSTANTS).fit(*ROWS)
+    X = np.concatenate([_noisy_xor(50, 6)[0], [[3.0, 3.0]]])
+    np.testing.assert_array_equal(papers.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_loaded_graph_cannot_be_the_papers_without_rows(forest, model, tmp_path):
+    model.save(tmp_path / "model.kd")
+    loaded = KernelDensityForest.load(tmp_path / "model.kd", forest)
+    with pytest.raises(InputError, match="does not keep the rows of the fit"):
+        loaded.in_the_papers()
+    assert loaded.in_the_papers(*ROWS).gamma_ == model.in_the_papers(*ROWS).gamma_
 
 
 def test_a_network_keeps_its_accuracy_without_the_outputs_bits():
