@@ -76,12 +76,7 @@ def _usage(view: View, name: str) -> None:
     with python:
         st.markdown("In Python:")
         st.code(
-            text.python_lines(
-                name,
-                card,
-                reads_rows="inputs" in entry.needs,
-                asks_model="parent" in entry.needs or card.layer is not None,
-            ),
+            text.python_lines(name, card, reads_rows="inputs" in entry.needs),
             language="python",
             wrap_lines=True,
         )

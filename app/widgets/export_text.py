@@ -241,7 +241,7 @@ def region_choice(choice: tuple[str, str]) -> str:
     return named.get(kind) or f"{kind.capitalize()} {name[:_LONGEST]}"
 
 
-def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool, asks_model: bool) -> str:
+def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
     """The lines of Python that calibrate new rows; they run as they stand.
 
     ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
@@ -255,14 +255,12 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool, asks_mode
             f"calibrator = load_calibrator({name!r})\n"
             f"calibrated = calibrator.predict_proba(proba{inputs})\n"
         )
-    given = ", parent=model" if asks_model else ""
-    inputs = ", X" if reads_rows else ""
     return (
         "# X: a data frame of new rows\n"
-        "from kdcal_core import load_calibrator, load_parent\n\n"
-        f"model = load_parent({card.parent.name!r})\n"
-        f"calibrator = load_calibrator({name!r}{given})\n"
-        f"calibrated = calibrator.predict_proba(model.predict_proba(X){inputs})\n"
+        "from kdcal_core import load_calibrator\n\n"
+        "# refused with any other model than the one that was calibrated\n"
+        f"calibrator = load_calibrator({name!r}, model={card.parent.name!r})\n"
+        "scored = calibrator.score_rows(X)  # scored.proba, .predicted, .confidence\n"
     )
 
 

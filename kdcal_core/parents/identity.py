@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -11,10 +13,34 @@ from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features, HasCodes, HasEmbedding, Parent, Regressor
 from kdcal_core.partition import LeafCodes
 
+# SHA-256 of the file that a parent was loaded from, as long as the parent lives
+_FILES: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 _N_PROJECTIONS = 16
 # Steps of the rounding: about a thousand times what another runtime's arithmetic in float32
 # does to a projection of probabilities, and ten thousand times what it does to hidden units.
 _PROBA_STEP, _HIDDEN_STEP = 1e-3, 1e-2
+
+
+def remember_file(parent: Parent | Regressor, path: str | Path) -> None:
+    """Keep the digest of the file that a parent was loaded from."""
+    with Path(path).open("rb") as file:
+        _FILES[parent] = hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_digest(parent: object) -> str | None:
+    """SHA-256 of the file that a parent was loaded from; None for a model from memory.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from kdcal_core.parents import wrap_parent
+    >>> file_digest(wrap_parent(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))) is None
+    True
+    """
+    try:
+        return _FILES.get(parent)
+    except TypeError:  # an object of a kind that cannot be remembered
+        return None
 
 
 def fingerprint(parent: Parent | Regressor, X: Features) -> str:

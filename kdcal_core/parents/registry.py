@@ -31,6 +31,7 @@ from kdcal_core.parents.base import (
     Regressor,
 )
 from kdcal_core.parents.ensemble import Ensemble
+from kdcal_core.parents.identity import remember_file
 from kdcal_core.parents.regression_outputs import Outputs, check_task
 
 _HEAD_BYTES = 512
@@ -175,7 +176,9 @@ def load_parent(
     format_ = _tell_format(content, name)
     try:
         load = import_module(f"kdcal_core.parents.{format_.module}").load
-        return cast(Parent | Regressor, load(path, name=name, task=task))
+        parent = cast(Parent | Regressor, load(path, name=name, task=task))
+        remember_file(parent, path)
+        return parent
     except InputError as error:
         raise error.at(file=name) from error
 

@@ -72,7 +72,7 @@ def try_calibrator(
     progress(0.0, "Opening the file")
     data = review_data(workspace, review, with_parent=True)
     with _in_file(name):
-        loaded = load_calibrator(path, parent=data.parent)
+        loaded = load_calibrator(path, model=data.parent, any_model=True)
         _check(loaded, opened)
     data = _all_columns(data)
     judged = "evaluation" if data.evaluation is not None else "calibration"

@@ -71,7 +71,7 @@ def test_every_row_comes_out_calibrated(
     frame = pd.read_csv(place / "rows.csv")
     parent = load_parent(place / "model.json", task="classification")
     proba = parent.predict_proba(frame.drop(columns="income"))
-    expected = load_calibrator(place / f"{key}.kdcal").calibrated(proba, frame)
+    expected = load_calibrator(place / f"{key}.kdcal", model=parent).calibrated(proba, frame)
     np.testing.assert_allclose(found.iloc[:, 1:3], expected.proba, rtol=1e-12)
     np.testing.assert_allclose(found["confidence"], expected.confidence, rtol=1e-12)
     assert found["predicted"].tolist() == [CLASSES[k] for k in expected.predicted]

@@ -14,10 +14,12 @@ older descriptions into its own before they are decoded, in one function from ve
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration.archive import read_archive, telling_contradictions, write_archive
@@ -27,11 +29,13 @@ from kdcal_core.calibration.files.codec import Decoder, Encoder
 from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
-from kdcal_core.errors import InputError
-from kdcal_core.parents import HasLayers, Parent
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.parents import Features, HasLayers, Parent, load_parent
+from kdcal_core.parents.identity import file_digest
 
 KIND = "calibrator"
 VERSION = 2
+_SHOWN = 8  # names of columns in an error
 _PLAIN = 1  # for a card without a layer and outputs
 
 
@@ -45,38 +49,79 @@ class LoadedCalibrator:
     card : CalibratorCard
     parent : Parent or None
         The open model, where it was given.
+    unchecked : str
+        Why nothing says that the model is the one that was calibrated; empty where that was
+        checked or is not asked for. Untrusted text.
     """
 
     calibrator: Calibrator
     card: CalibratorCard
     parent: Parent | None = None
+    unchecked: str = ""
 
-    def predict_proba(self, proba: Any, X: pd.DataFrame | None = None) -> FloatArray:
+    def score_rows(self, X: Features) -> Calibrated:
+        """Ask the model about rows and calibrate what it says.
+
+        Parameters
+        ----------
+        X : data frame or (n, d) array
+            The columns that the model and the calibrator read, by name; an array has the columns of
+            the fit, ``card.features``, in their order.
+
+        Returns
+        -------
+        Calibrated
+            ``proba`` (n, K), ``predicted`` (n,) in 0 to K - 1, ``confidence`` (n,).
+
+        Raises
+        ------
+        InputError
+            The calibrator was loaded without its model, or columns are missing.
+        """
+        if self.parent is None:
+            raise InputError(
+                "The calibrator was loaded without its model",
+                fix="Load it with load_calibrator(path, model=...).",
+            )
+        frame = self._table(X, self.card.features)
+        # columns that the calibrator alone reads come after the model's
+        names = self.parent.feature_names or self.card.features[: self.parent.n_features]
+        return self.calibrated(self.parent.predict_proba(self._named(frame, names)), frame)
+
+    def predict_proba(self, proba: Any, X: Features | None = None) -> FloatArray:
         """Calibrated probabilities, (n, K), rows summing to one.
 
         Parameters
         ----------
         proba : (n, K) array
             The parent's probabilities, columns in the order of ``card.classes``.
-        X : pandas.DataFrame of n rows, optional
-            The columns ``card.features``, where there are any; others are ignored. A calibrator
-            of a hidden layer (``card.layer``) asks the parent for the rows' activations; where
-            none was given when it was loaded, X holds them: columns "unit 1", "unit 2", ..., as
+        X : data frame or array of n rows, optional
+            The columns ``card.features``, where there are any; others are ignored. An array has
+            these columns in their order. A calibrator of a hidden layer (``card.layer``) asks the
+            parent for the rows' activations; where none was given when it was loaded, X holds
+            them: columns "unit 1", "unit 2", ..., as
             :func:`~kdcal_core.calibration.heterogeneous.layer_frame` makes them.
 
         Raises
         ------
         InputError
             The probabilities are none, or columns are missing.
+
+        Warns
+        -----
+        InputWarning
+            Nothing says that the probabilities are of the model that was calibrated.
         """
         return self.calibrated(proba, X).proba
 
-    def predict_confidence(self, proba: Any, X: pd.DataFrame | None = None) -> FloatArray:
+    def predict_confidence(self, proba: Any, X: Features | None = None) -> FloatArray:
         """Calibrated probability of the predicted class, (n,) in [0, 1]."""
         return self.calibrated(proba, X).confidence
 
-    def calibrated(self, proba: Any, X: pd.DataFrame | None = None) -> Calibrated:
+    def calibrated(self, proba: Any, X: Features | None = None) -> Calibrated:
         """Probabilities, predicted class and its confidence; arguments as above."""
+        if self.unchecked:
+            warnings.warn(self.unchecked, InputWarning, stacklevel=3)
         return calibrated(self.calibrator, proba, self._inputs(X))
 
     def check_parent(self, digest: str) -> None:
@@ -92,33 +137,41 @@ class LoadedCalibrator:
         InputError
             It is another model. Where only predictions were known, none is refused.
         """
-        parent = self.card.parent
-        if parent is not None and parent.digest != digest:
-            raise InputError(
-                f"The calibrator belongs to the model {parent.name[:80]!r} with the SHA-256 "
-                f"{parent.digest[:12]}..., and this model has {digest[:12]}...",
-                fix="Give the model that it was fitted for, or fit a calibrator for this one.",
-            )
+        _refuse_other(self.card, digest)
 
-    def _inputs(self, X: pd.DataFrame | None) -> pd.DataFrame | None:
+    def _inputs(self, X: Features | None) -> pd.DataFrame | None:
         if X is None or not self.calibrator.needs_inputs:
-            return X
-        if self.card.layer is None:
-            return self._named(X, self.card.features)
-        if self.parent is None:
-            return self._activations(X, self.card.layer)
-        return layer_inputs(self.parent, self._named(X, self.card.features), self.card.layer)
-
-    def _activations(self, X: pd.DataFrame, layer: str) -> pd.DataFrame:
+            return None
         units: tuple[str, ...] = getattr(self.calibrator, "columns_", ())
+        layer = self.card.layer
+        if layer is not None and self.parent is None:
+            return self._activations(self._table(X, units), units, layer)
+        frame = self._named(self._table(X, self.card.features), self.card.features)
+        return frame if layer is None else layer_inputs(self.parent, frame, layer)
+
+    def _activations(self, X: pd.DataFrame, units: tuple[str, ...], layer: str) -> pd.DataFrame:
         if not set(units) <= set(X.columns):
             raise InputError(
                 f"The calibrator reads the model's hidden layer {layer[:80]!r}, and no model was "
                 "given",
-                fix="Load it with parent=load_parent(...), or give the layer's activations: "
-                "columns 'unit 1', 'unit 2', and so on.",
+                fix="Load it with model=..., or give the layer's activations: columns 'unit 1', "
+                "'unit 2', and so on.",
             )
         return X
+
+    def _table(self, X: Features, names: tuple[str, ...]) -> pd.DataFrame:
+        """The rows with names on their columns: an array has those of the fit in their order."""
+        if isinstance(X, pd.DataFrame):
+            return X
+        values = np.asarray(X)
+        if values.ndim != 2 or (names and values.shape[1] != len(names)):
+            shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+            raise InputError(
+                f"The rows have the shape {values.shape}, and the calibrator was fitted with "
+                f"{len(names):,} columns",
+                fix=f"Give an array with these columns in this order: {shown}; or a data frame.",
+            )
+        return pd.DataFrame(values, columns=list(names) or None)
 
     def _named(self, X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
         present = set(X.columns)
@@ -174,15 +227,25 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     write_archive(path, KIND, about, encoder.arrays, version=version)
 
 
-def load_calibrator(path: str | Path, *, parent: Parent | None = None) -> LoadedCalibrator:
+def load_calibrator(
+    path: str | Path,
+    *,
+    model: str | Path | Parent | None = None,
+    parent: Parent | None = None,
+    any_model: bool = False,
+) -> LoadedCalibrator:
     """Read a calibrator file. Nothing in it is run; every part is checked before it is used.
 
     Parameters
     ----------
     path : str or Path
+    model : str, Path or Parent, optional
+        The model: its file, or what :func:`kdcal_core.load_parent` made of it. Another model than
+        the one that was calibrated is refused.
     parent : Parent, optional
-        The model, for calibrators that ask it: the kernel density graph, and those of a hidden
-        layer.
+        The same as ``model``.
+    any_model : bool
+        Whether another model, or none, will do: neither refused nor warned of.
 
     Raises
     ------
@@ -197,14 +260,53 @@ def load_calibrator(path: str | Path, *, parent: Parent | None = None) -> Loaded
     ...
     kdcal_core.errors.InputError: The saved file cannot be opened (file 'no-such-file.kdcal'). ...
     """
+    given = _opened(model) if model is not None else parent
     about, arrays = read_archive(path, KIND, newest=VERSION, sealed=True)
     with telling_contradictions(path):
         card = card_from_json(about["card"])
-        calibrator = Decoder(arrays, about["records"], parent).calibrator(about["calibrator"])
+        # before the calibrator asks the model anything
+        unchecked = "" if any_model else _checked(card, given)
+        calibrator = Decoder(arrays, about["records"], given).calibrator(about["calibrator"])
         _check_classes(calibrator, card)
     if card.layer is not None:
-        _check_layer(calibrator, card.layer, parent, Path(path).name)
-    return LoadedCalibrator(calibrator, card, parent)
+        _check_layer(calibrator, card.layer, given, Path(path).name)
+    return LoadedCalibrator(calibrator, card, given, unchecked)
+
+
+def _opened(model: str | Path | Parent) -> Parent:
+    return load_parent(model, task="classification") if isinstance(model, str | Path) else model
+
+
+def _checked(card: CalibratorCard, model: Parent | None) -> str:
+    """Refuse another model than the card's; why nothing could be checked, where that is so."""
+    if card.parent is None:
+        return ""
+    name = f"{card.parent.name[:80]!r} (SHA-256 {card.parent.digest[:12]}...)"
+    if model is None:
+        return (
+            f"The calibrator was fitted for the model {name}, and nothing says that these "
+            "probabilities are of that model. Load it with load_calibrator(path, model=...), which "
+            "refuses any other."
+        )
+    digest = file_digest(model)
+    if digest is None:
+        return (
+            f"The calibrator was fitted for the model {name}, and a model that was not loaded from "
+            "a file cannot be checked against it. Load it with load_calibrator(path, "
+            "model='the model file')."
+        )
+    _refuse_other(card, digest)
+    return ""
+
+
+def _refuse_other(card: CalibratorCard, digest: str) -> None:
+    parent = card.parent
+    if parent is not None and parent.digest != digest:
+        raise InputError(
+            f"The calibrator belongs to the model {parent.name[:80]!r} with the SHA-256 "
+            f"{parent.digest[:12]}..., and this model has {digest[:12]}...",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+        )
 
 
 def _check_layer(calibrator: Calibrator, layer: str, parent: Parent | None, file: str) -> None:

@@ -21,6 +21,7 @@ from kdcal_core.calibration.files.saved import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.fitting import Calibrated
 from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
 from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.orientation import doubts_of_roles
 from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent, load_parent, parent_info
@@ -131,9 +132,9 @@ class _Model:
     def of(cls, calibrator: str, table: TableBlocks, model: str, any_model: bool) -> _Model:
         parent = load_parent(model, task="classification")
         digest = parent_info(parent, model, Path(model).name).digest
-        loaded = load_calibrator(calibrator, parent=parent)
+        loaded = load_calibrator(calibrator, model=parent, any_model=True)
         notes = _check_model(loaded, parent, digest, any_model)
-        inputs = list(parent.feature_names or loaded.card.features)
+        inputs = list(parent.feature_names or loaded.card.features[: parent.n_features])
         if not inputs:
             inputs = list(table.names)
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
@@ -161,7 +162,7 @@ class _Predictions:
     def of(
         cls, calibrator: str, table: TableBlocks, named: tuple[tuple[str, str], ...]
     ) -> _Predictions:
-        loaded = load_calibrator(calibrator)
+        loaded = load_calibrator(calibrator, any_model=True)
         if loaded.card.layer is not None:
             raise InputError(
                 f"The calibrator reads the model's hidden layer {loaded.card.layer[:80]!r}, which "
@@ -173,7 +174,13 @@ class _Predictions:
         output_matrix(table.head(), roles, classes, table.file)
         outputs = [column for _, column in roles.outputs]
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
-        return cls(loaded, table, list(dict.fromkeys([*outputs, *reads])), [], roles)
+        notes = list(doubts_of_roles(roles, classes))
+        if (known := loaded.card.parent) is not None:
+            notes.append(
+                f"The calibrator was fitted for the model {known.name[:80]!r}; that these "
+                "predictions are that model's cannot be checked."
+            )
+        return cls(loaded, table, list(dict.fromkeys([*outputs, *reads])), notes, roles)
 
     def proba(self, frame: pd.DataFrame) -> FloatArray:
         return output_matrix(frame, self.roles, self.loaded.card.classes, self.table.file)

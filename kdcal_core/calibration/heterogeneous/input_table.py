@@ -12,7 +12,10 @@ from kdcal_core.errors import InputError
 
 
 def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """The inputs as a table of n rows, in the columns of the fit."""
+    """The inputs as a table of n rows, in the columns of the fit.
+
+    An array has no names: its columns are those of the fit in their order.
+    """
     if isinstance(X, pd.DataFrame):
         frame = X
     else:
@@ -22,7 +25,15 @@ def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.Da
                 f"The inputs must be a table (rows by columns), but have shape {values.shape}",
                 fix="Give one row for each case and one column for each feature.",
             )
-        frame = pd.DataFrame(values, columns=[f"column {i + 1}" for i in range(values.shape[1])])
+        width = values.shape[1]
+        names = columns or tuple(f"column {i + 1}" for i in range(width))
+        if len(names) != width:
+            raise InputError(
+                f"The inputs have {width:,} columns, and the calibrator was fitted with "
+                f"{len(names):,}",
+                fix="Give an array with the columns of the fit in their order, or a data frame.",
+            )
+        frame = pd.DataFrame(values, columns=list(names))
     if len(frame) != n:
         raise InputError(
             f"There are {len(frame):,} rows of inputs, but {n:,} rows of probabilities",
