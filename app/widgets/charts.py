@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.widgets.numbers import interval, number
 from kdcal_core.data import escape_markdown
+from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
 
 _CONFIG = {
@@ -55,8 +56,6 @@ _MEANING = {
     "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
     "that are wrong cost most.",
 }
-# a spreadsheet takes a cell that starts so for a formula; class names may be crafted
-_FORMULA = re.compile(r"^(?:[=+@\t\r]|-(?![\d.]))")
 
 
 def is_dark() -> bool:
@@ -139,17 +138,6 @@ def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> Non
 def file_stem(name: str) -> str:
     """Letters, digits and dashes of a name, for a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "data"
-
-
-def to_csv(table: pd.DataFrame) -> bytes:
-    """CSV in UTF-8 whose text cells no spreadsheet takes for formulas."""
-    safe = table.map(lambda cell: f"'{cell}" if _is_formula(cell) else cell)
-    safe.columns = [f"'{column}" if _is_formula(column) else column for column in safe.columns]
-    return safe.to_csv(index=False).encode()
-
-
-def _is_formula(cell: object) -> bool:
-    return isinstance(cell, str) and bool(_FORMULA.match(cell))
 
 
 def estimate_row(

@@ -9,12 +9,13 @@ import streamlit as st
 
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
-from app.widgets.charts import chart, file_stem, is_dark, to_csv
+from app.widgets.charts import chart, file_stem, is_dark
 from app.widgets.map_region import dragged_box
 from app.widgets.numbers import column_format
 from app.widgets.recalibration_parts import MAP, Places, level_of
 from app.widgets.recalibration_results import View
 from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.data.csv_out import to_csv
 from kdcal_core.figures import (
     PitPanel,
     RowIntervals,

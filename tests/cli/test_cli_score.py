@@ -214,3 +214,27 @@ def test_categories_that_the_fit_did_not_see_are_counted(
     code, said, err = run(capsys, *words, "--out", tmp_path / "o.csv")
     assert (code, err) == (0, "")
     assert "3 rows have a category in 'shop' that the calibrator's fit did not see" in said
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_class_that_is_a_formula_is_text_in_a_spreadsheet(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str
+) -> None:
+    bad, good = "=cmd|' /C calc'!A0", "-1"
+    p = np.linspace(0.05, 0.95, 60)
+    scored = ScoredSet(np.column_stack([1 - p, p]), np.resize([0, 1], 60), (bad, good), "", "")
+    fitted = fit_calibrator("platt", scored)
+    save_calibrator(
+        fitted, tmp_path / "c.kdcal", make_card("platt", fitted, classes=(bad, good), data={})
+    )
+    pd.DataFrame({"p": p}).to_csv(tmp_path / "p.csv", index=False)
+    out = tmp_path / f"out{suffix}"
+    code, _, err = run(
+        capsys,
+        *("--calibrator", tmp_path / "c.kdcal", "--predictions", tmp_path / "p.csv"),
+        *(f"--outputs={good}=p", "--out", out),
+    )
+    assert (code, err) == (0, "")
+    found = pd.read_csv(out, dtype=str) if suffix == ".csv" else pd.read_parquet(out)
+    # a Parquet file is no spreadsheet: its text is the class's
+    assert set(found["predicted"]) == {f"'{bad}" if suffix == ".csv" else bad, good}

@@ -21,6 +21,7 @@ from kdcal_core.calibration.files.saved import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.fitting import Calibrated
 from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
 from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.csv_out import safe_cell
 from kdcal_core.data.orientation import doubts_of_roles
 from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
@@ -86,6 +87,7 @@ def score_table(
     else:
         scorer = _Model.of(calibrator, table, model, any_model)
     classes = scorer.loaded.card.classes
+    shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
     unseen: Counter[str] = Counter()
     counts, total, n_rows = np.zeros(len(classes), dtype=np.int64), 0.0, 0
     with _writer(out, suffix, classes) as write:
@@ -93,7 +95,7 @@ def score_table(
             with _row_after(n_rows, scorer.table.file):
                 found = scorer.loaded.calibrated(scorer.proba(frame), frame)
                 unseen.update(scorer.loaded.calibrator.unseen(frame))
-            write(_rows(found, classes, n_rows))
+            write(_rows(found, classes, shown, n_rows))
             counts += np.bincount(found.predicted, minlength=len(classes))
             total += float(found.confidence.sum())
             n_rows += len(frame)
@@ -227,9 +229,11 @@ def _check_model(
     return ["The calibrator was fitted for another model: its probabilities need not hold here."]
 
 
-def _rows(found: Calibrated, classes: tuple[str, ...], before: int) -> pa.RecordBatch:
+def _rows(
+    found: Calibrated, classes: tuple[str, ...], shown: tuple[str, ...], before: int
+) -> pa.RecordBatch:
     n = len(found.proba)
-    names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(classes)))
+    names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(shown)))
     columns = [
         pa.array(np.arange(before + 1, before + n + 1)),
         *(pa.array(np.ascontiguousarray(column)) for column in found.proba.T),
