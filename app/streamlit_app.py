@@ -16,9 +16,10 @@ def main() -> None:
 
     import streamlit as st
 
-    from app.widgets import jobs_badge
+    from app.widgets import jobs_badge, server_process
     from app.widgets.session import pages, telling
 
+    server_process.begin()
     assets = ROOT / "app" / "assets"
     st.set_page_config(page_title="kdcal", page_icon=str(assets / "mark.svg"), layout="wide")
     st.logo(str(assets / "logo.svg"), size="large", icon_image=str(assets / "mark.svg"))

@@ -1,0 +1,133 @@
+"""The server process: collection of garbage, open files, and what its log says."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import subprocess
+import sys
+import tomllib
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.widgets import server_process
+from tests.benchmarks.bench_visitors import Visitor, server
+
+resource = pytest.importorskip("resource")  # of open files, on all but Windows
+ROOT = Path(__file__).parents[2]
+CONFIG = tomllib.loads((ROOT / "app/.streamlit/config.toml").read_text(encoding="utf-8"))
+
+
+class Cycle:
+    """An object that only the garbage collector can free."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture
+def frozen_no_more() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("frozen_no_more")
+def test_a_collector_of_our_own_stands_in_for_the_one_after_every_run() -> None:
+    assert CONFIG["runner"]["postScriptGC"] is False
+    collector = server_process.Collector()
+    early = weakref.ref(Cycle())
+    assert collector.collect(n_modules=10, now=0.0) == "whole"
+    assert early() is None
+    assert gc.get_freeze_count() > 10_000  # the imports' objects are walked through no more
+
+    late = weakref.ref(Cycle())
+    assert collector.collect(n_modules=10, now=10.0) == "rest"
+    assert late() is None
+
+
+@pytest.mark.usefixtures("frozen_no_more")
+def test_what_was_in_use_when_objects_were_frozen_is_freed_later() -> None:
+    collector = server_process.Collector()
+    held = [Cycle()]  # as an open session's state
+    reference = weakref.ref(held[0])
+    collector.collect(n_modules=10, now=0.0)
+    held.clear()
+    assert collector.collect(n_modules=10, now=10.0) == "rest"
+    assert reference() is not None  # frozen
+    assert collector.collect(n_modules=10, now=700.0) == "whole"
+    assert reference() is None
+
+
+@pytest.mark.usefixtures("frozen_no_more")
+def test_libraries_imported_later_are_frozen_too() -> None:
+    collector = server_process.Collector()
+    collector.collect(n_modules=10, now=0.0)
+    assert collector.collect(n_modules=11, now=10.0) == "whole"
+
+
+def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one() -> None:
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, 300));"
+        "from app.widgets.server_process import raise_descriptor_limit as f; f();"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(300, 300)"
+    assert "300 files, which is enough for about 60 visitors" in done.stderr
+
+
+def _visits(port: int, n: int, pause: float = 0.0) -> None:
+    """Visitors who open the app one after the other and leave."""
+
+    async def visit() -> None:
+        for _ in range(n):
+            async with Visitor(port, "load") as one:
+                await one.run()
+            await asyncio.sleep(pause)
+
+    asyncio.run(visit())
+
+
+def test_the_visitors_beyond_the_soft_limit_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+
+    def lowered() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 4096))
+
+    with server(preexec=lowered) as (port, _):
+        _visits(port, 45)  # three descriptors each
+
+
+def test_sessions_that_were_left_free_their_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below a hard limit that is low, visitors who come later find a place again."""
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
+    assert CONFIG["server"]["disconnectedSessionTTL"] <= 300
+
+    def lowered() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+
+    with server("--server.disconnectedSessionTTL=1", preexec=lowered) as (port, _):
+        _visits(port, 45, pause=0.05)
+
+
+def test_a_poll_that_comes_too_late_is_not_logged() -> None:
+    source = Path(sys.modules["streamlit"].__file__ or "").parent / "runtime/app_session.py"
+    words = "The fragment with id %s does not exist anymore"
+    assert words in source.read_text(encoding="utf-8")  # this version's words
+
+    def kept(message: str) -> bool:
+        record = logging.LogRecord("streamlit", logging.INFO, "", 0, message, ("a",), None)
+        return server_process.not_a_late_poll(record)
+
+    assert not kept(words)
+    assert kept("Something else %s")

@@ -1,0 +1,191 @@
+"""A real server and many visitors: how long a click takes, and what 200 sessions leave behind.
+
+Every visitor is a websocket that asks for a page as a browser does and waits until the run has
+ended. The reference is the same server with Streamlit's own setting, a full garbage collection
+after every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = "adult"
+PAGES = ("load", "reliability", "confidence_by_class", "regions")
+REPEATS = 7
+SESSIONS = 200
+AT_ONCE = 5  # of the 200
+
+
+def run() -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["KDCAL_HOME"] = home
+        review = _review()
+        before = _measured(review, "--runner.postScriptGC=true")
+        after = _measured(review)
+    rows = []
+    for what, seconds in after["seconds"].items():
+        reference = before["seconds"][what]
+        rows.append(
+            {
+                "name": "visitors",
+                "what": what,
+                "seconds": seconds,
+                "reference": "collection after every run",
+                "reference_seconds": reference,
+                "ratio": reference / seconds,
+                "goal": 0.25 if what.endswith("alone") else None,
+            }
+        )
+    for what, sizes in (("own", after["sizes"]), ("after every run", before["sizes"])):
+        words = ", ".join(f"{n}: {size:.0f}" for n, size in sizes.items())
+        rows.append({"name": "visitors", "what": f"MB after sessions, collection {what}: {words}"})
+    return rows
+
+
+def _review() -> str:
+    from kdcal_core.review import Workspace, start_sample
+
+    return start_sample(Workspace(), SAMPLE).id
+
+
+def _measured(review: str, *flags: str) -> dict[str, Any]:
+    with server(*flags) as (port, process):
+        seconds = asyncio.run(_clicks(port, review))
+        sizes = asyncio.run(_sessions(port, review, process.pid))
+    return {"seconds": seconds, "sizes": sizes}
+
+
+async def _clicks(port: int, review: str) -> dict[str, float]:
+    """Median seconds a rerun: of one visitor on each page, of ten and of thirty at once."""
+    found = {}
+    for page in PAGES:
+        async with Visitor(port, page, review) as one:
+            await one.run()
+            await one.run()
+            times = [await one.run() for _ in range(REPEATS)]
+        found[f"a rerun of {page}, alone"] = statistics.median(times)
+    for crowd in (10, 30):
+        visitors = [
+            await Visitor(port, PAGES[1 + i % 3], review).__aenter__() for i in range(crowd)
+        ]
+        await asyncio.gather(*(one.run() for one in visitors))
+        times = []
+        for _ in range(3):
+            times += await asyncio.gather(*(one.run() for one in visitors))
+        found[f"a rerun, {crowd} visitors at once"] = statistics.median(times)
+        for one in visitors:
+            await one.__aexit__()
+    return found
+
+
+async def _sessions(port: int, review: str, pid: int) -> dict[int, float]:
+    """Resident MB of the server after so many sessions, each of which saw four pages and left."""
+    sizes = {0: resident_mb(pid)}
+
+    async def visit() -> None:
+        async with Visitor(port, "load", review) as one:
+            for page in PAGES:
+                one.page = page
+                await one.run()
+
+    for done in range(AT_ONCE, SESSIONS + 1, AT_ONCE):
+        await asyncio.gather(*(visit() for _ in range(AT_ONCE)))
+        if done % 50 == 0:
+            sizes[done] = resident_mb(pid)
+    await asyncio.sleep(30)  # one collection in the quiet
+    sizes[SESSIONS] = resident_mb(pid)
+    return sizes
+
+
+class Visitor:
+    """One browser's websocket."""
+
+    def __init__(self, port: int, page: str, review: str = "") -> None:
+        self.page = page
+        self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
+        self._query = f"review={review}" if review else ""
+
+    async def __aenter__(self) -> Visitor:
+        from websockets.asyncio.client import connect
+
+        self._socket = await connect(
+            self._address, subprotocols=["streamlit"], max_size=None, proxy=None, open_timeout=60
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._socket.close()
+
+    async def run(self, page_name: str | None = None) -> float:
+        """Ask for the page and wait for the end of the run. Returns the seconds it took."""
+        from streamlit.proto.BackMsg_pb2 import BackMsg
+        from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+        ask = BackMsg()
+        ask.rerun_script.query_string = self._query
+        ask.rerun_script.page_name = "" if self.page == "load" else page_name or self.page
+        start = time.perf_counter()
+        await self._socket.send(ask.SerializeToString())
+        while True:
+            message = ForwardMsg()
+            message.ParseFromString(await asyncio.wait_for(self._socket.recv(), 120))
+            if message.WhichOneof("type") == "script_finished":
+                if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                    return time.perf_counter() - start
+                if message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    raise RuntimeError("the script did not run to its end")
+
+
+@contextmanager
+def server(
+    *flags: str, preexec: Any = None, log: Any = subprocess.DEVNULL
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """`streamlit run app` on a free port, until the body ends."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}"]
+    process = subprocess.Popen(
+        [*command, "--server.headless=true", "--server.fileWatcherType=none", *flags],
+        cwd=ROOT,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        preexec_fn=preexec,
+    )
+    try:
+        _wait(port, process)
+        yield port, process
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        if process.poll() is not None:
+            raise RuntimeError("the server ended")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError("the server did not answer")
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process, in MB."""
+    text = Path(f"/proc/{pid}/statm").read_text()
+    return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
