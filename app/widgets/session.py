@@ -10,16 +10,14 @@ from typing import get_args
 
 import streamlit as st
 
-from app.widgets.regression_results import regression_set
 from kdcal_core.data import Task, escape_markdown
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
-    Which,
     Workspace,
+    check_scored,
     create_review,
-    load_set,
     open_doubts,
     read_review,
     samples,
@@ -187,15 +185,19 @@ def current_review() -> Review | None:
     chosen = st.query_params.get(_KEY) or st.session_state.get(_KEY)
     if not chosen:
         return None
-    try:
-        review = read_review(workspace(), chosen)
-    except InputError:
+    if not workspace().exists(chosen):
         close_review()
         st.warning(
             "The review named in the address is not kept on this machine. It may have been "
             "deleted, or the address may be cut short.",
             icon=":material/link_off:",
         )
+        return None
+    try:
+        review = read_review(workspace(), chosen)
+    except InputError as error:  # it is there, and damaged
+        close_review()
+        error_box(error)
         return None
     open_review(review.id)
     return review
@@ -238,7 +240,7 @@ def scored_review(page_name: str) -> Review | None:
         return None
     if review is not None and review.ready:
         try:
-            _check_sets(review)
+            check_scored(workspace(), review)
         except InputError as error:  # deleted behind the app's back
             error_box(error)
         else:
@@ -246,21 +248,6 @@ def scored_review(page_name: str) -> Review | None:
             return review
     empty_state(page_name, unfinished=review is not None)
     return None
-
-
-def _check_sets(review: Review) -> None:
-    """Whether every scored set can still be read.
-
-    Raises
-    ------
-    InputError
-        Where the files of one are gone or damaged.
-    """
-    for which in set(get_args(Which)) & set(review.sets):
-        if review.task == "regression":
-            regression_set(workspace(), review, which)
-        else:
-            load_set(workspace(), review.id, which)  # memory-mapped: reads nothing yet
 
 
 def _other_task(page_name: str, review: Review) -> None:

@@ -1,26 +1,69 @@
-"""Files of jobs: written whole or not at all, and a lock that ends with its process."""
+"""Our files: for their owner alone, written whole or not at all; a lock that ends with its process.
+
+Used by jobs and by reviews.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+_FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+
+def private(path: str, flags: int) -> int:
+    """An ``opener`` for `open`: a file that is made can be read by its owner alone."""
+    return os.open(path, flags, 0o600)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it that are missing, for their owner alone.
+
+    One that is there keeps its permissions: it may be somebody else's.
+
+    Raises
+    ------
+    OSError
+        Where one cannot be made.
+    """
+    for place in reversed((folder, *folder.parents)):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_private(folder: Path) -> None:
+    """Let only their owner use the folder and all that is in it."""
+    folder.chmod(0o700)
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
     """Write ``content`` so that a reader sees the old file or the new one, never half of it.
+
+    ``allow_nan`` lets it hold NaN and infinity.
 
     Raises
     ------
     OSError
         Where the folder cannot be written or the disk is full; nothing is left behind.
     """
+    write_text(path, json.dumps(content, allow_nan=allow_nan))
+
+
+def write_text(path: Path, text: str) -> None:
+    """As `write_json`, any text."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        temporary.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+        with open(temporary, "x", encoding="utf-8", opener=private) as file:
+            file.write(text)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -51,13 +94,56 @@ def try_lock(path: Path) -> IO[bytes] | None:
     (True, True)
     >>> held.close()
     """
-    file = path.open("ab")
+    file = open(path, "ab", opener=private)  # noqa: SIM115 (it is open for as long as it is held)
     try:
         _lock(file)
     except OSError:
         file.close()
         return None
     return file
+
+
+@contextmanager
+def locked(
+    path: Path, *, seconds: float | None = None, waiting: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Hold the lock in the body, among all threads and processes; wait while another holds it.
+
+    Parameters
+    ----------
+    path : Path
+        The lock's file. It stays: who deletes it could hand one lock to two.
+    seconds : float, optional
+        How long to wait.
+    waiting : callable, optional
+        Called between attempts; what it raises ends the waiting.
+
+    Raises
+    ------
+    TimeoutError
+        Where it was held all the time.
+    OSError
+        Where the lock's file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "lock"
+    >>> with locked(path):
+    ...     try_lock(path) is None
+    True
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    wait = _FIRST_WAIT
+    while (held := try_lock(path)) is None:
+        if deadline is not None and time.monotonic() > deadline:
+            raise TimeoutError(f"Another process has held {path.name} for {seconds:.0f} seconds")
+        if waiting is not None:
+            waiting()
+        time.sleep(wait)
+        wait = min(2 * wait, _LAST_WAIT)
+    with held:
+        yield
 
 
 if sys.platform == "win32":

@@ -15,7 +15,7 @@ from typing import Any
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.channel import Malformed, parse
-from kdcal_core.jobs.disk import write_json
+from kdcal_core.jobs.disk import make_folder, write_json
 from kdcal_core.jobs.outcome import too_slow, value_of
 from kdcal_core.jobs.reporter import EVERY, Reporter
 from kdcal_core.jobs.runner import ASK_GRACE, Progress
@@ -96,7 +96,7 @@ def run_on(
     InputError, Cancelled
         As `kdcal_core.jobs.run_limited`.
     """
-    mailbox.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(mailbox)
     place = None if folder is None else str(folder)
     try:
         future = executor.submit(run_in_worker, target, dict(kwargs), str(mailbox), place)

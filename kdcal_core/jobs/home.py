@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+OWN = "kdcal"
+
 
 def default_root() -> Path:
-    """``$KDCAL_HOME``, else the user's cache folder.
+    """The folder ``kdcal`` in ``$KDCAL_HOME``, else in the user's cache folder.
+
+    It is a folder of our own, because ``KDCAL_HOME`` may name one that others use too.
 
     Examples
     --------
-    >>> default_root().is_absolute()
-    True
+    >>> default_root().is_absolute(), default_root().name
+    (True, 'kdcal')
     """
     if home := os.environ.get("KDCAL_HOME"):
-        return Path(home).absolute()
+        return Path(home).absolute() / OWN
     cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(cache) if cache else Path.home() / ".cache") / "kdcal"
+    return (Path(cache) if cache else Path.home() / ".cache") / OWN

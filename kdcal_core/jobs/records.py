@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import read_json, try_lock, write_json
+from kdcal_core.jobs.disk import make_folder, read_json, try_lock, write_json
 from kdcal_core.jobs.snapshot import JobSnapshot
 
 KEEP_DAYS = 7
@@ -83,8 +83,8 @@ class Records:
         with self._making:
             if self._mine is None:
                 servers = self.root / "servers"
-                for path in (self.root, servers, self._interrupted):
-                    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                for path in (servers, self._interrupted):
+                    make_folder(path)
                 mine = servers / secrets.token_hex(8)
                 # before the folder: one without a lock is taken for a dead server's
                 self._lock = try_lock(_lock_of(mine))
@@ -109,7 +109,12 @@ class Records:
 
     def _bury_the_dead(self) -> None:
         for folder in (self.root / "servers").glob("*/"):
-            lock = None if folder == self._mine else try_lock(_lock_of(folder))
+            if folder == self._mine:
+                continue
+            try:
+                lock = try_lock(_lock_of(folder))
+            except OSError:  # a home that can only be read
+                continue
             if lock is None:
                 continue
             with lock:

@@ -14,7 +14,7 @@ from typing import Any
 
 import kdcal_core
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import read_json, write_json
+from kdcal_core.jobs.disk import make_folder, make_private, read_json, write_json
 
 _FILES = "files"
 _RESULT = "result.json"
@@ -61,7 +61,7 @@ class Results:
     def begin(self, draft: Path) -> Path:
         """Make the folder ``draft``. Returns the folder inside it that the work may fill."""
         files = draft / _FILES
-        files.mkdir(mode=0o700, parents=True)
+        make_folder(files)
         return files
 
     def keep(self, key: str, draft: Path, result: Any) -> None:
@@ -73,7 +73,8 @@ class Results:
             Where the disk does not take it.
         """
         write_json(draft / _RESULT, {"result": result, _FILES: _sizes(draft / _FILES)})
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(draft)
+        make_folder(self._root)
         with self._changing:
             place = self._place(key)
             if self.read(key) is None:

@@ -10,6 +10,7 @@ from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, r
 from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts, swap_classes
 from kdcal_core.review.inputs import input_columns, left_out, left_out_words
 from kdcal_core.review.loading import (
+    check_scored,
     fitness_of,
     load_frame,
     load_regression_set,
@@ -44,6 +45,7 @@ __all__ = [
     "add_model",
     "add_table",
     "add_training",
+    "check_scored",
     "confirm_class",
     "create_review",
     "fitness_of",

@@ -37,6 +37,7 @@ from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
 from kdcal_core.review.reading import Progress, in_file, in_rows_of, predict, read_frame
 from kdcal_core.review.regression_scoring import score_regression
+from kdcal_core.review.seals import seal, seal_folder
 
 
 def inspect_model(
@@ -273,6 +274,7 @@ def _score(
     np.save(path / "y.npy", y)
     if weight is not None:
         np.save(path / "weight.npy", weight)
+    seal_folder(path)
     odd = odd_answers(proba, y, names)
     return SetInfo(
         digest=digest_arrays(proba, y, weight, *names),
@@ -315,6 +317,7 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
     arrow = pa.Table.from_pandas(table.frame)
     # uncompressed, so that it can be memory-mapped
     feather.write_feather(arrow, frame_path, compression="uncompressed")
+    seal(Path(frame_path))
     return TableInfo(
         name=table.name,
         digest=table.digest,

@@ -9,6 +9,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.review.complete import check_which
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import Review, SetInfo, TableInfo, Which
+from kdcal_core.review.seals import check_folder
 from kdcal_core.review.stored import kept, regression_arrays, scored_arrays
 from kdcal_core.review.workspace import Workspace
 
@@ -44,6 +45,24 @@ def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> R
     review = workspace.read(review_id)
     info = _scored_info(review, which, "regression")
     return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
+
+
+def check_scored(workspace: Workspace, review: Review) -> None:
+    """Whether every scored set is as it was left: a look at its files where nothing changed.
+
+    Raises
+    ------
+    InputError
+        Where the files of one are gone or damaged.
+    """
+    for which, info in review.sets.items():
+        folder = workspace.folder(review.id) / info.folder
+        with kept(which):
+            if not check_folder(folder):  # of an earlier version, or gone
+                if review.task == "regression":
+                    regression_arrays(folder, info.digest, which)
+                else:
+                    scored_arrays(folder, review.classes, info.digest, which)
 
 
 def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:

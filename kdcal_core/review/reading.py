@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from pyarrow import feather
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent
+from kdcal_core.review.seals import check_seal, seal
 
 Progress = Callable[[float, str], None]
 
@@ -19,7 +21,16 @@ _BLOCK_ROWS = 50_000
 
 
 def read_frame(path: str) -> pd.DataFrame:
-    """A table as the review keeps it; the index of a divided one says where its rows stood."""
+    """A table as the review keeps it; the index of a divided one says where its rows stood.
+
+    Raises
+    ------
+    InputError
+        Where its file was changed since kdcal wrote it.
+    """
+    if not check_seal(Path(path)):
+        with suppress(OSError):  # a home that can only be read
+            seal(Path(path))  # of an earlier version: from now on it is known
     frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
     return frame
 

@@ -16,7 +16,6 @@ from kdcal_core.data import (
     check_parameter_names,
     check_parameters,
     check_roles,
-    digest_arrays,
     feature_frame,
     outcome_column,
     parameter_columns,
@@ -34,7 +33,8 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import HasDropout, HasMembers, Regressor
 from kdcal_core.review.model import SetInfo
 from kdcal_core.review.reading import Progress, by_blocks, in_file, in_rows_of
-from kdcal_core.review.stored import DISTRIBUTION
+from kdcal_core.review.seals import seal_folder
+from kdcal_core.review.stored import DISTRIBUTION, regression_digest
 
 #: Passes through a network with its dropout at work; the standard error of a mean is 7% of the std
 DROPOUT_PASSES = 200
@@ -90,9 +90,9 @@ def score_regression(
     for name, values in (("y", y), ("weight", weight), ("true_mean", true_mean)):
         if values is not None:
             np.save(path / f"{name}.npy", values)
-    named = (part for pair in distribution.arrays().items() for part in pair)
+    seal_folder(path)
     return SetInfo(
-        digest=digest_arrays(y, weight, true_mean, distribution.family, *named),
+        digest=regression_digest(y, weight, true_mean, distribution),
         n_rows=len(y),
         accuracy=None,
         folder=path.name,

@@ -10,6 +10,7 @@ from kdcal_core.data.types import IntArray, Roles, ScoredSet
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.loading import load_set, rows_of
 from kdcal_core.review.model import Review, TableInfo
+from kdcal_core.review.seals import check_digest
 from kdcal_core.review.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -130,4 +131,5 @@ def _open(workspace: Workspace, review: Review) -> Parent | None:
 
     path = workspace.folder(review.id) / review.model_file
     with in_file(review.parent.name):
+        check_digest(path, review.parent.digest)
         return load_parent(path, name=review.parent.name, task="classification")

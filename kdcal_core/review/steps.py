@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -16,6 +14,7 @@ from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import Progress, run_limited
+from kdcal_core.jobs.disk import locked
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
 from kdcal_core.review.complete import (
@@ -28,6 +27,7 @@ from kdcal_core.review.complete import (
 )
 from kdcal_core.review.fitting import check_columns, keep_fitting, lacking, shared_features
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.seals import check_digest, remove_seal
 from kdcal_core.review.workspace import Workspace
 
 Cancelled = Callable[[], bool]
@@ -35,10 +35,7 @@ Cancelled = Callable[[], bool]
 _READ_SECONDS = 300
 _SCORE_SECONDS = 1800
 _HEAD_BYTES = 4096
-_POLL = 0.1  # seconds between looks at cancelled() while another file is read
 _WORKER = "kdcal_core.review.in_worker:"
-
-_reading: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
 
 
 def create_review(workspace: Workspace) -> Review:
@@ -503,14 +500,14 @@ def one_file_at_a_time(
     workspace: Workspace, review_id: str, cancelled: Cancelled | None
 ) -> Iterator[None]:
     """Wait for a file of this review that is being read: the roles are guessed from all of them."""
-    lock = _reading[workspace.folder(review_id)]
-    while not lock.acquire(timeout=_POLL):
+
+    def waiting() -> None:
         if cancelled is not None and cancelled():
             raise CancelledError("Reading the file")
-    try:
+
+    workspace.folder(review_id)  # or there is no such review
+    with locked(workspace.lock(review_id, "reading"), waiting=waiting):
         yield
-    finally:
-        lock.release()
 
 
 def _unscored(review: Review) -> Review:
@@ -520,6 +517,8 @@ def _unscored(review: Review) -> Review:
 def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
     if review.parent is None or review.model_file is None:
         return None
+    with _named(review.parent.name):
+        check_digest(folder / review.model_file, review.parent.digest)
     return {"path": str(folder / review.model_file), "name": review.parent.name}
 
 
@@ -539,9 +538,14 @@ def change_review(
     workspace: Workspace, review_id: str, change: Callable[[Review], Review]
 ) -> Review:
     """Change the review, then delete what it no longer refers to."""
-    before = workspace.read(review_id)
-    after = workspace.update(review_id, change)
-    for name in _files_of(before) - _files_of(after):
+    before: set[str] = set()
+
+    def noted(review: Review) -> Review:
+        before.update(_files_of(review))
+        return change(review)
+
+    after = workspace.update(review_id, noted)
+    for name in before - _files_of(after):
         _remove(workspace.folder(review_id) / name)
     return after
 
@@ -561,6 +565,7 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+        remove_seal(path)
 
 
 @contextmanager

@@ -1,23 +1,30 @@
-"""Arrays of a scored set, read back with suspicion: their files may have been changed meanwhile."""
+"""Arrays of a scored set, read back with suspicion: their files may have been changed meanwhile.
+
+Every file is held against the digest that was written beside it (`kdcal_core.review.seals`). Sets
+of earlier versions have none, and are held against the set's own digest when they are first read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import ScoredSet
+from kdcal_core.data import digest_arrays
+from kdcal_core.data.types import FloatArray, ScoredSet
 from kdcal_core.errors import InputError
+from kdcal_core.review.seals import changed, check_folder, seal_folder
 
 if TYPE_CHECKING:
-    from kdcal_core.distributions import RegressionSet
+    from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 
 DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds its distributions
+_MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
 
 
 def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str) -> ScoredSet:
@@ -30,6 +37,7 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
     """
     weighted = (folder / "weight.npy").exists()
     with kept(name):
+        sealed = check_folder(folder)
         proba, y = _mapped(folder / "proba.npy"), _mapped(folder / "y.npy")
         weight = _mapped(folder / "weight.npy") if weighted else None
         if proba.dtype != np.float64 or proba.shape != (*y.shape, len(classes)):
@@ -38,6 +46,8 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
             raise ValueError("classes that there are not")
         if weight is not None and (weight.dtype, weight.shape) != (np.dtype(np.float64), y.shape):
             raise ValueError("weights of another shape")
+        if not sealed:
+            _seal_known(folder, digest, digest_arrays(proba, y, weight, *classes))
     return ScoredSet(proba, y, classes, digest, name, weight)
 
 
@@ -52,6 +62,7 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
     from kdcal_core.distributions import RegressionSet, load_distribution
 
     with kept(name):
+        sealed = check_folder(folder)
         y = _numbers(folder / "y.npy")
         distribution = load_distribution(folder / DISTRIBUTION, n_rows=len(y))
         weight, true_mean = (
@@ -60,7 +71,20 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
         )
         if weight is not None and weight.min(initial=1) <= 0:
             raise ValueError("weights that are none")
+        if not sealed:
+            _seal_known(folder, digest, regression_digest(y, weight, true_mean, distribution))
     return RegressionSet(distribution, y, digest, name, weight, true_mean)
+
+
+def regression_digest(
+    y: FloatArray,
+    weight: FloatArray | None,
+    true_mean: FloatArray | None,
+    distribution: PredictiveDistribution,
+) -> str:
+    """The content digest of a regression set."""
+    named = (part for pair in distribution.arrays().items() for part in pair)
+    return digest_arrays(y, weight, true_mean, distribution.family, *named)
 
 
 @contextmanager
@@ -68,8 +92,8 @@ def kept(name: str) -> Iterator[None]:
     """A file of the review that is gone or damaged is no accident of the code."""
     try:
         yield
-    except InputError:
-        raise
+    except InputError as error:
+        raise error.at(file=name) from error
     except (OSError, ValueError, EOFError, OverflowError) as error:
         raise gone(name) from error
 
@@ -85,7 +109,20 @@ def gone(name: str) -> InputError:
 
 def _mapped(path: Path) -> NDArray[Any]:
     # np.load would try a zip file or a pickle where the first bytes look like one
-    return open_memmap(path, mode="r")
+    if path.stat().st_size > _MAPPED_BYTES:
+        return npy.open_memmap(path, mode="r")
+    with path.open("rb") as file:
+        values: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    values.flags.writeable = False
+    return values
+
+
+def _seal_known(folder: Path, digest: str, found: str) -> None:
+    """Seal the files of a set that an earlier version left, once they have the set's digest."""
+    if found != digest:
+        raise changed(folder)
+    with suppress(OSError):  # a home that can only be read
+        seal_folder(folder)
 
 
 def _numbers(path: Path, n_rows: int | None = None) -> NDArray[Any]:

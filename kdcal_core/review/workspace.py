@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import re
 import secrets
 import shutil
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import default_root
+from kdcal_core.jobs.disk import locked, make_folder, make_private, private, write_json
+from kdcal_core.jobs.home import OWN, default_root
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.model import Review
+from kdcal_core.review.seals import Identity, identity_of
 
 KEEP_DAYS = 30
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")
@@ -24,9 +29,13 @@ _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 _STATE = "review.json"
 _DAY = 86_400
 _BLOCK = 1024**2
+_LOCKS = ".locks"
+_LOCK_SECONDS = 30
+_MAX_READ = 256
 
-# One writer a review; many sessions of one server may hold the same one open.
-_locks: defaultdict[Path, threading.RLock] = defaultdict(threading.RLock)
+# Reviews as they were read, by file: a page asks for its review many times in a run.
+_read: OrderedDict[Path, tuple[Identity, Review]] = OrderedDict()
+_reading = threading.Lock()
 
 
 class Workspace:
@@ -35,8 +44,14 @@ class Workspace:
     Parameters
     ----------
     root : Path, optional
-        Created with permissions for its owner alone; ``$KDCAL_HOME`` or the user's cache folder
-        by default.
+        Made for its owner alone with the first review; a folder that is there keeps its
+        permissions, and one that cannot be written can be read. By default `default_root`;
+        beside it, reviews are found that earlier versions kept in ``$KDCAL_HOME`` itself.
+
+    Raises
+    ------
+    OSError
+        Where there can be no such folder, because a file is in its way.
 
     Examples
     --------
@@ -49,20 +64,29 @@ class Workspace:
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (root or default_root()).absolute()
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.root.chmod(0o700)
+        there = next(place for place in (self.root, *self.root.parents) if place.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
 
     def create(self) -> str:
-        """A new, empty review's id. Reviews untouched for `KEEP_DAYS` days are deleted."""
+        """A new, empty review's id. Reviews untouched for `KEEP_DAYS` days are deleted.
+
+        Raises
+        ------
+        OSError
+            Where the folder of reviews cannot be written.
+        """
+        make_folder(self.root)
         self._prune()
         review_id = secrets.token_urlsafe(12)
-        (self.root / review_id).mkdir(mode=0o700)
-        self._write(Review(id=review_id))
+        folder = self.root / review_id
+        folder.mkdir(mode=0o700)
+        self._write(folder, Review(id=review_id))
         return review_id
 
     def exists(self, review_id: str) -> bool:
         """Whether there is such a review; false for what is no id at all."""
-        return _ID.fullmatch(review_id) is not None and (self.root / review_id / _STATE).is_file()
+        return self._find(review_id) is not None
 
     def folder(self, review_id: str) -> Path:
         """The review's folder.
@@ -73,17 +97,22 @@ class Workspace:
             Where there is no such review. Ids come from addresses: one that is not of an id's
             form never touches the disk.
         """
-        if not self.exists(review_id):
+        folder = self._find(review_id)
+        if folder is None:
             raise InputError(
                 "There is no such review on this machine",
                 fix="It may have been deleted. Start a new one on the Load page.",
             )
-        return self.root / review_id
+        return folder
 
     def delete(self, review_id: str) -> None:
         """Delete the review with all its files; nothing happens where there is none."""
-        if self.exists(review_id):
-            shutil.rmtree(self.root / review_id, ignore_errors=True)
+        folder = self._find(review_id)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            for path in (self.root / _LOCKS).glob(f"{review_id}.*"):
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
     def read(self, review_id: str) -> Review:
         """The review as it is on disk.
@@ -95,24 +124,65 @@ class Workspace:
         """
         path = self.folder(review_id) / _STATE
         try:
-            review = decode(Review, json.loads(path.read_bytes()))
-            if review.id != review_id:  # it is where the next change would be written
-                raise ValueError(review.id)
-        except (OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
+            before = identity_of(path)
+            review = _known(path, before)
+            if review is None:
+                review = decode(Review, json.loads(path.read_bytes()))
+                if review.id != review_id:  # it is where the next change would be written
+                    raise ValueError(review.id)
+                _remember(path, before, review)
+        except OSError as error:
             raise InputError(
-                "The review on disk is damaged or of another version of kdcal",
-                fix="Start a new one on the Load page.",
+                f"The file {_STATE} of the review {review_id} cannot be read "
+                f"({error.strerror or type(error).__name__})",
+                fix="Let kdcal read it, or start a new review on the Load page.",
             ) from error
-        if time.time() - path.stat().st_mtime > _DAY:
-            path.touch()  # it is in use, so it is not old
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"The file {_STATE} of the review {review_id} is damaged, or of another version "
+                "of kdcal",
+                fix="Put the file back from a backup, or start a new review on the Load page.",
+            ) from error
+        if time.time() - before.modified > _DAY:
+            with contextlib.suppress(OSError):  # a home that can only be read
+                path.touch()  # it is in use, so it is not old
         return review
 
     def update(self, review_id: str, change: Callable[[Review], Review]) -> Review:
-        """Read the review, change it and write it, with no other writer in between."""
-        with _locks[self.root / review_id]:
-            review = change(self.read(review_id))
-            self._write(review)
+        """Read the review, change it and write it, with no other writer in between.
+
+        Raises
+        ------
+        InputError
+            As `read`, and where another process holds on to the review.
+        OSError
+            Where its folder cannot be written.
+        """
+        folder = self.folder(review_id)
+        try:
+            with locked(self.lock(review_id, "write"), seconds=_LOCK_SECONDS):
+                review = change(self.read(review_id))
+                self._write(folder, review)
+                make_private(folder)  # what workers have left in it as well
+        except TimeoutError as error:
+            raise InputError(
+                f"Another process has been writing the review {review_id} for {_LOCK_SECONDS} "
+                "seconds",
+                fix="Try again. If that does not help, stop the other servers that share this "
+                "KDCAL_HOME.",
+            ) from error
         return review
+
+    def lock(self, review_id: str, what: str) -> Path:
+        """The file of a lock of this review, among all processes that share the home.
+
+        Raises
+        ------
+        OSError
+            Where its folder cannot be made.
+        """
+        make_folder(self.root / _LOCKS)
+        return self.root / _LOCKS / f"{review_id}.{what}"
 
     def new_file(self, review_id: str, name: str = "") -> Path:
         """A path in the review's folder under a random name; of ``name`` only the suffix stays."""
@@ -124,7 +194,7 @@ class Workspace:
         """Copy an upload into the review's folder, block by block, under a random name."""
         path = self.new_file(review_id, name)
         try:
-            with path.open("xb") as file:
+            with open(path, "xb", opener=private) as file:
                 if isinstance(source, Path):
                     with source.open("rb") as stream:
                         shutil.copyfileobj(stream, file, _BLOCK)
@@ -136,17 +206,61 @@ class Workspace:
             raise
         return path
 
-    def _write(self, review: Review) -> None:
-        path = self.root / review.id / _STATE
-        temporary = path.with_name(f"{secrets.token_hex(8)}.tmp")
-        temporary.write_text(json.dumps(encode(review)), encoding="utf-8")
-        temporary.replace(path)
+    def _find(self, review_id: str) -> Path | None:
+        """The review's folder, ours or one of an earlier version; None where there is none."""
+        if _ID.fullmatch(review_id) is None:
+            return None
+        for place in self._places():
+            if _is_review(place / review_id, ours=place == self.root):
+                return place / review_id
+        return None
+
+    def _places(self) -> tuple[Path, ...]:
+        # earlier versions kept reviews in $KDCAL_HOME itself
+        return (self.root, self.root.parent) if self.root.name == OWN else (self.root,)
+
+    def _write(self, folder: Path, review: Review) -> None:
+        write_json(folder / _STATE, encode(review), allow_nan=True)
 
     def _prune(self) -> None:
         oldest = time.time() - KEEP_DAYS * _DAY
-        for path in self.root.glob(f"*/{_STATE}"):
+        for path in self._states():
             try:
                 if path.stat().st_mtime < oldest:
                     self.delete(path.parent.name)
             except FileNotFoundError:  # another session was quicker
                 continue
+
+    def _states(self) -> Iterator[Path]:
+        for place in self._places():
+            for path in place.glob(f"*/{_STATE}"):
+                if _ID.fullmatch(path.parent.name):
+                    yield path
+
+
+def _is_review(folder: Path, *, ours: bool) -> bool:
+    path = folder / _STATE
+    if not path.is_file():
+        return False
+    # beside our own folder may lie what other users put there for us to find
+    return ours or not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
+
+
+def _known(path: Path, identity: Identity) -> Review | None:
+    with _reading:
+        known = _read.get(path)
+        if known is None or known[0] != identity:
+            return None
+        _read.move_to_end(path)
+        return known[1]
+
+
+def _remember(path: Path, identity: Identity, review: Review) -> None:
+    """Keep what was read of the file, once it is old enough to be known by its identity."""
+    if not identity.settled:
+        return
+    with _reading:
+        _read[path] = identity, review
+        _read.move_to_end(path)
+        while len(_read) > _MAX_READ:
+            _read.popitem(last=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdcal_core.data.types import IntArray, Roles
@@ -12,6 +13,7 @@ from kdcal_core.jobs import Progress, job_key
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.model import TableInfo
+from kdcal_core.review.seals import check_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,6 +199,7 @@ def open_parent(files: ReviewFiles, progress: Progress) -> Parent:
 
     progress(0.0, "Opening the model")
     with in_file(files.model.name):
+        check_digest(Path(files.model.path), files.model.digest)
         return load_parent(files.model.path, name=files.model.name, task="classification")
 
 

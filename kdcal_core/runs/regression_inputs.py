@@ -14,6 +14,7 @@ from kdcal_core.jobs import Progress
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.reading import in_file, read_frame
+from kdcal_core.review.seals import check_digest
 from kdcal_core.review.stored import regression_arrays
 from kdcal_core.runs.inputs import File
 
@@ -138,6 +139,7 @@ def open_layers(files: RegressionFiles, progress: Progress) -> HasLayers:
         )
     progress(0.0, "Opening the model")
     with in_file(files.model.name):
+        check_digest(Path(files.model.path), files.model.digest)
         parent = load_parent(files.model.path, name=files.model.name, task="regression")
     if not isinstance(parent, HasLayers):
         raise InputError(

@@ -73,9 +73,28 @@ def test_damaged_rows_are_told_on_every_page(
     np.save(path, np.load(path)[:-1])
     at = launch(review_id)
     for page in PAGES:
-        told(at.switch_page(page).run(), "or their file is damaged")
+        told(
+            at.switch_page(page).run(),
+            f"The file {info.folder}/proba.npy of the review {review_id} is damaged",
+        )
     path.write_bytes(whole)
     assert not at.run().error
+
+
+def test_a_damaged_review_is_not_called_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KDCAL_HOME", str(tmp_path))
+    review_id = Workspace().create()
+    path = Workspace().folder(review_id) / "review.json"
+    path.write_text('{"id": ')
+    at = launch(review_id)
+    told(at, f"The file review.json of the review {review_id} is damaged")
+    assert not at.warning
+    path.unlink()
+    at = launch(review_id)
+    assert "may have been deleted" in at.warning[0].value
+    assert not at.error
 
 
 def test_a_map_altered_behind_the_app_can_be_computed_again(
@@ -91,7 +110,7 @@ def test_a_map_altered_behind_the_app_can_be_computed_again(
 
     at = settled(launch(review_id).switch_page("../pages/posterior_map.py").run())
     assert not at.error
-    (path,) = tmp_path.glob("jobs/results/*/files/labels.npy")
+    (path,) = tmp_path.glob("kdcal/jobs/results/*/files/labels.npy")
     content = bytearray(path.read_bytes())
     content[-8] ^= 3
     path.write_bytes(content)

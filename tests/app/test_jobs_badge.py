@@ -248,7 +248,8 @@ def test_what_failed_or_was_stopped_waits_to_be_started_again(home: Path) -> Non
 
 
 def test_a_home_that_cannot_be_written_leaves_the_app_up(home: Path) -> None:
-    (home / "jobs").write_text("in the way")
+    default_root().mkdir()
+    (default_root() / "jobs").write_text("in the way")
     tab = page("leave", text="a", pause=0.0).run()
     for job in jobs().active("lab"):
         jobs().wait(job.id, 60)

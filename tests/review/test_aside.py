@@ -58,7 +58,11 @@ def review(workspace):
 
 
 def files(workspace, review_id):
-    return {path.name for path in workspace.folder(review_id).iterdir()}
+    """All but seals, of which there is one for each table."""
+    names = {path.name for path in workspace.folder(review_id).iterdir()}
+    seals = {name for name in names if name.endswith(".sha256")}
+    assert seals == {f"{name}.sha256" for name in names if name.endswith(".arrow")}
+    return names - seals
 
 
 @pytest.mark.usefixtures("real_workers")

@@ -77,7 +77,11 @@ def load_predictions(workspace, review_id, frame, name="my table.csv", roles=ROL
 
 
 def everything(workspace, review_id):
-    return sorted(path.name for path in workspace.folder(review_id).iterdir())
+    """All but seals, of which there is one for each table."""
+    names = sorted(path.name for path in workspace.folder(review_id).iterdir())
+    seals = [name for name in names if name.endswith(".sha256")]
+    assert seals == [f"{name}.sha256" for name in names if name.endswith(".arrow")]
+    return [name for name in names if name not in seals]
 
 
 def test_a_model_and_two_tables(net_home):
@@ -250,11 +254,8 @@ def test_damaged_arrays_are_told(workspace, review_id, name):
     path = workspace.folder(review_id) / info.folder / name
     whole = path.read_bytes()
     for damaged in _damage(whole):
-        # weights below zero are looked at where they are used
-        if name != "y.npy" and len(damaged) == len(whole) and damaged[:128] == whole[:128]:
-            continue
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="no longer kept on this machine, or"):
+        with pytest.raises(InputError, match=f"{name} of the review {review_id} is damaged"):
             load_set(workspace, review_id, "calibration")
     path.write_bytes(whole)
     assert load_set(workspace, review_id, "calibration").n_rows == 60

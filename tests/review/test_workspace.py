@@ -105,6 +105,7 @@ def test_what_is_no_id_never_touches_the_disk(workspace, bad):
     assert not workspace.exists(bad)
     with pytest.raises(InputError, match="no such review"):
         workspace.read(bad)
+    workspace.create()
     workspace.delete(bad)
     assert workspace.root.exists()
 
@@ -209,7 +210,7 @@ def test_uploads_lie_under_random_names(workspace, name, suffix):
 
 def test_default_root(monkeypatch, tmp_path):
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "k"))
-    assert default_root() == tmp_path / "k"
+    assert default_root() == tmp_path / "k" / "kdcal"  # a folder of our own in it
     monkeypatch.delenv("KDCAL_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_root() == tmp_path / "kdcal"

@@ -1,0 +1,190 @@
+"""Digests beside the files of a review, so that a file that was changed later is not believed.
+
+Whoever writes a table or an array seals it: its SHA-256 goes into a small file beside it. Whoever
+reads it checks the seal, once for each state of the file that the system can tell apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs.disk import write_text
+
+SEAL = ".sha256"
+_REVIEW = re.compile(r"[A-Za-z0-9_-]{16}")
+_SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
+_MAX_CHECKED = 4096
+
+_checked: OrderedDict[Path, tuple[Identity, str]] = OrderedDict()
+_checking = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells one state of a file from another without reading it.
+
+    Attributes
+    ----------
+    device, inode, size, modified_ns, changed_ns : int
+    settled : bool
+        Whether the file is old enough that a further change would show in its times.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+    settled: bool
+
+    @property
+    def modified(self) -> float:
+        """Seconds since the epoch."""
+        return self.modified_ns / 1e9
+
+
+def identity_of(path: Path) -> Identity:
+    """The identity of the file as it is now.
+
+    Raises
+    ------
+    OSError
+        Where it is not there or cannot be asked.
+    """
+    found = path.stat()
+    age = time.time() - max(found.st_mtime, found.st_ctime)
+    return Identity(
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        age > _SETTLED,
+    )
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of the file's bytes, computed once for each identity.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be read.
+    """
+    identity = identity_of(path)
+    with _checking:
+        known = _checked.get(path)
+    if known is not None and known[0] == identity:
+        return known[1]
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if identity.settled:
+        with _checking:
+            _checked[path] = identity, digest
+            while len(_checked) > _MAX_CHECKED:
+                _checked.popitem(last=False)
+    return digest
+
+
+def seal(*paths: Path) -> None:
+    """Write the digest of each file beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "y.npy"
+    >>> path.write_bytes(b"content"), seal(path), check_seal(path)
+    (7, None, True)
+    """
+    for path in paths:
+        write_text(_seal_of(path), digest_of(path))
+
+
+def check_seal(path: Path) -> bool:
+    """Whether the file is sealed and as it was then. False where it was never sealed.
+
+    Raises
+    ------
+    InputError
+        Where it is sealed and was changed since.
+    OSError
+        Where it cannot be read.
+    """
+    try:
+        sealed = _seal_of(path).read_text(encoding="ascii")
+    except FileNotFoundError:  # of an earlier version
+        return False
+    except UnicodeDecodeError:
+        sealed = ""
+    if digest_of(path) != sealed:
+        raise changed(path)
+    return True
+
+
+def check_digest(path: Path, digest: str) -> None:
+    """Refuse a file whose SHA-256 is not this one.
+
+    Raises
+    ------
+    InputError
+        Where it was changed.
+    OSError
+        Where it cannot be read.
+    """
+    if digest_of(path) != digest:
+        raise changed(path)
+
+
+def check_folder(folder: Path) -> bool:
+    """Whether every file in the folder is sealed and as it was then. False where one has no seal.
+
+    Where nothing changed since the last check this costs a look at each file.
+
+    Raises
+    ------
+    InputError
+        Where a file was changed.
+    OSError
+        Where one cannot be read, or is gone while its seal is there.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [path for path in found if path.suffix != SEAL]
+    for path in found:
+        if path.suffix == SEAL and path.with_suffix("") not in files:
+            raise FileNotFoundError(path.with_suffix(""))
+    sealed = [check_seal(path) for path in files]  # each of them, whatever the first one says
+    return bool(sealed) and all(sealed)
+
+
+def seal_folder(folder: Path) -> None:
+    """Seal every file in the folder that is not sealed yet."""
+    found = {path for path in folder.rglob("*") if path.is_file()}
+    seal(*(path for path in found if path.suffix != SEAL and _seal_of(path) not in found))
+
+
+def remove_seal(path: Path) -> None:
+    """Delete the seal of a file that is deleted; nothing happens where there is none."""
+    _seal_of(path).unlink(missing_ok=True)
+
+
+def changed(path: Path) -> InputError:
+    """The error of a file that is not as kdcal wrote it: which file, and of which review."""
+    parts = path.parts
+    at = next((i for i in range(len(parts) - 2, -1, -1) if _REVIEW.fullmatch(parts[i])), None)
+    name = "/".join(parts[(-1 if at is None else at + 1) :])
+    review = "" if at is None else f" of the review {parts[at]}"
+    return InputError(
+        f"The file {name}{review} is damaged: it is not as kdcal wrote it",
+        fix="Load the file again on the Load page, or put the file back from a backup.",
+    )
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(path.name + SEAL)

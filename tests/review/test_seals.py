@@ -1,0 +1,204 @@
+"""Files of a review that were changed after kdcal wrote them: one clear error, never a number."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kdcal_core.data import Roles
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Review,
+    Workspace,
+    add_table,
+    check_scored,
+    create_review,
+    load_frame,
+    load_regression_set,
+    load_set,
+    review_data,
+    score,
+    set_roles,
+    start_sample,
+)
+from kdcal_core.review.seals import SEAL, check_folder, digest_of, seal
+from kdcal_core.runs.inputs import open_parent, review_files
+
+pytestmark = pytest.mark.usefixtures("work_here")
+N = 400
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "home")
+
+
+def scored(workspace: Workspace, folder: Path, task: str = "classification") -> Review:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=N)})
+    if task == "regression":
+        frame = frame.assign(mean=frame.x, std=1.0, y=frame.x + rng.normal(size=N))
+    else:
+        p = rng.uniform(size=N)
+        frame = frame.assign(p_no=1 - p, p_yes=p, y=np.where(rng.random(N) < p**2, "yes", "no"))
+    review = create_review(workspace)
+    frame.to_csv(folder / "rows.csv", index=False)
+    review = add_table(workspace, review.id, "calibration", folder / "rows.csv", "rows.csv")
+    if task == "classification":
+        roles = Roles(target="y", features=("x",), outputs=(("no", "p_no"), ("yes", "p_yes")))
+        set_roles(workspace, review.id, replace(roles, output_kind=review.roles.output_kind))
+    return score(workspace, review.id)
+
+
+def set_folder(workspace: Workspace, review: Review) -> Path:
+    return workspace.folder(review.id) / review.sets["calibration"].folder
+
+
+def unseal(folder: Path) -> None:
+    """As an earlier version left it."""
+    for path in folder.rglob(f"*{SEAL}"):
+        path.unlink()
+
+
+def reverse(values: np.ndarray) -> np.ndarray:
+    return values[::-1]
+
+
+def with_nan(values: np.ndarray) -> np.ndarray:
+    return np.where(np.arange(values.size).reshape(values.shape) < 100, np.nan, values)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize("damage", [reverse, with_nan])
+@pytest.mark.parametrize("mapped", [True, False])
+def test_probabilities_of_another_content_are_refused(
+    workspace: Workspace,
+    tmp_path: Path,
+    sealed: bool,
+    damage: Callable[[np.ndarray], np.ndarray],
+    mapped: bool,
+) -> None:
+    review = scored(workspace, tmp_path)
+    folder = set_folder(workspace, review)
+    if not sealed:
+        unseal(folder)
+    path = folder / "proba.npy"
+    if mapped:  # in place, as a bad disk does: no new file, the same size
+        values = np.lib.format.open_memmap(path, mode="r+")
+        values[:] = damage(np.array(values))
+        values.flush()
+        del values
+    else:
+        np.save(path, damage(np.load(path)))
+    for read in (
+        lambda: load_set(workspace, review.id, "calibration"),
+        lambda: check_scored(workspace, review),
+        lambda: review_data(workspace, review.id),
+    ):
+        with pytest.raises(InputError, match=f"of the review {review.id} is damaged") as caught:
+            read()
+        assert "Load page" in caught.value.fix
+        assert sealed == ("proba.npy" in caught.value.what)
+
+
+def test_an_old_set_is_read_and_sealed(workspace: Workspace, tmp_path: Path) -> None:
+    for task, load in (("classification", load_set), ("regression", load_regression_set)):
+        review = scored(workspace, tmp_path, task)
+        folder = set_folder(workspace, review)
+        unseal(folder)
+        assert not check_folder(folder)
+        load(workspace, review.id, "calibration")  # type: ignore[operator]
+        assert check_folder(folder)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize("name", ["y.npy", "distribution/mean.npy"])
+def test_a_regression_of_another_content_is_refused(
+    workspace: Workspace, tmp_path: Path, sealed: bool, name: str
+) -> None:
+    review = scored(workspace, tmp_path, "regression")
+    folder = set_folder(workspace, review)
+    if not sealed:
+        unseal(folder)
+    np.save(folder / name, np.load(folder / name)[::-1])
+    with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
+        load_regression_set(workspace, review.id, "calibration")
+    with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
+        check_scored(workspace, review)
+
+
+def test_a_weight_that_is_gone_does_not_leave_an_unweighted_set(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    review = scored(workspace, tmp_path)
+    folder = set_folder(workspace, review)
+    np.save(folder / "weight.npy", np.ones(N))
+    seal(folder / "weight.npy")
+    (folder / "weight.npy").unlink()
+    with pytest.raises(InputError, match="no longer kept"):
+        load_set(workspace, review.id, "calibration")
+
+
+def test_rows_of_another_content_are_refused(workspace: Workspace, tmp_path: Path) -> None:
+    review = scored(workspace, tmp_path)
+    path = workspace.folder(review.id) / review.tables["calibration"].file
+    content = bytearray(path.read_bytes())
+    at = content.find(load_frame(workspace, review.id, "calibration").x.to_numpy()[:1].tobytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    for read in (
+        lambda: load_frame(workspace, review.id, "calibration"),
+        lambda: score(workspace, review.id),
+    ):
+        with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):
+            read()
+
+
+def test_a_model_of_another_content_is_refused(workspace: Workspace) -> None:
+    review = start_sample(workspace, "adult_network")
+    path = workspace.folder(review.id) / str(review.model_file)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    for read in (
+        lambda: score(workspace, review.id),
+        lambda: review_data(workspace, review.id, with_parent=True),
+        lambda: open_parent(review_files(workspace, review.id), lambda share, note: None),
+    ):
+        with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):
+            read()
+
+
+def test_a_file_that_did_not_change_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "y.npy"
+    path.write_bytes(b"0" * 100)
+    old = time.time() - 60
+    os.utime(path, (old, old))
+    time.sleep(0.15)  # a file that was just written may change again within a tick of the clock
+    times = []
+    digest = hashlib.file_digest
+
+    def counted(*arguments: object) -> object:
+        times.append(1)
+        return digest(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hashlib, "file_digest", counted)
+    first = digest_of(path)
+    assert digest_of(path) == first
+    assert len(times) == 1
+    path.write_bytes(b"1" * 100)
+    os.utime(path, (old, old))  # whoever changes it may set its time back
+    assert digest_of(path) != first
+    path.write_bytes(b"0" * 100)  # at once again: the clock may not have ticked
+    os.utime(path, (old, old))
+    assert digest_of(path) == first
