@@ -36,7 +36,13 @@ class PredictiveDistribution(ABC):
     family : str
         "normal", "lognormal", "gamma", "student_t", "samples", "quantiles", "weighted", "mapped".
     continuous : bool
-        False where the distribution function has jumps, as that of samples has.
+        False where the distribution function has jumps, as that of weighted samples has.
+    has_density : bool
+        False where ``log_density`` is a kernel estimate, as that of samples is.
+    resolved : float
+        Probability of the widest central interval that the prediction itself states: 9 / 11 of
+        ten samples, 0.9 of quantiles from 0.05 to 0.95, 1 of a family with parameters. Wider
+        intervals come from tails that were put beyond.
 
     Notes
     -----
@@ -49,6 +55,14 @@ class PredictiveDistribution(ABC):
     @property
     def continuous(self) -> bool:
         return True
+
+    @property
+    def has_density(self) -> bool:
+        return True
+
+    @property
+    def resolved(self) -> float:
+        return 1.0
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -103,6 +117,18 @@ class PredictiveDistribution(ABC):
         [1.96, 11.96]
         """
         return self._answer(lambda part, at: part._ppf(at), checked_levels(p))
+
+    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
+        """PIT values of outcomes (n,), with a uniform draw a row (n,) for what has jumps.
+
+        See :func:`randomised_pit`, which draws them from a seed.
+        """
+        top = self.cdf(checked_outcomes(y, one_a_row=True))
+        if self.continuous:
+            return top
+        foot = self.cdf_left(y)
+        pit: FloatArray = foot + np.asarray(draw) * (top - foot)
+        return pit
 
     def log_density(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the density at y; minus infinity outside the support.

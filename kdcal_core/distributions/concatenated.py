@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data.types import FloatArray, IntArray
-from kdcal_core.distributions._shapes import table_of
+from kdcal_core.distributions._shapes import checked_outcomes, table_of
 from kdcal_core.distributions.base import Kernel, PredictiveDistribution, Rows
 from kdcal_core.errors import InputError
 
@@ -37,6 +37,21 @@ class Concatenated(PredictiveDistribution):
     @property
     def continuous(self) -> bool:
         return all(part.continuous for part in self.parts)
+
+    @property
+    def has_density(self) -> bool:
+        return all(part.has_density for part in self.parts)
+
+    @property
+    def resolved(self) -> float:
+        return min((part.resolved for part in self.parts), default=1.0)
+
+    def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
+        outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))
+        answer, draws = np.empty(len(self)), np.asarray(draw)
+        for part, place in zip(self.parts, self.places, strict=True):
+            answer[place] = part.pit(outcomes[place], draws[place])
+        return answer
 
     def __len__(self) -> int:
         return sum(len(place) for place in self.places)

@@ -73,6 +73,10 @@ class Mapped(PredictiveDistribution):
     def continuous(self) -> bool:
         return self.base.continuous
 
+    @property
+    def has_density(self) -> bool:
+        return self.base.has_density
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Knots and values, and the base's arrays under its family: "normal.mean"."""
         inner = {f"{self.base.family}.{name}": one for name, one in self.base.arrays().items()}

@@ -15,7 +15,9 @@ def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int
 
     Where the distribution function jumps at the outcome, the value is drawn uniformly between the
     jump's foot and its top, so that a calibrated prediction has uniform PIT values all the same.
-    Outcomes outside the support of samples get exactly 0 or 1 (decision D85).
+    Of m samples it is (r + U) / (m + 1), r being the outcome's rank among them (Hamill 2001; ties
+    are broken at random) and U uniform: exactly uniform wherever the outcome is as likely to take
+    any place among the samples, and never 0 or 1 for an outcome beyond them all.
 
     Raises
     ------
@@ -27,12 +29,8 @@ def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int
     >>> from kdcal_core.distributions import Empirical, Normal
     >>> randomised_pit(Normal([0.0, 0.0], 1.0), [0.0, -3.0], seed=0).round(4).tolist()
     [0.5, 0.0013]
-    >>> bool(0.25 <= randomised_pit(Empirical([[1, 2, 3, 4]]), [2.0], seed=0)[0] <= 0.5)
+    >>> bool(0.2 <= randomised_pit(Empirical([[1, 2, 3, 4]]), [1.5], seed=0)[0] <= 0.4)
     True
     """
     outcomes = checked_outcomes(y, one_a_row=True)
-    top = distribution.cdf(outcomes)
-    if distribution.continuous:
-        return top
-    foot = distribution.cdf_left(outcomes)
-    return foot + np.random.default_rng(seed).random(len(top)) * (top - foot)
+    return distribution.pit(outcomes, np.random.default_rng(seed).random(len(distribution)))

@@ -101,6 +101,10 @@ class Weighted(PredictiveDistribution):
     def continuous(self) -> bool:
         return False
 
+    @property
+    def has_density(self) -> bool:
+        return False
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"samples": self.samples, "weights": self.weights}
 

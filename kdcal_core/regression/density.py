@@ -16,7 +16,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.errors import InputError
 from kdcal_core.regression._quantile_network import QuantileCurves, train_curves
-from kdcal_core.regression.base import Progress, part_of, pit_values
+from kdcal_core.regression.base import Progress, count_outside, part_of, pit_values
 
 FEATURE_LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 FEWEST_ROWS = 20
@@ -60,7 +60,7 @@ class DensityRecalibration(BaseEstimator):
     loss_, parent_loss_ : float
         Mean check loss on the 20%, of the network and of the parent.
     n_outside_ : int
-        Outcomes outside their predictive support: PIT exactly 0 or 1.
+        Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class DensityRecalibration(BaseEstimator):
                 f"A quantile network cannot be trained on {len(pit):,} rows",
                 fix=f"Give at least {FEWEST_ROWS} calibration rows, or recalibrate globally.",
             )
-        self.n_outside_ = int(((pit == 0.0) | (pit == 1.0)).sum())
+        self.n_outside_ = count_outside(pit)
         score = np.clip(ndtri(pit), -_FARTHEST, _FARTHEST)
         shape = _shape(distribution)
         self._reference = np.sort(shape, axis=0)

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.regression.base import check_outcomes, pit_values
-from kdcal_core.regression.recalibrated import Recalibrated, count_outside
+from kdcal_core.regression.base import check_outcomes, count_outside, pit_values
+from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.widening import widened, widening_of
 
 

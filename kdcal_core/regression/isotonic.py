@@ -7,22 +7,30 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
-from kdcal_core.regression.base import check_outcomes, pit_values
+from kdcal_core.regression.base import check_outcomes, count_outside, pit_values
 from kdcal_core.regression.widening import widened, widening_of
+
+BETWEEN = 8
+"""Straight pieces in which the smooth map is drawn from one kept corner to the next."""
 
 
 class IsotonicRecalibration(BaseEstimator):
     """``F~ = R o F^`` with R fitted by isotonic regression on (p, ECDF(p)) (paper 003 section 2).
 
     p are the PIT values of the calibration set. Their ECDF (denominator n, decision D77) is
-    nondecreasing already, so isotonic regression returns it unchanged, and R joins its corners
-    by straight lines, as Kuleshov et al. (2018) and scikit-learn do.
+    nondecreasing already, so isotonic regression returns it unchanged. Joined by straight lines,
+    as Kuleshov et al. (2018) and scikit-learn do, its n corners make a jagged density, whose log
+    score is .4 nats worse than the model's own. So by default R keeps about 2 n^(1/3) of the
+    corners, dense towards both ends, and a rising cubic (on the normal scores of both axes) runs
+    between them: at those corners the share of outcomes below is the same.
 
     Parameters
     ----------
@@ -31,6 +39,8 @@ class IsotonicRecalibration(BaseEstimator):
         is held possible, however few rows were seen. "open" uses n + 1 for n: the i-th smallest
         PIT maps to i / (n + 1), which is the exact probability that a new row of the same kind
         falls below it, and both tails beyond the data keep the parent's shape.
+    smoothing : {"auto", "none"}, default="auto"
+        "none" keeps all corners and straight lines, as printed.
     seed : int, default=0
         For the randomised PIT values of distributions with jumps.
 
@@ -39,7 +49,7 @@ class IsotonicRecalibration(BaseEstimator):
     knots_, values_ : (g,) arrays
         R goes through these points, from (0, 0) to (1, 1).
     n_outside_ : int
-        Outcomes outside their predictive support: PIT exactly 0 or 1. Their mass is spread
+        Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1. Their mass is spread
         between the end and the next PIT value.
 
     Examples
@@ -55,11 +65,18 @@ class IsotonicRecalibration(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ends": [StrOptions({"open", "printed"})],
+        "smoothing": [StrOptions({"auto", "none"})],
         "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, ends: Literal["open", "printed"] = "open", seed: int = 0) -> None:
+    def __init__(
+        self,
+        ends: Literal["open", "printed"] = "open",
+        smoothing: Literal["auto", "none"] = "auto",
+        seed: int = 0,
+    ) -> None:
         self.ends = ends
+        self.smoothing = smoothing
         self.seed = seed
 
     def fit(
@@ -76,8 +93,10 @@ class IsotonicRecalibration(BaseEstimator):
         y = check_outcomes(y, len(distribution))
         self.widening_ = widening_of(distribution, y)
         pit = pit_values(widened(distribution, self.widening_), y, self.seed)
-        self.n_outside_ = int(((pit == 0.0) | (pit == 1.0)).sum())
+        self.n_outside_ = count_outside(pit)
         self.knots_, self.values_ = _corners(pit, len(pit) + (self.ends == "open"))
+        if self.smoothing == "auto":
+            self.knots_, self.values_ = _smooth(self.knots_, self.values_)
         return self
 
     def predict(
@@ -97,3 +116,38 @@ def _corners(pit: FloatArray, denominator: int) -> tuple[FloatArray, FloatArray]
         np.concatenate([[0.0], knots[inside], [1.0]]),
         np.concatenate([[0.0], values[inside], [1.0]]),
     )
+
+
+def _smooth(knots: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The map through some of the corners, by a rising cubic from the first to the last of them."""
+    inner = knots[1:-1], values[1:-1]
+    # a corner where many outcomes share one value, or the largest as printed, has no normal score
+    inside = inner[1] < 1.0
+    x, z = ndtri(inner[0][inside]), ndtri(inner[1][inside])
+    kept = _kept_corners(len(x))
+    if len(kept) < 3:
+        return knots, values
+    curve = PchipInterpolator(x[kept], z[kept])
+    parts = np.linspace(0.0, 1.0, BETWEEN, endpoint=False)
+    at = (x[kept[:-1], np.newaxis] + np.diff(x[kept])[:, np.newaxis] * parts).ravel()
+    at = np.unique(np.append(at, x[kept[-1]]))
+    level, image = ndtr(at), np.maximum.accumulate(ndtr(curve(at)))
+    # ndtr of ndtri is not the identity to the last digit, and the ends stay where they were
+    rest = knots > knots[1:-1][inside][-1]
+    first, last = inner[0][inside][0], inner[0][inside][-1]
+    open_ = (level > first) & (level < last)
+    ends = (first, inner[1][inside][0]), (last, inner[1][inside][-1])
+    smooth_x = np.concatenate([[0.0, ends[0][0]], level[open_], [ends[1][0]], knots[rest]])
+    smooth_y = np.concatenate([[0.0, ends[0][1]], image[open_], [ends[1][1]], values[rest]])
+    rising = np.concatenate([[True], np.diff(smooth_x) > 0])
+    return smooth_x[rising], np.maximum.accumulate(smooth_y[rising])
+
+
+def _kept_corners(n: int) -> IntArray:
+    """Places among n corners: about evenly spaced, and ever closer towards both ends."""
+    step = max(1, round(n ** (2 / 3) / 2))
+    ladder = 2 ** np.arange(int(np.log2(step)) + 1) - 1
+    even = np.arange(step // 2, n, step)
+    places = np.concatenate([ladder, even, n - 1 - ladder])
+    found: IntArray = np.unique(places[(places >= 0) & (places < n)])
+    return found

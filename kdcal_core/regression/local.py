@@ -15,9 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.regression.base import Progress, check_outcomes, check_space, pit_values
+from kdcal_core.regression.base import (
+    Progress,
+    check_outcomes,
+    check_space,
+    count_outside,
+    pit_values,
+)
 from kdcal_core.regression.kernels import Kernel, kernel_weights
-from kdcal_core.regression.recalibrated import Recalibrated, count_outside
+from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import Neighbours, NeighbourSearch, SearchKind, recall
 from kdcal_core.regression.smoothed import SmoothedRecalibrated
@@ -26,8 +32,14 @@ from kdcal_core.regression.widening import widened, widening_of
 FEWEST = 50
 """Neighbours that a row gets at least where a radius holds fewer (decision D90)."""
 RECALL_ROWS = 200
+BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
+TRIED_ROWS, FEWEST_TRIED = 400, 20
 MOST_FLOATS = 2**28
 """Neighbours of all rows together under a radius: 2 GB of PIT values."""
+
+
+def _smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution:
+    return SmoothedRecalibrated.of(sampled, bandwidth) if bandwidth else sampled
 
 
 def neighbours_of(n: int) -> int:
@@ -68,10 +80,13 @@ class LocalRecalibration(BaseEstimator):
     standardise : bool, default=True
         Scale every column of the space to mean 0 and standard deviation 1 of the calibration
         rows (decision D84); a constant column counts for nothing.
-    smoothing : {"kernel", "none"}
+    smoothing : {"auto", "kernel", "none"}
         "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most
-        extreme neighbour. "kernel" smooths it and lets the base's tails go on beyond, see
-        :class:`SmoothedRecalibrated`.
+        extreme neighbour. "kernel" smooths it with Silverman's bandwidth and lets the base's
+        tails go on beyond, see :class:`SmoothedRecalibrated`; outcomes with two peaks are so
+        blurred into one. "auto" compares that bandwidth, a half, a quarter and an eighth of it,
+        and none, by CRPS: up to 400 calibration rows are recalibrated by their neighbours without
+        themselves, and the widest bandwidth within a standard error of the best is taken.
     seed : int, default=0
         Of the randomised PIT values, where the base's distribution function has jumps.
 
@@ -84,6 +99,8 @@ class LocalRecalibration(BaseEstimator):
         its PIT value would be 0 or 1; see `kdcal_core.regression.widening`.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
+    bandwidth_ : float
+        Of the smoothing, in multiples of Silverman's; 0 for none.
     k_ : int
         Neighbours of a row: ``k``, or the number of calibration rows where that is smaller.
     n_fallback_ : int
@@ -112,7 +129,7 @@ class LocalRecalibration(BaseEstimator):
         "search": [StrOptions({"exact", "approximate"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "standardise": ["boolean"],
-        "smoothing": [StrOptions({"kernel", "none"})],
+        "smoothing": [StrOptions({"auto", "kernel", "none"})],
         "seed": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -124,7 +141,7 @@ class LocalRecalibration(BaseEstimator):
         search: SearchKind = "exact",
         epsilon: float = 0.0,
         standardise: bool = True,
-        smoothing: Literal["kernel", "none"] = "kernel",
+        smoothing: Literal["auto", "kernel", "none"] = "auto",
         seed: int = 0,
     ) -> None:
         self.k = k
@@ -170,6 +187,9 @@ class LocalRecalibration(BaseEstimator):
                 InputWarning,
                 stacklevel=2,
             )
+        self.bandwidth_ = {"kernel": 1.0, "none": 0.0}.get(self.smoothing, np.nan)
+        if self.smoothing == "auto":
+            self.bandwidth_ = self._chosen_bandwidth(distribution, y, space)
         return self
 
     def predict(
@@ -203,7 +223,28 @@ class LocalRecalibration(BaseEstimator):
         )
         base = widened(distribution, self.widening_)
         sampled = Recalibrated(base, self.pit_[found.index], weights)
-        return sampled if self.smoothing == "none" else SmoothedRecalibrated.of(sampled)
+        return _smoothed(sampled, self.bandwidth_)
+
+    def _chosen_bandwidth(
+        self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
+    ) -> float:
+        """The widest within a standard error of the least CRPS of rows left out themselves."""
+        n = len(y)
+        rows = np.random.default_rng([self.seed, 3]).permutation(n)[:TRIED_ROWS]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            found, weights = self._neighbours(self._scaled(space[rows]), None)
+        others = np.where(found.index == rows[:, np.newaxis], 0.0, weights)
+        some = others.max(axis=1) > 0
+        if some.sum() < FEWEST_TRIED:
+            return BANDWIDTHS[0]
+        rows = rows[some]
+        base = widened(distribution[rows], self.widening_)
+        sampled = Recalibrated(base, self.pit_[found.index[some]], others[some])
+        crps = np.stack([_smoothed(sampled, one).crps(y[rows]) for one in BANDWIDTHS])
+        worse = crps - crps[np.argmin(crps.mean(axis=1))]
+        close = worse.mean(axis=1) <= worse.std(axis=1) / math.sqrt(len(rows))
+        return BANDWIDTHS[int(np.argmax(close))]
 
     def _scaled(self, space: FloatArray) -> FloatArray:
         return space if self._scaling is None else self._scaling(space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Literal, Self
 
@@ -14,40 +13,11 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
 from kdcal_core.distributions.base import Rows
 from kdcal_core.distributions.weighted import SMALLEST
-from kdcal_core.errors import InputWarning
+from kdcal_core.regression.base import PIT_EDGE
 
-PIT_EDGE = 2.0**-53
-"""PIT values are kept this far from 0 and 1, where a quantile may be infinite."""
 STRIP = 2.0**-8
 """Width on the probit scale within which many shared PIT values count as one."""
 MANY = 2**13
-MANY_OUTSIDE = 0.01
-
-
-def count_outside(pit: FloatArray) -> int:
-    """Outcomes so far out that their PIT value is 0 or 1, or within 1e-16 of it.
-
-    Warns
-    -----
-    InputWarning
-        Above 1%: no recalibrated interval reaches them (decision D85; of a normal distribution
-        those beyond 8.2 standard deviations).
-
-    Examples
-    --------
-    >>> count_outside(np.array([0.0, *np.full(200, 0.5), 1e-300]))
-    2
-    """
-    outside = int(((pit <= PIT_EDGE) | (pit >= 1 - PIT_EDGE)).sum())
-    if outside > MANY_OUTSIDE * len(pit):
-        warnings.warn(
-            f"{outside:,} of {len(pit):,} calibration outcomes lie outside all that their "
-            "distributions hold possible, and no recalibrated interval reaches so far. Widen the "
-            "stated spread first, or read the model's mean as a single number.",
-            InputWarning,
-            stacklevel=3,
-        )
-    return outside
 
 
 class Recalibrated(Weighted):

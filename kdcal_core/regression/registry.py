@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from kdcal_core.regression.base import Recalibrator
 from kdcal_core.regression.density import DensityRecalibration
@@ -48,7 +49,9 @@ class RecalibratorSpec:
     comparison: bool = False
 
 
-def _local_where_needed(k: int = 1000, level: float = 0.05, seed: int = 0) -> WhereNeeded:
+def _local_where_needed(
+    k: int | Literal["auto"] = "auto", level: float = 0.05, seed: int = 0
+) -> WhereNeeded:
     return WhereNeeded(LocalRecalibration(k=k, seed=seed), level=level, seed=seed)
 
 
@@ -91,7 +94,7 @@ _SPECS = (
         IsotonicRecalibration,
         needs_space=False,
         reference="Kuleshov et al. 2018; paper 003 section 2",
-        settings=("ends", "seed"),
+        settings=("ends", "smoothing", "seed"),
     ),
     RecalibratorSpec(
         "density",

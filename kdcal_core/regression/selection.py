@@ -14,6 +14,7 @@ from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.regression.base import (
+    PIT_EDGE,
     Progress,
     check_outcomes,
     check_space,
@@ -21,7 +22,6 @@ from kdcal_core.regression.base import (
     pit_values,
 )
 from kdcal_core.regression.kernels import Kernel, kernel_weights
-from kdcal_core.regression.recalibrated import PIT_EDGE
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
 from kdcal_core.regression.widening import widened, widening_of

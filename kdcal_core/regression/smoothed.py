@@ -12,7 +12,8 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
 from kdcal_core.distributions.base import Rows
 from kdcal_core.distributions.normal import LOG_ROOT_TWO_PI
-from kdcal_core.regression.recalibrated import PIT_EDGE, Recalibrated
+from kdcal_core.regression.base import PIT_EDGE
+from kdcal_core.regression.recalibrated import Recalibrated
 
 KNOTS = 160
 REACH = 4.0
@@ -41,8 +42,9 @@ class SmoothedRecalibrated(PredictiveDistribution):
 
     Notes
     -----
-    The bandwidth is Silverman's 0.9 min(std, IQR / 1.349) m^(-1/5), and the kernels' centres are
-    drawn together so that R_j has the variance of the sample, not more. Neighbours further than
+    The bandwidth is Silverman's 0.9 min(std, IQR / 1.349) m^(-1/5), which is meant for one peak:
+    smaller ones are for :class:`LocalRecalibration` to choose. The kernels' centres are drawn
+    together so that R_j has the variance of the sample, not more. Neighbours further than
     about ten spreads from the median are taken on a logarithmic scale, so that one outlier among
     very narrow PIT values neither coarsens nor stretches the bulk. R_j is kept at 160 points of
     the probit scale and runs linearly between them. Mean, standard deviation and CRPS are those
@@ -68,8 +70,8 @@ class SmoothedRecalibrated(PredictiveDistribution):
         self.base, self.knots, self.values = base, knots, values
 
     @classmethod
-    def of(cls, sampled: Recalibrated) -> Self:
-        """The smooth counterpart of a weighted sample."""
+    def of(cls, sampled: Recalibrated, bandwidth: float = 1.0) -> Self:
+        """The smooth counterpart of a weighted sample; ``bandwidth`` in units of Silverman's."""
         shape = (len(sampled.pits), KNOTS + 2)
         knots, values = np.empty(shape), np.empty(shape)
         step = max(1, 2**20 // max(sampled.pits.shape[1], 8 * KNOTS))
@@ -77,7 +79,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
         for start in range(0, shape[0], step):
             rows = slice(start, start + step)
             weights = sampled.weights if shared else sampled.weights[rows]
-            knots[rows], values[rows] = _smooth(sampled.pits[rows], weights)
+            knots[rows], values[rows] = _smooth(sampled.pits[rows], weights, bandwidth)
         return cls(sampled.base, knots, values)
 
     def __len__(self) -> int:
@@ -91,6 +93,10 @@ class SmoothedRecalibrated(PredictiveDistribution):
     @property
     def continuous(self) -> bool:
         return self.base.continuous
+
+    @property
+    def has_density(self) -> bool:
+        return self.base.has_density
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Knots and values of R_j on the probit scale, and the base's arrays under its family."""
@@ -160,7 +166,9 @@ def _probit(level: FloatArray) -> FloatArray:
     return probit
 
 
-def _smooth(pits: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _smooth(
+    pits: FloatArray, weights: FloatArray, bandwidth: float
+) -> tuple[FloatArray, FloatArray]:
     """Knots on the probit scale and R at them, both (n, KNOTS + 2); R is 0 and 1 at the ends."""
     n = len(pits)
     share = np.broadcast_to(weights / weights.sum(axis=1, keepdims=True), pits.shape)
@@ -176,7 +184,7 @@ def _smooth(pits: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArr
     near = unit * np.arcsinh((probit - centre) / unit)
     middle = (share * near).sum(axis=1, keepdims=True)
     near_std = np.sqrt((share * (near - middle) ** 2).sum(axis=1, keepdims=True))
-    width = np.maximum(0.9 * np.minimum(spread, near_std) * many**-0.2, NARROWEST)
+    width = np.maximum(0.9 * bandwidth * np.minimum(spread, near_std) * many**-0.2, NARROWEST)
     near = middle + (near - middle) * near_std / np.hypot(near_std, width)
     low, high = near[:, :1], near[:, -1:]
     margin = np.maximum(REACH * width, 2 * (high - low) / KNOTS)

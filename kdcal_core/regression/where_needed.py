@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.distributions.concatenated import concatenate
-from kdcal_core.regression.base import Recalibrator, check_space, pit_values
+from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
 
 
@@ -94,7 +94,7 @@ class WhereNeeded(BaseEstimator):
         self._validate_params()
         space = check_space(space, len(distribution))
         self.test_: LocalUniformity = local_uniformity(
-            pit_values(distribution, y, self.seed),
+            randomised_pit(distribution, check_outcomes(y, len(distribution)), self.seed),
             space,
             k=self.k,
             centres=self.centres,

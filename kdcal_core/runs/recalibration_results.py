@@ -61,7 +61,7 @@ class RecalibrationSettings:
     k: int = 1000
     radius: float | None = None
     kernel: Literal["epanechnikov", "uniform"] = "epanechnikov"
-    smoothing: Literal["kernel", "none"] = "kernel"
+    smoothing: Literal["auto", "kernel", "none"] = "auto"
     search: Literal["exact", "approximate"] = "exact"
     choose: bool = False
     folds: int = 5

@@ -260,7 +260,7 @@ def _answered(
     progress: Progress,
 ) -> tuple[KeptAnswers, tuple[float, float]]:
     """The answers of one method for all judged rows, and seconds to fit and to predict."""
-    answers = KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale)
+    answers = KeptAnswers(np.asarray(rows.judged.y), rows.shown, rows.scale, settings.seed)
     fitting = predicting = 0.0
     done, title = 0, spec.title if spec else "The model as it is"
     for kept, held in _divisions(rows, spec, settings):
@@ -273,7 +273,7 @@ def _answered(
             distribution: PredictiveDistribution = rows.judged.distribution[block]
             if fitted is not None:
                 distribution = fitted.predict(distribution, rows.space.judged[block])
-            answers.fill(block, distribution, settings.seed + done)
+            answers.fill(block, distribution)
             predicting += time.perf_counter() - start
             done += len(block)
     return answers, (fitting, predicting)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression import row_scores
-from kdcal_core.distributions import PredictiveDistribution, central_levels, randomised_pit
+from kdcal_core.distributions import PredictiveDistribution, central_levels
 from kdcal_core.runs.recalibration_results import GRID, STATED
 from kdcal_core.runs.storage import save_array
 
@@ -29,11 +29,14 @@ class KeptAnswers:
         Rows whose quantiles are kept.
     scale : float
         For the scores of `row_scores`.
+    seed : int
+        Of the randomised PIT values: the same as `randomised_pit` gives for all rows at once.
     """
 
-    def __init__(self, y: FloatArray, shown: IntArray, scale: float) -> None:
+    def __init__(self, y: FloatArray, shown: IntArray, scale: float, seed: int) -> None:
         self._y, self._shown, self._scale = y, shown, scale
-        self.continuous = True
+        self._draw = np.random.default_rng(seed).random(len(y))
+        self.has_density = True
         n, levels = len(y), len(STATED)
         self.pit, self._mean, self._std = np.empty(n), np.empty(n), np.empty(n)
         self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
@@ -43,11 +46,11 @@ class KeptAnswers:
     def __len__(self) -> int:
         return len(self._y)
 
-    def fill(self, rows: IntArray, distribution: PredictiveDistribution, seed: int) -> None:
+    def fill(self, rows: IntArray, distribution: PredictiveDistribution) -> None:
         """Take the answers of these rows' distributions, given in the rows' order."""
         y = self._y[rows]
-        self.continuous = self.continuous and distribution.continuous
-        self.pit[rows] = randomised_pit(distribution, y, seed)
+        self.has_density = self.has_density and distribution.has_density
+        self.pit[rows] = distribution.pit(y, self._draw[rows])
         self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
         low, high = zip(*map(central_levels, STATED), strict=True)
         ends = distribution.ppf(np.array([low + high]))

@@ -141,8 +141,9 @@ def test_samples_have_the_moments_and_the_seed(name):
     ours = ALL[name]
     drawn = ours.sample(40_000, seed=1)
     assert_allclose(drawn[:, :9], ours.sample(40_000, seed=1)[:, :9])
-    error = ours.std() / 200
-    assert (np.abs(drawn.mean(axis=1) - ours.mean()) < 5 * error).all()
+    if name != "samples":  # whose mean is that of the ensemble: tests/distributions/test_ensembles
+        error = ours.std() / 200
+        assert (np.abs(drawn.mean(axis=1) - ours.mean()) < 5 * error).all()
     levels = np.mean(drawn <= ours.ppf(0.7)[:, None], axis=1)
     assert_allclose(levels, ours.cdf(ours.ppf(0.7)), atol=0.012)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.distributions import Empirical, Gamma, Normal, randomised_pit
+from kdcal_core.distributions import Gamma, Normal, Weighted, randomised_pit
 from kdcal_core.distributions.concatenated import concatenate
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import IsotonicRecalibration, Recalibrator, cross_fitted
@@ -77,7 +77,7 @@ def test_parts_of_any_family_answer_as_one():
     parts = [
         Normal([1.0, 5.0], [1.0, 2.0]),
         Gamma(3.0, [2.0, 4.0, 8.0]),
-        Empirical(rng.normal(size=(2, 9))),
+        Weighted(rng.normal(size=(2, 9)), np.ones(9)),
     ]
     order = rng.permutation(7)
     both = concatenate(parts, order)

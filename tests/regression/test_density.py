@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from kdcal_core.distributions import Empirical, Gamma, Normal
-from kdcal_core.errors import InputError
+from kdcal_core.distributions import Gamma, Normal, Weighted
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import DensityRecalibration
 from kdcal_core.regression._quantile_network import CORNERS, QuantileCurves, segments
 
@@ -84,9 +84,10 @@ def test_twenty_rows_work_and_fewer_are_refused():
 
 def test_outcomes_outside_every_sample_are_counted():
     rng = np.random.default_rng(6)
-    parent, y = Empirical(rng.normal(size=(50, 30))), rng.normal(size=50)
+    parent, y = Weighted(rng.normal(size=(50, 30)), np.ones(30)), rng.normal(size=50)
     y[:3] = 1e3, -1e3, 1e9
-    fitted = DensityRecalibration(max_epochs=3).fit(parent, y)
+    with pytest.warns(InputWarning, match="calibration outcomes lie outside"):
+        fitted = DensityRecalibration(max_epochs=3).fit(parent, y)
     assert fitted.n_outside_ >= 3
     assert np.isfinite(fitted.predict(parent).values).all()
 

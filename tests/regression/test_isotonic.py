@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
-from kdcal_core.distributions import Empirical, Normal
-from kdcal_core.errors import InputError
+from kdcal_core.distributions import Normal, Weighted
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import IsotonicRecalibration
 
 ends = pytest.mark.parametrize("ends", ["open", "printed"])
@@ -22,7 +22,7 @@ def too_wide(n, seed=0):
 
 def test_the_printed_map_is_isotonic_regression_of_the_ecdf():
     parent, y = too_wide(200)
-    fitted = IsotonicRecalibration("printed").fit(parent, y)
+    fitted = IsotonicRecalibration("printed", smoothing="none").fit(parent, y)
     pit = stats.norm.cdf(y, parent.mean(), 3.0)
     target = [np.mean([other <= p for other in pit]) for p in pit]  # paper 003 section 2
     library = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(pit, target)
@@ -80,9 +80,10 @@ def test_ties_make_one_corner(ends):
 
 
 def test_outcomes_outside_the_support_are_counted_and_their_mass_kept():
-    parent = Empirical(np.tile([0.0, 1.0, 2.0], (10, 1)))
+    parent = Weighted(np.tile([0.0, 1.0, 2.0], (10, 1)), np.ones(3))
     y = np.array([-5.0, -5.0, 9.0, 0.5, 0.5, 0.5, 1.5, 1.5, 1.5, 1.5])
-    fitted = IsotonicRecalibration("printed").fit(parent, y)
+    with pytest.warns(InputWarning, match="3 of 10 calibration outcomes lie outside"):
+        fitted = IsotonicRecalibration("printed").fit(parent, y)
     assert fitted.n_outside_ == 3
     corners = np.column_stack([fitted.knots_, fitted.values_])
     np.testing.assert_allclose(corners, [[0, 0], [1 / 3, 0.5], [2 / 3, 0.9], [1, 1]])
@@ -90,7 +91,8 @@ def test_outcomes_outside_the_support_are_counted_and_their_mass_kept():
 
 @ends
 def test_all_outcomes_outside_leave_the_parent(ends):
-    fitted = IsotonicRecalibration(ends).fit(Empirical([[0.0], [0.0]]), [5.0, 6.0])
+    with pytest.warns(InputWarning, match="2 of 2 calibration outcomes lie outside"):
+        fitted = IsotonicRecalibration(ends).fit(Weighted([[0.0], [0.0]], [1.0]), [5.0, 6.0])
     assert fitted.knots_.tolist() == fitted.values_.tolist() == [0, 1]
 
 
@@ -116,3 +118,39 @@ def test_bad_outcomes_name_their_row():
         IsotonicRecalibration().fit(parent, [0.0])
     with pytest.raises(InputError, match="numbers"):
         IsotonicRecalibration().fit(parent, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+@pytest.mark.parametrize("spread", [0.5, 1.0, 3.0])
+def test_the_density_is_smooth_and_the_distribution_function_as_calibrated(n, spread):
+    rng = np.random.default_rng(n)
+    mean, new = rng.normal(size=n), rng.normal(size=4000)
+    y, new_y = mean + rng.normal(size=n), new + rng.normal(size=4000)
+    parent, new_parent = Normal(mean, spread), Normal(new, spread)
+    smooth, printed = (
+        IsotonicRecalibration(smoothing=smoothing).fit(parent, y).predict(new_parent)
+        for smoothing in ("auto", "none")
+    )
+    best = -stats.norm.logpdf(new_y, new).mean()  # that of the truth
+    assert -printed.log_density(new_y).mean() > best + 0.3  # what joined corners cost
+    assert smooth.log_density(new_y).mean() > printed.log_density(new_y).mean() + 0.25
+    if n == 1000:
+        assert -smooth.log_density(new_y).mean() < best + 0.05
+    assert smooth.crps(new_y).mean() < (1.002 if n == 1000 else 1.01) * printed.crps(new_y).mean()
+    uniform = [stats.kstest(one.cdf(new_y), "uniform").statistic for one in (smooth, printed)]
+    assert uniform[0] < uniform[1] + 0.005
+
+
+@ends
+def test_the_smooth_map_goes_through_corners_and_rises(ends):
+    parent, y = too_wide(700)
+    smooth = IsotonicRecalibration(ends).fit(parent, y)
+    printed = IsotonicRecalibration(ends, smoothing="none").fit(parent, y)
+    assert len(smooth.knots_) < len(printed.knots_)
+    assert (np.diff(smooth.knots_) > 0).all()
+    assert (np.diff(smooth.values_) >= 0).all()
+    shared = np.isin(printed.knots_, smooth.knots_)
+    assert shared[[0, 1, -2, -1]].all()
+    away = np.interp(printed.knots_, smooth.knots_, smooth.values_) - printed.values_
+    assert np.abs(away).max() < 0.03
+    assert (np.abs(away) < 1e-9).sum() > 15

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kdcal_core.distributions import Empirical, LogNormal, Normal
+from kdcal_core.distributions import LogNormal, Normal, Weighted
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import GlobalRecalibration, LocalRecalibration
 from kdcal_core.simulation import heteroscedastic
@@ -120,7 +120,7 @@ def test_local_radius_on_which_all_neighbours_lie_takes_the_nearest():
 
 
 def test_local_counts_outcomes_outside_the_support():
-    base = Empirical(np.tile([1.0, 2.0, 3.0], (4, 1)))
+    base = Weighted(np.tile([1.0, 2.0, 3.0], (4, 1)), np.ones(3))
     for method in (LocalRecalibration(k=4), GlobalRecalibration()):
         with pytest.warns(InputWarning, match="2 of 4 calibration outcomes lie outside"):
             method.fit(base, [0.0, 2.0, 9.0, 2.5], np.arange(4.0))
@@ -229,3 +229,35 @@ def test_no_warning_where_nothing_is_the_matter():
 def test_nobodys_choice_of_k_grows_with_the_root_of_the_rows(n, k):
     local = LocalRecalibration().fit(Normal(np.zeros(n), 1.0), np.zeros(n), np.arange(n))
     assert local.k_ == k
+
+
+def two_peaks(n, seed):
+    """Outcomes of two peaks under a normal of the right mean and spread."""
+    rng = np.random.default_rng(seed)
+    y = 2.5 * rng.choice([-1.0, 1.0], n) + 0.5 * rng.normal(size=n)
+    return Normal(np.zeros(n), 2.55), y, rng.random((n, 2))
+
+
+def test_smoothing_keeps_two_peaks_apart():
+    base, y, space = two_peaks(1200, 0)
+    new, new_y, points = two_peaks(1500, 1)
+    local = LocalRecalibration(k=500).fit(base, y, space)
+    mended = local.predict(new, points)
+    assert 0 < local.bandwidth_ < 1
+    for level in (0.5, 0.8, 0.95):
+        low, high = mended.interval(level)
+        assert abs(np.mean((low <= new_y) & (new_y <= high)) - level) < 0.04
+    paper = LocalRecalibration(k=500, smoothing="none").fit(base, y, space).predict(new, points)
+    wide = LocalRecalibration(k=500, smoothing="kernel").fit(base, y, space).predict(new, points)
+    assert mended.crps(new_y).mean() < 1.001 * paper.crps(new_y).mean()
+    assert mended.crps(new_y).mean() < 0.996 * wide.crps(new_y).mean()
+    assert mended.log_density(new_y).mean() > wide.log_density(new_y).mean() + 0.1
+
+
+@pytest.mark.parametrize("settings", [{"k": 200}, {"radius": 0.5}])
+def test_one_peak_is_smoothed_as_before(settings):
+    base, y, space = rows(1500, 2, seed=7)
+    local = LocalRecalibration(**settings).fit(base, y, space)
+    assert local.bandwidth_ >= 0.5
+    assert LocalRecalibration(smoothing="none").fit(base, y, space).bandwidth_ == 0
+    assert LocalRecalibration(k=1).fit(base, y, space).bandwidth_ == 1  # nothing to try it on

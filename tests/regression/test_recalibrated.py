@@ -39,7 +39,7 @@ def test_recalibrated_equals_its_weighted_samples(name, shared):
 
 
 def test_jumps_of_a_base_of_samples_are_jumps_of_the_recalibrated():
-    base = Empirical([[1.0, 2.0, 3.0, 4.0]])
+    base = Weighted([[1.0, 2.0, 3.0, 4.0]], np.ones(4))
     mended = Recalibrated(base, [[0.3, 0.5, 0.6]], [[1.0, 1.0, 2.0]])  # samples 2, 2, 3
     assert mended.cdf([[1.9, 2.0, 3.0]]).tolist() == [[0.0, 0.5, 1.0]]
     assert mended.cdf_left([[2.0, 2.1, 3.0, 3.1]]).tolist() == [[0.0, 0.5, 0.5, 1.0]]

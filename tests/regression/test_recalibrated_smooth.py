@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from kdcal_core.distributions import Empirical, Normal
+from kdcal_core.distributions import Normal, Weighted
 from kdcal_core.regression import Recalibrated, SmoothedRecalibrated
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,9 @@ def test_smoothed_of_few_or_equal_neighbours_is_a_distribution(pits):
 
 
 def test_smoothed_of_a_base_of_samples_jumps_where_the_base_does():
-    rough = Recalibrated(Empirical([[1.0, 2.0, 3.0]]), [[0.2, 0.5, 0.6]], np.ones((1, 3)))
+    rough = Recalibrated(
+        Weighted([[1.0, 2.0, 3.0]], np.ones(3)), [[0.2, 0.5, 0.6]], np.ones((1, 3))
+    )
     distribution = SmoothedRecalibrated.of(rough)
     assert not distribution.continuous
     assert distribution.cdf([[0.5, 3.0]]).tolist() == [[0.0, 1.0]]

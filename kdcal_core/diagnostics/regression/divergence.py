@@ -64,7 +64,7 @@ def kl_divergence(
         )
     if cells is not None and cells < 2:
         raise InputError(f"{cells} cells tell nothing", fix="Ask for at least 2.")
-    if cells is None and not estimate.continuous:
+    if cells is None and not estimate.has_density:
         cells = 20
     if cells is None:
         rows, how = _of_densities(true, estimate), f"quadrature in {NODES} quantile levels"

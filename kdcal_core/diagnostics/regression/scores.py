@@ -86,7 +86,7 @@ def regression_scores(
         "crps": mean_estimate(
             values["crps"], weights, level, "Continuous ranked probability score", "CRPS"
         ),
-        "log_score": _log_score(values["log_score"], weights, level, distribution.continuous),
+        "log_score": _log_score(values["log_score"], weights, level, distribution.has_density),
         "mse": mean_estimate(
             values["mse"], weights, level, "Mean squared error against the outcomes", "MSE"
         ),
