@@ -73,7 +73,8 @@ def _regression(review: Review, which: Which, fitness: RegressionFitness) -> Non
         log = " of the logarithm" if review.roles and review.roles.family == "log_point" else ""
         st.caption(
             f"The model gives a single number a row. All rows share one standard deviation{log}, "
-            f"{plain(spread)}, taken from the {fitness.n_rows:,} residuals of this set."
+            f"{plain(spread)}, fitted to the {fitness.n_rows:,} residuals of this "
+            "set; its own rows are judged with that of the other folds."
         )
 
 

@@ -12,6 +12,7 @@ from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import Judged, Whole
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
+from kdcal_core.distributions import resolution_note
 from kdcal_core.figures import (
     coverage_figure,
     ecdf_figure,
@@ -38,10 +39,15 @@ outcomes fall, and Frosini the mean of the absolute gaps; its p value comes from
 def finding(judged: Judged, local: LocalPit | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     whole = pit_results.whole_of(judged)
-    first, *more = regression_findings(whole.coverage, whole.fault, local=local)
+    fitted = judged.review.sets[judged.which].spread is not None
+    first, *more = regression_findings(
+        whole.coverage, whole.fault, local=local, fitted_spread=fitted
+    )
     scores = whole.scores.rows
     wrong = local is not None and bool((local.kind != "none").any())
-    headline = _headline(scores["coverage95"], local) if local is not None and wrong else first
+    headline = (
+        _headline(scores["coverage95"], local, fitted) if local is not None and wrong else first
+    )
     st.subheader(escape_markdown(headline, 400), anchor=False)
     if more:
         st.markdown(escape_markdown(" ".join(more), 1500))
@@ -49,16 +55,20 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
     left, right = st.columns([3, 1])
     with left:
         estimate_row(estimates, notes=[_stated(estimates[0]), *map(_rows, estimates[1:])])
+        resolved = resolution_note(judged.scored.distribution)
+        if resolved:
+            st.caption(resolved)
     with right.container(border=True, height="stretch"):
         _places(local)
 
 
-def _headline(held: Estimate, local: LocalPit) -> str:
+def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
     """What a total hides: places that are off."""
     kinds = set(local.kind.tolist())
     opposite = any(set(pair) <= kinds for pair in OPPOSITES)
+    lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
     return (
-        f"Stated 95% intervals hold {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
+        f"{lead} {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
         f"but {_wrong(local):,} of {len(local.kind):,} places are off by more than chance"
         f"{', in opposite ways' if opposite else ''}."
     )

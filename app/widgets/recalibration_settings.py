@@ -15,7 +15,11 @@ DEFAULT_METHODS = ("local", "global", "isotonic")
 How = Literal["choose", "k", "radius"]
 HOW: dict[How, str] = {"choose": "Chosen by CRPS", "k": "A number", "radius": "A distance"}
 KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "All alike"}
-SMOOTHING = {"kernel": "Smoothed, the model's tails go on", "none": "As in paper 003"}
+SMOOTHING = {
+    "auto": "Smoothed as much as CRPS asks",
+    "kernel": "Smoothed by Silverman's rule",
+    "none": "As in paper 003",
+}
 SEARCH = {"exact": "Exact", "approximate": "Approximate, faster for many rows"}
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 

@@ -30,7 +30,9 @@ SETTINGS = r"""
   distance takes all rows within it, in standard deviations of the space; where there are fewer
   than 50, the 50 nearest.
 * **Tails.** The paper's weighted sample ends at the outermost neighbour. Smoothed, the model's own
-  tails go on beyond it (our addition).
+  tails go on beyond it (our addition). How much is smoothed is chosen by the CRPS of calibration
+  rows that were left out: outcomes with two peaks need little, and one wide kernel for all would
+  blur them.
 """
 WORK = r"""
 Each method is fitted on the calibration set. Where there is an evaluation set, all measures come
@@ -58,8 +60,9 @@ ADVICE = """
 * **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT values
   that flatter it, and the repair would learn too little. The authors take their validation set
   (sections 2 and 3); a set that had no part in early stopping either is safer.
-* **Draws end at their outermost one.** Where the model gives samples, as an ensemble or passes with
-  dropout do, a repair moves probability among them; an outcome beyond all of them stays beyond.
+* **Few samples say little of the tails.** Where the model gives m samples, as an ensemble or passes
+  with dropout do, the outermost (m - 1) / (m + 1) of its distribution end in tails that are fitted
+  beyond the samples; a repair stretches them to where the outcomes fell.
 * **Like with like.** A repair holds for rows like the calibration rows. Far from all of them the
   nearest are not near, and nothing is learnt about such a row.
 """

@@ -58,6 +58,7 @@ def measure_regression(
     n_bins: int,
     level: float,
     seed: int,
+    fitted_spread: bool = False,
 ) -> MeasuredRegression:
     """Everything that ``kdcal diagnose`` tells of a regression's set.
 
@@ -77,6 +78,8 @@ def measure_regression(
         Level of all intervals and bands, between 0 and 1.
     seed : int
         Of the randomised PIT values and of the Monte Carlo tests.
+    fitted_spread : bool
+        Whether the model gives single numbers, whose one spread was fitted to residuals.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def measure_regression(
     local = (f"By {name}: {regions_finding(parts)}" for name, parts in by_column.items())
     return MeasuredRegression(
         scored=scored,
-        findings=(*regression_findings(held, found), *local),
+        findings=(*regression_findings(held, found, fitted_spread=fitted_spread), *local),
         notes=notes,
         fault=found,
         tests=uniformity_tests(pit, seed=seed, sample_weight=weight),

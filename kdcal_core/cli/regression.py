@@ -108,6 +108,7 @@ def measured(
                 n_bins=options.bins or BINS,
                 level=options.level,
                 seed=options.seed,
+                fitted_spread=review.sets[which].spread is not None,
             )
         )
     return found

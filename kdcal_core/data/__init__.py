@@ -35,6 +35,7 @@ from kdcal_core.data.regression_parameters import (
     family_of,
     quantile_levels,
 )
+from kdcal_core.data.regression_roles import spread_column
 from kdcal_core.data.roles import guess_roles
 from kdcal_core.data.splits import split_by_column, stratified_folds, stratified_halves
 from kdcal_core.data.tables import read_table, table_from_frame
@@ -87,6 +88,7 @@ __all__ = [
     "regression_fitness",
     "softmax_logits",
     "split_by_column",
+    "spread_column",
     "stratified_folds",
     "stratified_halves",
     "table_from_frame",

@@ -156,11 +156,13 @@ def check_parameter_names(
     if family in ("quantiles", "samples", "dropout"):
         if len(names) < _FEWEST:
             raise InputError(
-                f"The {'quantiles' if family == 'quantiles' else 'samples'} are too few: there is "
-                "a single one",
-                fix="A distribution needs at least two. For one prediction a row choose the "
-                "family 'point'.",
+                f"There is a single {'quantile' if family == 'quantiles' else 'sample'} a row, "
+                "which says nothing of its spread",
+                fix="Give at least two columns. If this one is the model's prediction itself, "
+                "choose the family 'point' with it as the mean (on the command line --family "
+                "point --parameters mean=COLUMN).",
                 file=file,
+                column=place[0],
             )
         if family == "quantiles":
             quantile_levels(names, columns=columns, file=file)

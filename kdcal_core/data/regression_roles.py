@@ -130,10 +130,10 @@ def looks_like_regression(frame: pd.DataFrame, classification: Roles) -> bool:
     target = named(frame, _OUTCOMES, {truth} if truth else set())
     if target is None or not mostly_numbers(frame[target]):
         return False
-    family, _ = predictions_in(frame, {target})
+    family, parameters = predictions_in(frame, {target})
     outcomes = sampled(frame, [target])
     many = len(np.unique(outcomes)) > _MANY_FRACTIONS or bool(np.any(outcomes % 1 > 0))
-    if family in ("normal", "quantiles", "samples") and many:
+    if family in ("normal", "quantiles", "samples") and many and len(parameters) > 1:
         return True
     return not classification.outputs and _is_measured(frame[target])
 
@@ -163,7 +163,26 @@ def predictions_in(frame: pd.DataFrame, taken: set[str]) -> tuple[Family | None,
     for family, part in _POINTS:
         if part in found:
             return family, ((part, found[part]),)
-    return None, ()
+    if quantiles:  # too few for a distribution, and the checks that follow say so
+        return "quantiles", quantiles
+    return ("samples", samples) if samples else (None, ())
+
+
+def spread_column(
+    frame: pd.DataFrame, taken: set[str], *, log: bool = False
+) -> tuple[str, str | None]:
+    """The parameter and the column of a spread for each row; no column where there is none.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"y": [1.0], "pred": [2.0], "pred_std": [0.5]})
+    >>> spread_column(frame, taken={"y", "pred"})
+    ('std', 'pred_std')
+    """
+    free = [str(name) for name in frame.columns if name not in taken]
+    found = dict(_parameters([name for name in free if mostly_numbers(frame[name])]))
+    wanted = ("log_std",) if log else ("std", "variance")
+    return next(((name, found[name]) for name in wanted if name in found), (wanted[0], None))
 
 
 def _parameters(columns: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -10,12 +10,19 @@ from kdcal_core.distributions.base import PredictiveDistribution
 from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
 from kdcal_core.distributions.concatenated import Concatenated, concatenate
 from kdcal_core.distributions.empirical import Empirical
-from kdcal_core.distributions.families import FAMILIES, FamilySpec, distribution_of, spread_of
+from kdcal_core.distributions.families import (
+    FAMILIES,
+    FamilySpec,
+    cross_fitted_spread,
+    distribution_of,
+    spread_of,
+)
 from kdcal_core.distributions.gamma import Gamma
 from kdcal_core.distributions.mapped import Mapped
 from kdcal_core.distributions.normal import LogNormal, Normal
 from kdcal_core.distributions.pit import randomised_pit
 from kdcal_core.distributions.quantiles import Quantiles
+from kdcal_core.distributions.resolved import resolution_note
 from kdcal_core.distributions.scored import RegressionSet
 from kdcal_core.distributions.student_t import StudentT
 from kdcal_core.distributions.weighted import Weighted
@@ -37,10 +44,12 @@ __all__ = [
     "Weighted",
     "central_levels",
     "concatenate",
+    "cross_fitted_spread",
     "distribution_of",
     "from_arrays",
     "load_distribution",
     "randomised_pit",
+    "resolution_note",
     "save_distribution",
     "spread_of",
 ]

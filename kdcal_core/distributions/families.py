@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdcal_core.data.types import Family
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.data.types import Family, FloatArray
 from kdcal_core.distributions._parametric import finite_parameter
 from kdcal_core.distributions._shapes import checked_outcomes
 from kdcal_core.distributions.base import PredictiveDistribution
@@ -90,7 +91,7 @@ def distribution_of(
     family: Family,
     columns: Mapping[str, ArrayLike],
     *,
-    spread: float | None = None,
+    spread: ArrayLike | None = None,
     file: str | None = None,
 ) -> PredictiveDistribution:
     """The predictive distributions that columns of parameters stand for.
@@ -101,8 +102,9 @@ def distribution_of(
     columns : mapping of str to (n,) array
         By name of the parameter (:data:`FAMILIES`); for quantiles by level ("0.05"), for samples
         and dropout by number ("1", "2", ...).
-    spread : float, optional
-        For "point" and "log_point" the standard deviation, from :func:`spread_of`.
+    spread : float or (n,) array, optional
+        For "point" and "log_point" the standard deviation, from :func:`spread_of` or, for the
+        rows that it was fitted to, from :func:`cross_fitted_spread`.
     file : str, optional
         Named in errors. Untrusted text.
 
@@ -159,7 +161,7 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
                 fix="Outcomes must be positive for predictions on the log scale.",
                 row=row + 1,
             )
-        outcomes = np.log(outcomes)
+        outcomes = _on_scale(family, outcomes)
     residuals = outcomes - predicted
     largest = float(np.abs(residuals).max())
     if not 0 < largest < np.inf:
@@ -170,8 +172,48 @@ def spread_of(family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike) ->
     return largest * float(np.sqrt(np.mean((residuals / largest) ** 2)))
 
 
+def cross_fitted_spread(
+    family: Family, columns: Mapping[str, ArrayLike], y: ArrayLike, *, folds: int = 5, seed: int = 0
+) -> FloatArray:
+    """Spread of each row from the residuals of the other folds alone, (n,).
+
+    Rows that are judged so have no part in their own spread. Where the others cannot give one (a
+    single row, or residuals of zero) it is that of all rows.
+
+    Raises
+    ------
+    InputError
+        As :func:`spread_of`.
+
+    Examples
+    --------
+    >>> found = cross_fitted_spread("point", {"mean": [0.0, 0.0]}, [1.0, 2.0])
+    >>> found.tolist()
+    [2.0, 1.0]
+    """
+    whole = spread_of(family, columns, y)
+    name = FAMILIES[family].parameters[0]
+    predicted, outcomes = np.atleast_1d(_column(columns, name)), np.atleast_1d(y)
+    n = len(outcomes)
+    spread = np.full(n, whole)
+    if n < 2:
+        return spread
+    fold = stratified_folds(np.zeros(n, dtype=np.int64), min(folds, n), seed)
+    for held in (fold == one for one in range(int(fold.max()) + 1)):
+        others = {name: predicted[~held]}
+        if np.any(_on_scale(family, outcomes[~held]) != predicted[~held]):
+            spread[held] = spread_of(family, others, outcomes[~held])
+    return spread
+
+
+def _on_scale(family: Family, outcomes: ArrayLike) -> FloatArray:
+    """Outcomes on the scale of the predictions."""
+    values = np.asarray(outcomes, dtype=np.float64)
+    return np.log(values) if family == "log_point" else values
+
+
 def _build(
-    family: Family, columns: Mapping[str, ArrayLike], spread: float | None
+    family: Family, columns: Mapping[str, ArrayLike], spread: ArrayLike | None
 ) -> PredictiveDistribution:
     if family == "quantiles":
         return Quantiles([_level(name) for name in columns], _table(columns))

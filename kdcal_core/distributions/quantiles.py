@@ -39,12 +39,13 @@ class Quantiles(Piecewise):
     Raises
     ------
     InputError
-        Where a level is impossible, given twice or the only one, or a quantile is not finite.
+        Where a level is impossible, given twice or the only one, a quantile is not finite, or
+        quantiles cross in all rows or descend in most: then the columns are reversed.
 
     Warns
     -----
     InputWarning
-        Where quantiles cross: names the first such row and the share of such rows. They are
+        Where quantiles cross in some rows: names the first and their share. They are
         sorted.
 
     Notes
@@ -81,7 +82,7 @@ class Quantiles(Piecewise):
             given, table = given[order], table[:, order]
         _check_levels(given)
         if not _rowwise.ascending(table):
-            _warn_of_crossing(table)
+            _judge_crossing(table)
             table = np.sort(table, axis=1)
         self.levels, self.values = given, table
 
@@ -164,11 +165,27 @@ def _check_levels(ascending: FloatArray) -> None:
         )
 
 
-def _warn_of_crossing(values: FloatArray) -> None:
+def _judge_crossing(values: FloatArray) -> None:
+    """Refuse quantiles that cross in all rows, or descend in most; warn of those of some rows."""
     crossing = (np.diff(values, axis=1) < 0).any(axis=1)
+    reversed_ = values[:, -1] < values[:, 0]
+    n, count = len(values), int(crossing.sum())
+    if count == n or reversed_.mean() > 0.5:
+        reverse = int(reversed_.sum())
+        what = (
+            f"The quantile of the highest level lies below that of the lowest in {reverse:,} of "
+            f"{n:,} rows"
+            if reverse > n / 2
+            else f"The quantiles cross in all {n:,} rows"
+        )
+        raise InputError(
+            what,
+            fix="Check which column holds which level: are the columns reversed? If the model does "
+            "give quantiles that cross, sort those of each row first.",
+        )
     warnings.warn(
-        f"The quantiles cross in {crossing.mean():.1%} of the rows, first in row "
-        f"{int(np.flatnonzero(crossing)[0]) + 1:,}. They were sorted.",
+        f"The quantiles cross in {crossing.mean():.1%} of the rows ({count:,} of {n:,}), first in "
+        f"row {int(np.flatnonzero(crossing)[0]) + 1:,}. They were sorted.",
         InputWarning,
         stacklevel=3,
     )

@@ -19,13 +19,16 @@ from kdcal_core.data import (
     feature_frame,
     outcome_column,
     parameter_columns,
+    spread_column,
     true_mean_column,
     weight_column,
 )
 from kdcal_core.distributions import (
     Empirical,
     PredictiveDistribution,
+    cross_fitted_spread,
     distribution_of,
+    resolution_note,
     save_distribution,
     spread_of,
 )
@@ -59,7 +62,7 @@ def score_regression(
         A fresh folder for the arrays.
     spread : float or None
         For single numbers as predictions: that of the calibration set; None on that set itself,
-        where it is estimated.
+        where it is estimated, each row's from the other folds.
 
     Raises
     ------
@@ -83,6 +86,9 @@ def score_regression(
         weight = weight_column(table, roles)
         true_mean = true_mean_column(table, roles)
         distribution, spread = _distribution(table, parent, roles, y, spread, progress)
+        for note in (resolution_note(distribution), _unused_spread(table, parent, roles)):
+            if note:
+                warnings.warn(note, InputWarning, stacklevel=2)
         rmse = _rmse(y, distribution)
     path = Path(folder)
     (path / DISTRIBUTION).mkdir(mode=0o700, parents=True)
@@ -178,9 +184,33 @@ def _distribution(
         columns = outputs_as_parameters(parent.outputs, family, values)
         _check_answers(columns, family)
     assert family is not None
-    if family in ("point", "log_point"):
-        spread = spread_of(family, columns, y) if spread is None else spread
+    if family in ("point", "log_point") and spread is None:
+        own = cross_fitted_spread(family, columns, y)  # rows have no part in their own spread
+        return distribution_of(family, columns, spread=own), spread_of(family, columns, y)
     return distribution_of(family, columns, spread=spread), spread
+
+
+def _unused_spread(table: Table, parent: Regressor | None, roles: Roles) -> str:
+    """A note where one spread is fitted for all rows although a column seems to hold one a row."""
+    if roles.family not in ("point", "log_point"):
+        return ""
+    own = {column for _, column in roles.parameters} | {roles.target or ""}
+    taken = own | (set(roles.features) if parent is not None else set())
+    parameter, column = spread_column(table.frame, taken, log=roles.family == "log_point")
+    if column is None:
+        return ""
+    family = "normal" if roles.family == "point" else "lognormal"
+    return (
+        f"The column {column!r} looks like a spread for each row and is not used: one spread for "
+        f"all rows was fitted to the residuals. To use it choose the family {family!r} and give "
+        f"this column as its {parameter}"
+        + (
+            ", in a table that holds the predicted mean as well."
+            if parent is not None
+            else f" (on the command line --family {family} --parameters "
+            f"{roles.parameters[0][0]}={roles.parameters[0][1]},{parameter}={column})."
+        )
+    )
 
 
 def _listed(outputs: tuple[str, ...]) -> str:

@@ -120,12 +120,20 @@ def test_columns_can_be_named(run: Run, tmp_path: Path) -> None:
 def test_what_makes_careful_is_told(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "crossing.csv"
     rows = frame(25)
-    rows.assign(q10=rows["mu"] + 1, q50=0.0, q90=rows["mu"]).to_csv(path, index=False)
+    low, few = rows["mu"] - 1, np.arange(25) < 3
+    rows = rows.assign(q10=low, q50=rows["mu"], q90=np.where(few, low - 1, rows["mu"] + 1))
+    rows.to_csv(path, index=False)
     levels = "0.1=q10,0.5=q50,0.9=q90"
     code, said, err = run("--predictions", path, "--target", "y", "--parameters", levels)
     assert (code, err) == (0, "")
-    assert "cross" in said
+    assert "cross in 12.0% of the rows (3 of 25)" in said
     assert "only 25 rows" in said
+    assert "2.5% and 97.5% would state 95%" in said.replace("\n", " ")
+    code, said, err = run(
+        "--predictions", path, "--target", "y", "--parameters", "0.1=q90,0.5=q50,0.9=q10"
+    )
+    assert code == 2
+    assert "are the columns reversed?" in err
 
 
 @pytest.mark.parametrize(

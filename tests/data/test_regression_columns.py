@@ -108,8 +108,8 @@ def test_an_impossible_level_is_refused(level: str) -> None:
     ("family", "parameters", "words"),
     [
         ("quantiles", (("0.5", "m"), ("0.50", "s")), "has two columns"),
-        ("quantiles", (("0.5", "m"),), "too few"),
-        ("samples", (("1", "m"),), "too few"),
+        ("quantiles", (("0.5", "m"),), "single quantile a row"),
+        ("samples", (("1", "m"),), "single sample a row"),
         ("samples", (("mean", "m"), ("std", "s")), "'mean' is no number of a sample"),
         ("student_t", (("mean", "m"), ("scale", "s"), ("df", "one")), "A df is 1, but must be"),
         ("normal", (("mean", "m"),), "No column holds the std"),

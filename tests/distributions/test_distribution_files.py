@@ -17,6 +17,7 @@ from kdcal_core.distributions import (
     Quantiles,
     StudentT,
     Weighted,
+    cross_fitted_spread,
     distribution_of,
     from_arrays,
     load_distribution,
@@ -162,3 +163,16 @@ def test_nothing_warns_where_all_is_well():
             for y in (-5.0, 0.0, 1.0, 1e300):
                 kept.cdf(y), kept.log_density(y), kept.crps(y), kept.ppf(0.0), kept.ppf(1.0)
             kept.mean(), kept.std()
+
+
+def test_the_spread_of_a_row_is_that_of_the_other_folds():
+    rng = np.random.default_rng(0)
+    mean, y = rng.normal(size=(2, 203))
+    spread = cross_fitted_spread("point", {"mean": mean}, y)
+    for one in np.unique(spread):
+        held = spread == one
+        assert_allclose(one, np.sqrt(np.mean((y - mean)[~held] ** 2)))
+    logs = cross_fitted_spread("log_point", {"log_mean": mean}, np.exp(y))
+    assert_allclose(logs, spread)
+    assert cross_fitted_spread("point", {"mean": [1.0]}, [3.0]).tolist() == [2.0]
+    assert cross_fitted_spread("point", {"mean": [0.0, 0.0]}, [0.0, 2.0])[1] > 0

@@ -170,9 +170,22 @@ def test_equal_quantiles_are_atoms():
 
 
 def test_crossing_quantiles_are_named_and_sorted():
-    with pytest.warns(InputWarning, match=r"50.0% of the rows, first in row 2"):
+    with pytest.warns(InputWarning, match=r"50.0% of the rows \(1 of 2\), first in row 2"):
         ours = Quantiles([0.1, 0.9], [[0.0, 1.0], [3.0, 2.0]])
     assert ours.values.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([[1.0, 0.0, 2.0], [1.0, 0.0, 2.0]], "cross in all 2 rows"),
+        ([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]], "below that of the lowest in 2 of 3"),
+    ],
+)
+def test_quantiles_that_cross_in_all_rows_or_descend_are_refused(values, words):
+    with pytest.raises(InputError, match=words) as caught:
+        Quantiles([0.1, 0.5, 0.9], values)
+    assert "reversed" in str(caught.value)
 
 
 def test_levels_may_come_in_any_order():

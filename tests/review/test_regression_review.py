@@ -108,21 +108,66 @@ def test_quantiles_that_cross_are_sorted_and_said(workspace: Workspace, review_i
     found = load_regression_set(workspace, review_id, "calibration")
     assert isinstance(found.distribution, Quantiles)
     assert np.all(np.diff(found.distribution.ppf([[0.1, 0.5, 0.9]]), axis=1) >= 0)
-    (note,) = review.sets["calibration"].notes
+    note, resolved = review.sets["calibration"].notes
     assert "cross" in note
+    assert resolved.startswith("Quantiles from 10% to 90% state central intervals up to 80%")
     assert note in fitness_of(workspace, review_id, "calibration").flags
 
 
-def test_outcomes_beyond_all_samples_are_counted(workspace: Workspace, review_id: str) -> None:
+def test_few_samples_say_what_they_resolve(workspace: Workspace, review_id: str) -> None:
     frame = rows().drop(columns="true_mean")
-    draws = {f"sample_{k}": RNG.normal(size=N) for k in range(1, 8)}
+    draws = {f"sample_{k}": RNG.normal(size=N) for k in range(1, 11)}
     review = predictions(workspace, review_id, frame.assign(**draws))
     found = load_regression_set(workspace, review_id, "calibration")
     pit = randomised_pit(found.distribution, found.y, 0)
-    outside = int(((pit == 0) | (pit == 1)).sum())
-    assert 0 < outside == review.sets["calibration"].outside
+    assert pit.min() > 0
+    assert pit.max() < 1
+    assert review.sets["calibration"].outside == 0  # tails lie beyond the samples
+    (note,) = review.sets["calibration"].notes
+    assert note.startswith("10 samples a row resolve central intervals up to 82%; 39 would")
+    assert note in fitness_of(workspace, review_id, "calibration").flags
+
+
+def test_outcomes_beyond_samples_that_are_all_equal_are_counted(
+    workspace: Workspace, review_id: str
+) -> None:
+    frame = rows().drop(columns="true_mean")
+    review = predictions(workspace, review_id, frame.assign(sample_1=0.0, sample_2=0.0))
+    assert review.sets["calibration"].outside == N
     fit = fitness_of(workspace, review_id, "calibration")
-    assert any(flag.startswith(f"{outside} outcomes lie beyond") for flag in fit.flags)
+    assert any(flag.startswith(f"{N} outcomes lie beyond") for flag in fit.flags)
+
+
+def test_reversed_quantile_columns_are_refused(workspace: Workspace, review_id: str) -> None:
+    frame = rows().assign(q10=lambda one: one["a"] + 3, q90=lambda one: one["a"] - 1)
+    with pytest.raises(InputError, match=rf"lies below .* in {N} of {N} rows.* reversed"):
+        predictions(workspace, review_id, frame)
+
+
+@pytest.mark.parametrize(("name", "what"), [("q50", "quantile"), ("sample_1", "sample")])
+def test_a_single_quantile_or_sample_is_one_clear_error(
+    workspace: Workspace, review_id: str, name: str, what: str
+) -> None:
+    frame = rows().drop(columns="true_mean").assign(**{name: 0.0})
+    add_table(workspace, review_id, "calibration", csv(frame), "my table.csv")
+    set_task(workspace, review_id, "regression")
+    with pytest.raises(InputError, match=f"single {what} a row") as caught:
+        score(workspace, review_id)
+    assert caught.value.column == name
+    assert "'point'" in str(caught.value)
+
+
+def test_a_spread_for_each_row_is_never_left_out_in_silence(
+    workspace: Workspace, review_id: str
+) -> None:
+    frame = rows().assign(prediction=lambda one: one["true_mean"], pred_std=2.0)
+    add_table(workspace, review_id, "calibration", csv(frame), "my table.csv")
+    roles = Roles("y", task="regression", family="point", parameters=(("mean", "prediction"),))
+    set_roles(workspace, review_id, roles)
+    review = score(workspace, review_id)
+    (note,) = review.sets["calibration"].notes
+    assert "'pred_std' looks like a spread for each row and is not used" in note
+    assert "--family normal --parameters mean=prediction,std=pred_std" in note
 
 
 def test_single_numbers_take_the_calibration_sets_spread(
@@ -139,7 +184,16 @@ def test_single_numbers_take_the_calibration_sets_spread(
     for which in ("calibration", "evaluation"):
         assert review.sets[which].spread == pytest.approx(spread)
         found = load_regression_set(workspace, review_id, which)
-        np.testing.assert_allclose(found.distribution.std(), spread)
+        std = found.distribution.std()
+        if which == "evaluation":
+            np.testing.assert_allclose(std, spread)
+            continue
+        # each row's own residual has no part in its spread: that of the other folds
+        residual = np.asarray(first["y"] - first["true_mean"])
+        assert len(np.unique(std)) == 5
+        for one in np.unique(std):
+            expected = np.sqrt(np.mean(residual[std != one] ** 2))
+            np.testing.assert_allclose(one, expected)
 
 
 @pytest.mark.usefixtures("real_workers")
@@ -210,7 +264,8 @@ def test_a_model_of_another_family_than_its_outputs_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("family", "words"), [("dropout", "no dropout"), ("samples", "too few"), ("gamma", "1 output")]
+    ("family", "words"),
+    [("dropout", "no dropout"), ("samples", "single sample a row"), ("gamma", "1 output")],
 )
 def test_outputs_that_are_no_such_family_are_refused(family: Family, words: str) -> None:
     with pytest.raises(InputError, match=words):

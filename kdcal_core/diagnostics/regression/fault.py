@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.intervals import (
@@ -21,6 +21,9 @@ from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 
 UNIFORM_SPREAD = 12.0**-0.5
+HELD = 0.95
+"""Central interval whose share of outcomes is tested by itself."""
+TESTS = 3
 _QUANTILES = (0.5, 0.75, 0.25, 0.9, 0.1, 0.95, 0.05)
 _INTERVALS = (0.9, 0.5, 0.8, 0.95)
 
@@ -45,13 +48,17 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
 
     Notes
     -----
-    Two tests share the level (Bonferroni): Neyman's smooth test of the first two Legendre
-    components of the PIT values, location and spread about 1/2; and Kolmogorov-Smirnov's for the
-    rest. Where the first rejects, the larger departure names the fault, each in its standard
-    errors: a mean PIT above 1/2 says that predictions are too low, a variance of the PIT about
-    its mean above 1/12 (U shape) that the stated spread is too narrow. The variance is about the
-    mean because PIT values all near 1 speak of predictions that are too low, not too narrow.
-    Where only the second test rejects, the fault is "other".
+    Three tests share the level (Bonferroni): Neyman's smooth test of the first two Legendre
+    components of the PIT values, location and spread about 1/2; the exact test of the share that
+    the central 95% intervals hold, so that no fault is missed that the coverage shows; and
+    Kolmogorov-Smirnov's for the rest. Where the first rejects, the larger departure names the
+    fault, each in its standard errors: a mean PIT above 1/2 says that predictions are too low, a
+    variance of the PIT about its mean above 1/12 (U shape) that the stated spread is too narrow.
+    The variance is about the mean because PIT values all near 1 speak of predictions that are too
+    low, not too narrow.
+    Where it does not, the smaller p value of the other two decides: stated uncertainty is too
+    narrow or too wide by the share that the 95% intervals hold, or the fault is "other". It is
+    "other" as well where spread and that share contradict each other.
 
     Examples
     --------
@@ -75,6 +82,9 @@ class FaultParts:
     location: float
     scale: float
     smooth_p: float
+    held: float
+    held_p: float
+    rest_p: float
     p_value: float
     level: float
 
@@ -90,8 +100,18 @@ def fault_parts(pit: Any, level: float, sample_weight: Any = None) -> FaultParts
     scale = root * standard_scale(square - bias**2)
     smooth = float(chi2.sf(location**2 + second**2, 2))
     rest = kolmogorov_smirnov(values, sample_weight=weight).p_value
-    p_value = min(1.0, 2.0 * min(smooth, rest))
-    return FaultParts(values, weight, location, scale, smooth, p_value, level)
+    held = min(float(weight @ (np.abs(centred) <= HELD / 2.0)), 1.0)
+    held_p = _share_p(held, effective_rows(weight))
+    p_value = min(1.0, TESTS * min(smooth, rest, held_p))
+    return FaultParts(values, weight, location, scale, smooth, held, held_p, rest, p_value, level)
+
+
+def _share_p(held: float, rows: float) -> float:
+    """Two-sided exact p value of the share that 95% intervals hold."""
+    n = max(round(rows), 1)
+    count = round(held * n)
+    tails = binom.cdf(count, n, HELD), binom.sf(count - 1, n, HELD)
+    return float(min(1.0, 2.0 * min(tails)))
 
 
 def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: str = "") -> Fault:
@@ -99,8 +119,7 @@ def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: st
     p_value = parts.p_value if adjusted_p is None else adjusted_p
     kind: FaultKind = "none"
     if p_value < 1.0 - parts.level:
-        by_moments = 2.0 * parts.smooth_p < 1.0 - parts.level
-        kind = leading_fault(parts.location, parts.scale) if by_moments else "other"
+        kind = _kind(parts)
     return Fault(
         kind=kind,
         words=_words(parts, kind, f" {place}" if place else ""),
@@ -109,6 +128,17 @@ def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: st
         p_value=p_value,
         n=len(parts.pit),
     )
+
+
+def _kind(parts: FaultParts) -> FaultKind:
+    """Which fault it is, given that there is one."""
+    alpha = (1.0 - parts.level) / TESTS
+    by_share: FaultKind = "too narrow" if parts.held < HELD else "too wide"
+    if parts.smooth_p < alpha:
+        kind = leading_fault(parts.location, parts.scale)
+        contradicted = kind in ("too narrow", "too wide") and kind != by_share
+        return "other" if contradicted and parts.held_p < alpha else kind
+    return by_share if parts.held_p < parts.rest_p else "other"
 
 
 def standard_location(bias: float) -> float:

@@ -35,6 +35,7 @@ def regression_findings(
     *,
     regions: Sequence[RegionPit] = (),
     local: LocalPit | None = None,
+    fitted_spread: bool = False,
 ) -> tuple[str, ...]:
     """What a reviewer should know first: the whole, then where it differs.
 
@@ -48,6 +49,8 @@ def regression_findings(
         A partition or the stretches of a column.
     local : LocalPit, optional
         Neighbourhoods on the map.
+    fitted_spread : bool
+        Whether the model gives single numbers, whose one spread was fitted to residuals.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def regression_findings(
     >>> found[0]
     'Stated 95% intervals hold 100.0% (98.2% to 100.0%, 200 rows): more than they say.'
     """
-    found = [coverage_finding(_telling_row(coverage))]
+    found = [coverage_finding(_telling_row(coverage), fitted_spread=fitted_spread)]
     if fault.kind != "none":
         found.append(fault.words)
     if regions:
@@ -75,9 +78,15 @@ def regression_findings(
     return tuple(found)
 
 
-def coverage_finding(row: CoverageRow) -> str:
-    """How often the intervals of one stated level hold."""
+def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
+    """How often the intervals of one stated level hold, or those of a spread that was fitted."""
     seen = row.coverage
+    if fitted_spread:
+        return (
+            f"The model states no spread: with one standard deviation for all rows, fitted to the "
+            f"residuals of other rows, {100 * row.level:g}% intervals hold {_rate(seen)}. Over all "
+            "rows that is no merit of the model; look where they hold more and less."
+        )
     if seen.low <= row.level <= seen.high:
         verdict = "as often as they say, within sampling noise"
     else:

@@ -95,7 +95,7 @@ def test_intervals_of_sizes_hold():
 
 
 def test_weights_turn_the_fault():
-    pit = np.concatenate([np.full(50, 0.9), np.full(50, 0.1)]) + np.tile([-0.05, 0.05], 50)
+    pit = np.concatenate([np.full(50, 0.93), np.full(50, 0.07)]) + np.tile([-0.05, 0.05], 50)
     heavy = np.repeat([9.0, 1.0], 50)
     assert fault(pit).kind == "too narrow"
     assert fault(pit, sample_weight=heavy).kind == "too low"
@@ -113,3 +113,33 @@ def test_bad_values_are_named():
         fault([2.0])
     with pytest.raises(InputError, match="level"):
         fault([0.5], level=0.0)
+
+
+def test_no_fault_is_said_beside_a_coverage_that_is_off():
+    # of 1,000 outcomes 80 lie beyond the 95% intervals; their mean and variance are uniform's
+    rest = np.linspace(0.0295, 0.9705, 920)
+    tails = np.r_[np.linspace(0.001, 0.024, 40), np.linspace(0.976, 0.999, 40)]
+    found = fault(np.r_[rest, tails])
+    assert found.kind == "too narrow"
+    assert "outside the stated 90% interval in 12% of 1,000 rows (10 to 14%)" in found.words
+    assert fault(np.linspace(0.0255, 0.9745, 1000)).kind == "too wide"
+
+
+def test_a_spread_that_the_coverage_contradicts_is_a_wrong_shape():
+    # narrow in the middle and heavy at both ends: 95% intervals hold 89%
+    far = np.r_[np.linspace(0.001, 0.024, 55), np.linspace(0.976, 0.999, 55)]
+    found = fault(np.r_[far, np.linspace(0.3, 0.7, 890)])
+    assert found.kind == "other"
+
+
+def test_the_share_of_the_95_percent_interval_alone_can_speak():
+    # moments of the uniform distribution, and too few outcomes beyond the 95% interval
+    rng = np.random.default_rng(0)
+    n, kinds = 2500, []
+    for _ in range(20):
+        pit = rng.random(n)
+        far = np.flatnonzero(np.abs(pit - 0.5) > 0.45)
+        moved = rng.choice(far, len(far) // 2, replace=False)
+        pit[moved] = np.where(pit[moved] > 0.5, 0.999, 0.001)  # from the 90% to beyond the 95%
+        kinds.append(fault(pit).kind)
+    assert kinds.count("none") <= 2
