@@ -2,7 +2,8 @@
 
 A file is a zip archive of ``about.json`` and one ``.npy`` file an array. Its comment is the seal:
 the SHA-256 of all bytes before it, so that a file that was cut off or altered anywhere is known
-before anything in it is read. Files from before there were seals have no comment.
+before anything in it is read. Files from before there were seals have no comment. A file whose
+content is more than a hundred times its size is refused before it is unpacked.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.memory import refuse_beyond_memory
+from kdcal_core.data.claims import check_ratio, read_json
 from kdcal_core.errors import InputError
 
 _ABOUT = "about.json"
 _SEAL = b"sha256:"
 _SEAL_BYTES = len(_SEAL) + 64
 _CHUNK = 1 << 20
-_MOST_ABOUT_BYTES = 1 << 26
+_MOST_ABOUT_BYTES = 1 << 24
+_MOST_RATIO = 100
+_MOST_MEMBERS = 10_000
 _BROKEN_FIX = "It may have been cut off on its way; copy or save it again."
 # A fixed time, so that the same content gives the same bytes.
 _WHEN = (1980, 1, 1, 0, 0, 0)
@@ -90,8 +94,12 @@ def read_archive(
         with zipfile.ZipFile(path) as archive:
             if sealed or archive.comment:
                 _check_seal(Path(path))
+            unpacked = sum(info.file_size for info in archive.infolist())
+            check_ratio(Path(path).stat().st_size, unpacked, _MOST_RATIO)
+            if len(archive.infolist()) > _MOST_MEMBERS:
+                raise InputError("The saved file holds too many arrays", fix=_BROKEN_FIX)
             refuse_beyond_memory(
-                sum(info.file_size for info in archive.infolist()),
+                unpacked,
                 "The file's content",
                 "Open it on a machine with more memory, if you trust it.",
             )
@@ -184,7 +192,7 @@ def _seal_of(file: IO[bytes]) -> bytes:
 def _read_about(archive: zipfile.ZipFile, kind: str, newest: int) -> dict[str, Any]:
     if archive.getinfo(_ABOUT).file_size > _MOST_ABOUT_BYTES:
         raise InputError("The saved file's description is too long", fix=_BROKEN_FIX)
-    about = json.loads(archive.read(_ABOUT))
+    about = read_json(archive.read(_ABOUT))
     if about["kind"] != kind:
         raise InputError(
             f"The file holds a {str(about['kind'])[:60]}, not a {kind}",

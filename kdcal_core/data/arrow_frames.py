@@ -19,11 +19,7 @@ _INDEX_COLUMN = re.compile(r"__index_level_\d+__")
 def check_column_names(names: Sequence[str], file: str | None) -> None:
     """Refuse blank and duplicated names, and more columns than a table may have."""
     if len(names) > MAX_COLUMNS:
-        raise InputError(
-            f"The table has {len(names):,} columns; at most {MAX_COLUMNS:,} can be read",
-            fix="Keep only the columns the review needs.",
-            file=file,
-        )
+        raise too_wide(len(names), file)
     blank = [position for position, name in enumerate(names, start=1) if not name.strip()]
     if blank:
         raise InputError(
@@ -42,6 +38,15 @@ def check_column_names(names: Sequence[str], file: str | None) -> None:
             file=file,
             column=twice[0],
         )
+
+
+def too_wide(n_columns: int, file: str | None) -> InputError:
+    """The table has more columns than it may have."""
+    return InputError(
+        f"The table has {n_columns:,} columns; at most {MAX_COLUMNS:,} can be read",
+        fix="Keep only the columns the review needs.",
+        file=file,
+    )
 
 
 def check_column_types(schema: pa.Schema, file: str | None) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,26 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
-from kdcal_core.data.csv_format import CsvFormat, decode_text, detect_encoding, detect_format
+from kdcal_core.data.csv_format import CsvFormat
 from kdcal_core.data.csv_tables import (
-    check_form,
     convert_options,
     csv_error,
     parse_options,
+    read_form,
     read_options,
+    refuse_fault,
+)
+from kdcal_core.data.parquet_tables import (
+    check_claims,
+    check_size,
+    decoded_bytes,
+    repeating,
 )
 from kdcal_core.data.tables import read_head, refuse_foreign
 from kdcal_core.errors import InputError
 
 _PARQUET_ROWS = 50_000
+_BLOCK_BYTES = 1 << 30  # of text in one block
 _BUFFER = 1 << 20
 _CONVERSION = re.compile(r"In CSV column #(\d+):.*?conversion error to ([a-z0-9]+)")
 # Arrow's own order: what a column is read as next where a value further down is not of its kind.
@@ -89,16 +98,16 @@ class TableBlocks:
         self._csv: _Csv | None = None
         if head.startswith(b"PAR1"):
             with _telling_parquet(self.file):
-                schema = pq.read_schema(self._path)
+                metadata = pq.read_metadata(self._path)
+                schema = metadata.schema.to_arrow_schema()
             check_column_names(schema.names, self.file)
             check_column_types(schema, self.file)
+            check_claims(metadata, self._path.stat().st_size, self.file)
             self.names = tuple(str(name) for name in schema.names)
         else:
             refuse_foreign(head, self.file)
-            encoding = detect_encoding(head)
-            complete = len(head) >= self._path.stat().st_size
-            form = detect_format(decode_text(head, encoding), complete=complete)
-            check_form(form, self.file)
+            with self._path.open("rb") as stream:
+                form, encoding = read_form(stream, head, self._path.stat().st_size, self.file)
             self._csv = _Csv(self._path, self.file, form, encoding)
             self.names = form.names
 
@@ -139,19 +148,28 @@ class TableBlocks:
 
     def _parquet(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         with _telling_parquet(self.file):
-            file = pq.ParquetFile(self._path, buffer_size=_BUFFER, pre_buffer=False)
-            with file:
-                widened = _with_gaps(file.metadata, file.schema_arrow, columns)
+            plain = pq.read_schema(self._path)
+            text = repeating(plain)  # of which a block may repeat a long one in every row
+            with pq.ParquetFile(
+                self._path, buffer_size=_BUFFER, pre_buffer=False, read_dictionary=text
+            ) as file:
+                widened = _with_gaps(file.metadata, plain, columns)
                 for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
+                    self._check_block(batch)
+                    fields = [plain.field(f.name) for f in batch.schema]
                     yield batch.cast(
                         pa.schema(
                             [
                                 pa.field(f.name, pa.float64()) if f.name in widened else f
-                                for f in batch.schema
+                                for f in fields
                             ]
                         ),
                         safe=False,
                     )
+
+    def _check_block(self, batch: pa.RecordBatch) -> None:
+        decoded = sum(decoded_bytes(pa.chunked_array([column])) for column in batch.columns)
+        check_size(decoded, self.file, _BLOCK_BYTES)
 
 
 @dataclass
@@ -164,8 +182,18 @@ class _Csv:
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows under types that hold for all of them."""
         types = self._types(columns)
+        if self._n_quotes() % 2:
+            self._refuse_fault()
         with self._told():
             yield from self._reader(columns, types)
+
+    def _n_quotes(self) -> int:
+        with self.path.open("rb") as stream:
+            return sum(chunk.count(b'"') for chunk in iter(partial(stream.read, _BUFFER), b""))
+
+    def _refuse_fault(self) -> None:
+        with self.path.open("rb") as stream:
+            refuse_fault(stream, self.encoding, self.form, self.file)
 
     def first(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows under types that hold for the first of them."""
@@ -233,6 +261,8 @@ class _Csv:
         except pa.ArrowInvalid as error:
             if _CONVERSION.search(str(error)) or "UTF8" in str(error):
                 raise
+            if "Expected" not in str(error):
+                self._refuse_fault()
             raise csv_error(error, self.form, self.file) from error
 
 

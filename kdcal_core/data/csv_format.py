@@ -6,12 +6,14 @@ import codecs
 import csv
 import io
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "<NA>")
 _SEPARATORS = ("\t", ";", "|", ",")  # a decimal comma makes the comma the last to be tried
 _MAX_SAMPLED = 500
+_UTF_32_BYTES = 4096  # enough to tell it from numbers of four bytes
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
@@ -28,7 +30,7 @@ class CsvFormat:
     skipped_lines : int
         Physical lines before the first row of data.
     n_sampled : int
-        Rows of data among the sampled lines; zero means that there are none at all.
+        Rows of data among the sampled lines; zero means that none of them ends there.
     """
 
     separator: str
@@ -40,7 +42,15 @@ class CsvFormat:
 
 
 def detect_encoding(head: bytes) -> str:
-    """``utf-8``, ``utf-16-le``, ``utf-16-be`` or, where the bytes are not UTF-8, ``cp1252``."""
+    """``utf-8``, UTF-16 or UTF-32 of either byte order or, where it is none of them, ``cp1252``.
+
+    Examples
+    --------
+    >>> [detect_encoding("a,b".encode(name)) for name in ("utf-8", "utf-16-be", "utf-32-le")]
+    ['utf-8', 'utf-16-be', 'utf-32-le']
+    """
+    if (found := _utf_32(head)) is not None:
+        return found
     if head.startswith(codecs.BOM_UTF16_LE):
         return "utf-16-le"
     if head.startswith(codecs.BOM_UTF16_BE):
@@ -56,6 +66,24 @@ def detect_encoding(head: bytes) -> str:
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"
+
+
+def _utf_32(head: bytes) -> str | None:
+    """UTF-32, of which each character takes four bytes and the highest of them is zero."""
+    if head.startswith(codecs.BOM_UTF32_LE):  # before that of UTF-16, with which it begins
+        return "utf-32-le"
+    if head.startswith(codecs.BOM_UTF32_BE):
+        return "utf-32-be"
+    whole = head[: min(len(head), _UTF_32_BYTES) // 4 * 4]
+    for encoding, highest in (("utf-32-le", 3), ("utf-32-be", 0)):
+        if whole and not any(whole[highest::4]):
+            try:
+                text = whole.decode(encoding)
+            except UnicodeDecodeError:
+                continue
+            if not any(character < " " and character not in "\t\r\n" for character in text):
+                return encoding
+    return None
 
 
 def decode_text(content: bytes, encoding: str) -> str:
@@ -89,21 +117,19 @@ def detect_format(text: str, *, complete: bool) -> CsvFormat:
 
 def _sample(text: str, separator: str, complete: bool) -> tuple[list[list[str]], tuple[int, int]]:
     """Rows that are not blank, and the physical lines before and after the first of them."""
+    csv.field_size_limit(sys.maxsize)  # the text is as long as it is; its fields are no longer
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows: list[list[str]] = []
     first_line = (0, 0)
     before = 0
-    try:
-        for row in reader:
-            if row:
-                if not rows:
-                    first_line = (before, reader.line_num)
-                rows.append(row)
-            before = reader.line_num
-            if len(rows) > _MAX_SAMPLED:
-                return rows, first_line
-    except csv.Error:  # a field beyond the csv module's limit: judge by the rows before it
-        return rows or [[text]], first_line
+    for row in reader:
+        if row:
+            if not rows:
+                first_line = (before, reader.line_num)
+            rows.append(row)
+        before = reader.line_num
+        if len(rows) > _MAX_SAMPLED:
+            return rows, first_line
     if not complete and len(rows) > 1:
         rows.pop()
     return rows, first_line

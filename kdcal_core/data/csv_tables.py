@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from kdcal_core.data.arrow_frames import check_column_names, to_frame
+from kdcal_core.data.arrow_frames import MAX_COLUMNS, check_column_names, to_frame, too_wide
+from kdcal_core.data.csv_faults import ROW_BYTES, find_fault, header_width, wrong_width
 from kdcal_core.data.csv_format import (
     MISSING,
     CsvFormat,
@@ -21,11 +22,13 @@ from kdcal_core.data.csv_format import (
 from kdcal_core.data.parquet_tables import check_size
 from kdcal_core.errors import InputError
 
-_BLOCK = 4 << 20
+_BLOCK = ROW_BYTES  # Arrow takes no row that is longer
 _WORDS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma"}
 _ENCODINGS = {
     "utf-16-le": "The text is UTF-16.",
     "utf-16-be": "The text is UTF-16.",
+    "utf-32-le": "The text is UTF-32.",
+    "utf-32-be": "The text is UTF-32.",
     "cp1252": "The text is not UTF-8; it was read as Windows-1252. Check accented letters.",
 }
 
@@ -34,14 +37,14 @@ _ENCODINGS = {
 class CsvSource:
     """An open file and what a first pass over it found.
 
-    ``head`` holds its first bytes, ``size`` the number of all of them, and ``has_quotes``
-    whether a quotation mark occurs anywhere, so that a field may hold a line break.
+    ``head`` holds its first bytes, ``size`` the number of all of them, and ``n_quotes`` how many
+    quotation marks there are: where there is one, a field may hold a line break.
     """
 
     stream: pa.NativeFile
     head: bytes
     size: int
-    has_quotes: bool
+    n_quotes: int
 
 
 def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -53,11 +56,8 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
         For a table without rows, faulty column names, rows of unequal length (the row is
         named), an open quotation mark, or a table beyond ``max_bytes``.
     """
-    encoding = detect_encoding(source.head)
-    complete = len(source.head) >= source.size
+    form, encoding = read_form(source.stream, source.head, source.size, file)
     text = decode_text(source.head, encoding)
-    form = detect_format(text, complete=complete)
-    check_form(form, file)
     cells = source.size * max(text.count(form.separator) + text.count("\n"), 1) / len(source.head)
     check_size(max(source.size, int(cells) * 8), file, max_bytes)
     try:
@@ -66,19 +66,64 @@ def read_csv(source: CsvSource, file: str, max_bytes: int) -> tuple[pd.DataFrame
             # The first bytes were UTF-8, later ones are not.
             encoding = "cp1252"
             table = _parse(source, encoding, form)
+        if source.n_quotes % 2:
+            refuse_fault(source.stream, encoding, form, file)
         frame, notes = to_frame(table, file)
     except pa.ArrowException as error:
+        if "Expected" not in str(error):
+            refuse_fault(source.stream, encoding, form, file)
         raise csv_error(error, form, file) from error
     if table.num_rows == 0:
         raise _no_rows(file)
     return frame, (*_notes(form, encoding), *notes)
 
 
-def check_form(form: CsvFormat, file: str) -> None:
-    """Refuse faulty column names, and a table without rows."""
+def read_form(stream: Any, head: bytes, size: int, file: str) -> tuple[CsvFormat, str]:
+    """How a CSV file is written, and its encoding.
+
+    Parameters
+    ----------
+    stream : binary file object
+        The file, which is looked into where its first rows do not end within ``head``.
+    head : bytes
+        Its first bytes.
+    size : int
+        How many bytes it has.
+
+    Raises
+    ------
+    InputError
+        Faulty column names, no rows, or a first row that is too long.
+    """
+    encoding = detect_encoding(head)
+    complete = len(head) >= size
+    form = detect_format(decode_text(head, encoding), complete=complete)
+    if form.n_sampled == 0 and not complete:
+        # the names may be cut off with the line that holds them
+        width = header_width(stream, encoding, form.separator)
+        if width > MAX_COLUMNS:
+            raise too_wide(width, file)
+        stream.seek(0)
+        head = bytes(stream.read(2 * ROW_BYTES))
+        complete = len(head) >= size
+        form = detect_format(decode_text(head, encoding), complete=complete)
+    if form.n_sampled == 0 and len(form.names) <= MAX_COLUMNS:
+        refuse_fault(stream, encoding, form, file)
     check_column_names(form.names, file)
     if form.n_sampled == 0:
         raise _no_rows(file)
+    return form, encoding
+
+
+def refuse_fault(stream: Any, encoding: str, form: CsvFormat, file: str) -> None:
+    """Name the row and the column where the file cannot be read, where there is such a place.
+
+    Arrow takes a quotation mark that is never closed for a field that holds the rest of the file,
+    so this is asked wherever the number of quotation marks is odd.
+    """
+    fault = find_fault(stream, encoding, form, file)
+    if fault is not None:
+        raise fault
 
 
 def _no_rows(file: str) -> InputError:
@@ -89,7 +134,7 @@ def _no_rows(file: str) -> InputError:
 
 def _parse(source: CsvSource, encoding: str, form: CsvFormat) -> pa.Table:
     arguments = {
-        "parse_options": parse_options(form, source.has_quotes),
+        "parse_options": parse_options(form, source.n_quotes > 0),
         "convert_options": convert_options(form),
     }
     try:
@@ -141,13 +186,8 @@ def csv_error(error: pa.ArrowException, form: CsvFormat, file: str) -> InputErro
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if row:
         number, expected, got = map(int, row.groups())
-        return InputError(
-            f"The row has {got:,} field{'' if got == 1 else 's'}, but the table has "
-            f"{expected:,} columns",
-            fix="Check the row for a missing or extra separator, or an open quotation mark.",
-            file=file,
-            row=number - form.skipped_lines,  # which Arrow counts as well
-        )
+        # Arrow counts the lines before the first row as well
+        return wrong_width(got, expected, file, number - form.skipped_lines)
     return InputError(
         "The file cannot be read as a CSV table; a quotation mark may be left open",
         fix="Open it in a spreadsheet and save it again as CSV (UTF-8).",

@@ -1,4 +1,9 @@
-"""Reading a Parquet file: its claims are checked before a row is read."""
+"""Reading a Parquet file: its claims are checked before a row is read.
+
+A column of equal values takes a few bytes, however many rows it has, and a dictionary holds a long
+text once that stands in every row. So no file may unpack to more than a thousand times its size;
+ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
+from kdcal_core.data.claims import check_ratio
 from kdcal_core.errors import InputError
+
+MOST_RATIO = 1000
 
 
 def read_parquet(
@@ -27,7 +35,7 @@ def read_parquet(
         schema = parquet.schema_arrow
         check_column_names(schema.names, file)
         check_column_types(schema, file)
-        _check_claims(parquet.metadata, file, max_bytes)
+        check_claims(parquet.metadata, source.size(), file, max_bytes)
         frame, notes = to_frame(_read(source, parquet, max_bytes, file), file)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
@@ -38,13 +46,27 @@ def read_parquet(
     return frame, ("Read as Parquet.", *notes)
 
 
-def _check_claims(metadata: pq.FileMetaData, file: str, max_bytes: int) -> None:
+def check_claims(
+    metadata: pq.FileMetaData, stored: int, file: str, max_bytes: int | None = None
+) -> None:
+    """Refuse a file without rows, or one that says that it unpacks to too much.
+
+    Parameters
+    ----------
+    stored : int
+        Bytes of the file.
+    max_bytes : int, optional
+        What its table may take in memory; None where it is read block by block.
+    """
     n_rows, n_columns = metadata.num_rows, metadata.num_columns
     if n_rows < 1 or n_columns < 1:
         raise InputError("The table has no rows", fix="Give at least one row.", file=file)
     groups = range(metadata.num_row_groups)
     stated = sum(metadata.row_group(group).total_byte_size for group in groups)
-    check_size(max(stated, n_rows * n_columns * 8), file, max_bytes)
+    unpacked = max(stated, n_rows * n_columns * 8)
+    if max_bytes is not None:
+        check_size(unpacked, file, max_bytes)
+    check_ratio(stored, unpacked, MOST_RATIO, file=file)
 
 
 def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
@@ -60,13 +82,21 @@ def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
 
 def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: str) -> pa.Table:
     """Read text as dictionaries first: a few bytes on disk may stand for a huge text per row."""
-    text = [field.name for field in parquet.schema_arrow if _may_repeat(field.type)]
+    text = repeating(parquet.schema_arrow)
     source.seek(0)
     table = pq.ParquetFile(source, read_dictionary=text).read()
     table.validate(full=True)  # a damaged file may hold text that is no UTF-8
-    decoded = sum(_decoded_bytes(table[name]) for name in text if name in table.column_names)
-    check_size(table.nbytes + decoded, file, max_bytes)
+    unpacked = table.nbytes + sum(
+        decoded_bytes(table[name]) for name in text if name in table.column_names
+    )
+    check_size(unpacked, file, max_bytes)
+    check_ratio(source.size(), unpacked, MOST_RATIO, file=file)
     return table.cast(parquet.schema_arrow) if text else table
+
+
+def repeating(schema: pa.Schema) -> list[str]:
+    """Columns of text, whose values a file may hold once for many rows."""
+    return [field.name for field in schema if _may_repeat(field.type)]
 
 
 def _may_repeat(kind: pa.DataType) -> bool:
@@ -79,7 +109,8 @@ def _may_repeat(kind: pa.DataType) -> bool:
     )
 
 
-def _decoded_bytes(column: pa.ChunkedArray) -> int:
+def decoded_bytes(column: pa.ChunkedArray) -> int:
+    """What a column of dictionaries takes as plain text."""
     total = 0
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
+from kdcal_core.data.csv_format import detect_encoding
 from kdcal_core.data.csv_tables import CsvSource, read_csv
 from kdcal_core.data.parquet_tables import read_parquet
 from kdcal_core.data.types import Table
@@ -21,7 +22,6 @@ from kdcal_core.errors import InputError
 
 MAX_BYTES = 4 << 30
 _HEAD = 256 << 10
-_LONG_HEAD = 4 << 20  # where not even the first line ends in the short one
 _CHUNK = 4 << 20
 
 _ZIP = "a ZIP archive"
@@ -54,7 +54,7 @@ def read_table(
     """Read a CSV or Parquet file; which of the two is told from its content.
 
     Separator (comma, semicolon, tab, pipe), decimal comma, encoding (UTF-8, UTF-16,
-    Windows-1252) and header of a CSV file are detected, and what was decided stands in the
+    UTF-32, Windows-1252) and header of a CSV file are detected, and what was decided stands in the
     table's notes. Empty cells, ``NA``, ``N/A``, ``NaN``, ``null`` and ``<NA>`` are missing.
 
     Parameters
@@ -87,7 +87,7 @@ def read_table(
     """
     file = name or _name_of(source)
     with _opened(source, file) as stream:
-        size, digest, has_quotes = _scan(stream)
+        size, digest, n_quotes = _scan(stream)
         head = read_head(stream)
         if not head.strip():
             raise InputError("The file is empty", fix="Choose another file.", file=file)
@@ -97,7 +97,7 @@ def read_table(
             frame, notes = read_parquet(stream, file, max_bytes)
         else:
             refuse_foreign(head, file)
-            frame, notes = read_csv(CsvSource(stream, head, size, has_quotes), file, max_bytes)
+            frame, notes = read_csv(CsvSource(stream, head, size, n_quotes), file, max_bytes)
     return Table(frame, digest, file, notes)
 
 
@@ -184,23 +184,20 @@ def _opened(source: str | Path | IO[bytes], file: str) -> Iterator[pa.NativeFile
         yield stream
 
 
-def _scan(stream: pa.NativeFile) -> tuple[int, str, bool]:
-    """Size, SHA-256 and whether a quotation mark occurs, in one pass."""
-    sha, size, has_quotes = hashlib.sha256(), 0, False
+def _scan(stream: pa.NativeFile) -> tuple[int, str, int]:
+    """Size, SHA-256 and number of quotation marks, in one pass."""
+    sha, size, n_quotes = hashlib.sha256(), 0, 0
     while chunk := stream.read(_CHUNK):
         sha.update(chunk)
         size += len(chunk)
-        has_quotes = has_quotes or b'"' in chunk
-    return size, sha.hexdigest(), has_quotes
+        n_quotes += chunk.count(b'"')
+    return size, sha.hexdigest(), n_quotes
 
 
 def read_head(stream: pa.NativeFile) -> bytes:
     """The first bytes of a file: enough to tell what it is and how it is written."""
     stream.seek(0)
-    head = bytes(stream.read(_HEAD))
-    if b"\n" not in head and b"\r" not in head:
-        head += bytes(stream.read(_LONG_HEAD))
-    return head
+    return bytes(stream.read(_HEAD))
 
 
 def _check_size_on_disk(size: int, max_bytes: int, file: str) -> None:
@@ -241,8 +238,8 @@ def _looks_like(head: bytes) -> tuple[str, str] | None:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Zeros that are not UTF-16's, or more control characters than text has."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    """Zeros that are not UTF-16's or UTF-32's, or more control characters than text has."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or detect_encoding(head).startswith("utf-32"):
         return False
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if even + odd:

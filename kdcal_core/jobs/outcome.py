@@ -92,7 +92,7 @@ def too_large(what: str, memory_bytes: int | None) -> InputError:
     """
     limit = "there is"
     if memory_bytes is not None:
-        limit = f"the {_size(memory_bytes)} it may use"
+        limit = f"the {size_in_words(memory_bytes)} it may use"
     return InputError(
         f"{what} needed more memory than {limit}",
         fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
@@ -107,8 +107,9 @@ def ended_by_system(what: str, peak_bytes: int) -> InputError:
     >>> ended_by_system("Fitting", 3 * 1024**3).what
     'Fitting was ended by the system, which ran out of memory; it held 3.0 GiB'
     """
+    held = size_in_words(peak_bytes)
     return InputError(
-        f"{what} was ended by the system, which ran out of memory; it held {_size(peak_bytes)}",
+        f"{what} was ended by the system, which ran out of memory; it held {held}",
         fix=f"Start it again while less else runs, or try fewer rows. {KEPT_SAFE}",
     )
 
@@ -126,8 +127,8 @@ def ended_from_outside(
     held = ""
     if peak_bytes and memory_bytes:
         held = (
-            f" It held {_size(peak_bytes)} of the {_size(memory_bytes)} that it may use, so memory "
-            "does not look like the reason."
+            f" It held {size_in_words(peak_bytes)} of the {size_in_words(memory_bytes)} that it "
+            "may use, so memory does not look like the reason."
         )
     return InputError(
         f"{what} ended early: its process was ended from outside ({signal})",
@@ -181,7 +182,14 @@ def not_kept(what: str, reason: str) -> InputError:
     )
 
 
-def _size(n_bytes: int) -> str:
+def size_in_words(n_bytes: int) -> str:
+    """Bytes for people.
+
+    Examples
+    --------
+    >>> size_in_words(3 << 20), size_in_words(5 << 29)
+    ('3 MiB', '2.5 GiB')
+    """
     if n_bytes < 1024**3:
         return f"{n_bytes / 1024**2:,.0f} MiB"
     return f"{n_bytes / 1024**3:,.1f} GiB"

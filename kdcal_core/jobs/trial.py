@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import memory
 from kdcal_core.jobs.limits import TRIAL_SECONDS
-from kdcal_core.jobs.outcome import lack_of_memory
+from kdcal_core.jobs.outcome import lack_of_memory, size_in_words
 
 _leave: Callable[[InputError], None] | None = None
 
@@ -68,7 +68,7 @@ def trial(
         if more_bytes is None or not _for_memory(error):
             raise
         raise InputError(
-            f"{what} needed more than {more_bytes / 2**30:,.1f} GiB of memory", fix=fix
+            f"{what} needed more than {size_in_words(more_bytes)} of memory", fix=fix
         ) from error
     finally:
         timer.cancel()

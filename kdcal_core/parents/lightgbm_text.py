@@ -7,7 +7,6 @@ in the header and follows every index in them, so both are checked here.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.data.claims import read_json
 from kdcal_core.errors import InputError
 from kdcal_core.parents.tree_checks import check_children, check_range, unsafe
 
@@ -240,7 +240,7 @@ def _level(tail: str) -> float | None:
 def _categories(tail: str, n_features: int) -> dict[int, list[Any]]:
     """Categories of the training table by column, from the parameters and the last line."""
     found = re.search(r"^pandas_categorical:(.*)$", tail, re.MULTILINE)
-    lists = json.loads(found[1]) if found else None
+    lists = read_json(found[1].encode()) if found else None
     if not lists:
         return {}
     columns = re.search(r"^\[categorical_feature: ([0-9,]*)\]$", tail, re.MULTILINE)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
+from kdcal_core.parents.onnx_cost import check_nodes, subgraphs
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 # The tightest packing that ONNX knows stores four elements in a byte.
@@ -34,8 +35,8 @@ def read_model(path: Path, *, name: str) -> Any:
     Raises
     ------
     InputError
-        Not an ONNX file, external data, operators outside the standard, or tensors that claim
-        more elements than the file stores.
+        Not an ONNX file, too many operations, external data, operators outside the standard, or
+        tensors that claim more elements than the file stores.
     """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -47,6 +48,7 @@ def read_model(path: Path, *, name: str) -> Any:
         raise InputError("The file is not a whole ONNX model", fix=_DAMAGED, file=name) from error
     if not model.graph.node or not model.graph.output or not model.opset_import:
         raise InputError("The file holds no ONNX model", fix=_DAMAGED, file=name)
+    check_nodes(model)
     _check_operators(model, name)
     for tensor in _tensors(model):
         _check_tensor(tensor, name)
@@ -57,12 +59,8 @@ def nodes_of(graph: Any) -> Iterator[Any]:
     """All nodes of a graph or function, those of its subgraphs included."""
     for node in graph.node:
         yield node
-        for attribute in node.attribute:
-            for subgraph in (
-                *attribute.graphs,
-                *([attribute.g] if attribute.HasField("g") else ()),
-            ):
-                yield from nodes_of(subgraph)
+        for subgraph in subgraphs(node):
+            yield from nodes_of(subgraph)
 
 
 def _check_operators(model: Any, name: str) -> None:

@@ -156,11 +156,11 @@ class Graph:
         """A copy of the model that returns these tensors and computes nothing else."""
         import onnx
 
-        nodes = {id(node): node for name in names for node in self.ancestors(name)}
+        needed = set(ancestors(self._joined(names), _ALL))
         copy = onnx.ModelProto()
         copy.CopyFrom(self.model)
         del copy.graph.node[:]
-        copy.graph.node.extend(node for node in self.nodes if id(node) in nodes)
+        copy.graph.node.extend(node for i, node in enumerate(self.nodes) if i in needed)
         del copy.graph.output[:]
         copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         return copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -20,6 +20,7 @@ from kdcal_core.parents.features import (
     numeric_input,
     select_columns,
 )
+from kdcal_core.parents.onnx_cost import Cost
 from kdcal_core.parents.onnx_graph import Graph
 from kdcal_core.parents.outputs import check_feature_names
 
@@ -68,12 +69,20 @@ class Inputs:
     feature_names : tuple of str or None
     allow_missing : bool
         Whether the graph has a place for NaN.
+    cost : Cost
+        What one row takes in the graph.
     """
 
     slots: tuple[Slot, ...]
     batch: int | None
     feature_names: tuple[str, ...] | None
     allow_missing: bool
+    cost: Cost = field(default_factory=Cost)
+
+    @property
+    def trial_rows(self) -> int:
+        """How many rows of noise to try the graph on."""
+        return self.batch or self.cost.trial_rows
 
     @property
     def n_features(self) -> int:
@@ -158,8 +167,8 @@ def _cast(part: NDArray[np.float64], slot: Slot, names: Sequence[str]) -> NDArra
     return cast
 
 
-def read_inputs(graph: Graph) -> Inputs:
-    """What a graph takes.
+def read_inputs(graph: Graph, cost: Cost | None = None) -> Inputs:
+    """What a graph takes; ``cost`` is what a row takes in it, where it is to be run.
 
     Raises
     ------
@@ -186,6 +195,7 @@ def read_inputs(graph: Graph) -> Inputs:
         batch=next(iter(batches - {None}), None),
         feature_names=check_feature_names(names, n_features),
         allow_missing=_takes_missing(graph),
+        cost=cost or Cost(),
     )
 
 

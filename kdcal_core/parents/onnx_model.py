@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import trial
+from kdcal_core.jobs.limits import TRIAL_SECONDS
 from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.onnx_check import nodes_of, read_model
+from kdcal_core.parents.onnx_cost import check_cost
 from kdcal_core.parents.onnx_graph import Graph
 from kdcal_core.parents.onnx_input import Inputs, read_inputs
 from kdcal_core.parents.onnx_parents import (
@@ -40,8 +43,11 @@ from kdcal_core.parents.regression_outputs import (
     resolve_outputs,
 )
 
-# A prime, so that it is not mistaken for a layer's width.
-_TRIAL_ROWS = 61
+# Memory that a trial may take: this, so many copies of its largest tensor, and of the file.
+_TRIAL_BYTES = 256 << 20
+_TRIAL_COPIES = 4
+_BYTES_A_CELL = 4
+_OPENED_A_SECOND = 20 << 20  # bytes of a large file that a trial has a second more for
 
 
 def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
@@ -52,7 +58,9 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
     a file that was exported for use, so an ONNX model cannot be sampled by dropout.
 
     The file is checked before the runtime opens it: no external data, no operators outside the
-    standard, and tree ensembles whose every index is in range.
+    standard, tree ensembles whose every index is in range, no loop without a fixed number of
+    rounds, and nothing that one row would turn into a tensor beyond memory. In a worker the
+    runtime then tries it on a few rows, under limits of its own.
 
     Parameters
     ----------
@@ -88,14 +96,24 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
 
 
 def _load(model: Any, task: Task | None) -> Parent | Regressor:
+    cost = check_cost(model)
     graph = Graph(model)
-    inputs = read_inputs(graph)
+    inputs = read_inputs(graph, cost)
     said = graph.said_task()
     if said is not None:
         check_task(said, task)
-    if (said or task) == "regression":
-        return _regressor(graph, inputs)
-    return _classifier(graph, inputs)
+    n_rows, n_bytes = inputs.trial_rows, model.ByteSize()
+    with trial(
+        f"The model, opened and tried on {n_rows:,} row{'' if n_rows == 1 else 's'},",
+        fix="It may be too large for kdcal, or built to do harm. Write its predictions into a "
+        "table and load that instead.",
+        seconds=TRIAL_SECONDS + n_bytes / _OPENED_A_SECOND,
+        more_bytes=_TRIAL_BYTES
+        + _TRIAL_COPIES * (n_bytes + n_rows * cost.row_cells * _BYTES_A_CELL),
+    ):
+        if (said or task) == "regression":
+            return _regressor(graph, inputs)
+        return _classifier(graph, inputs)
 
 
 def _classifier(graph: Graph, inputs: Inputs) -> Parent:
@@ -105,7 +123,7 @@ def _classifier(graph: Graph, inputs: Inputs) -> Parent:
     found = _Found.of(graph, tables, score.name)
     others = [name for name in (before, head and head[0]) if name]
     session, values = _tried(graph, inputs, [score.name, *found.tensors, *others])
-    n_rows = inputs.batch or _TRIAL_ROWS
+    n_rows = inputs.trial_rows
     raw = values[score.name]
     _check_scores(raw, n_rows)
     kind = score.kind
@@ -135,7 +153,7 @@ def _regressor(graph: Graph, inputs: Inputs) -> Regressor:
     tables = _checked_trees(graph, inputs, *tensors)
     found = _Found.of(graph, tables, *tensors)
     session, values = _tried(graph, inputs, [*tensors, *found.tensors])
-    n_rows = inputs.batch or _TRIAL_ROWS
+    n_rows = inputs.trial_rows
     for name in tensors:
         _check_scores(values[name], n_rows)
     widths = [values[name].size // n_rows for name in tensors]
@@ -203,7 +221,7 @@ def _tried(graph: Graph, inputs: Inputs, wanted: list[str]) -> tuple[Any, dict[s
     """A session that shows these tensors, and their values for some rows of noise."""
     exposed = list(dict.fromkeys(wanted))
     session = open_session(graph.with_outputs(exposed))
-    values = run(session, exposed, inputs.trial(inputs.batch or _TRIAL_ROWS))
+    values = run(session, exposed, inputs.trial(inputs.trial_rows))
     return session, dict(zip(exposed, values, strict=True))
 
 
@@ -236,7 +254,7 @@ def _checked_trees(graph: Graph, inputs: Inputs, *targets: str) -> list[TreeTabl
             "The model holds trees inside a branch or loop",
             fix="Export it as a plain pipeline.",
         )
-    n_rows = inputs.batch or _TRIAL_ROWS
+    n_rows = inputs.trial_rows
     widths = {slot.name: slot.width for slot in inputs.slots}
     tables: list[TreeTable] = []
     behind = {id(node) for name in targets for node in graph.ancestors(name)}

@@ -25,7 +25,7 @@ from kdcal_core.parents.outputs import (
 from kdcal_core.parents.regression_outputs import check_outputs, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 
-# Numbers that one block of hidden layers may take: 256 MB as float32.
+# Numbers that one tensor of a block may take: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
 _MOST_BLOCK_ROWS = 8192
 
@@ -47,7 +47,7 @@ class Core:
         """
         feed = self.inputs.feed(X)
         n_rows = len(next(iter(feed.values())))
-        per_row = max(width, self.inputs.n_features)
+        per_row = max(width, self.inputs.n_features, self.inputs.cost.row_cells)
         block_rows = self.inputs.batch or min(_MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // per_row))
         for block in blocks(n_rows, block_rows):
             part = {key: values[block] for key, values in feed.items()}

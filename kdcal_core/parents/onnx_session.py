@@ -28,6 +28,7 @@ def open_session(model: Any) -> Any:
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # the runtime's C++ errors share no narrower base
+        _raise_for_memory(error)
         raise InputError(
             f"ONNX Runtime refuses the model: {_first_line(error)}",
             fix="Export it again for a version that the installed runtime knows.",
@@ -40,8 +41,7 @@ def run(session: Any, names: list[str], feed: Feed) -> list[NDArray[Any]]:
     try:
         values = session.run(names, {key: v for key, v in feed.items() if key in taken})
     except Exception as error:  # as above
-        if "allocate memory" in str(error) or "bad_alloc" in str(error):
-            raise MemoryError("ONNX Runtime ran out of memory") from error
+        _raise_for_memory(error)
         raise InputError(
             f"ONNX Runtime cannot run the model: {_first_line(error)}",
             fix="Check that the table's columns are those that the model takes.",
@@ -61,6 +61,11 @@ def padded(part: Feed, n_rows: int, inputs: Inputs) -> Feed:
 def flat(values: NDArray[Any]) -> NDArray[Any]:
     """One row of numbers an example."""
     return values.reshape(len(values), prod(values.shape[1:]))
+
+
+def _raise_for_memory(error: Exception) -> None:
+    if "allocate memory" in str(error) or "bad_alloc" in str(error):
+        raise MemoryError("ONNX Runtime ran out of memory") from error
 
 
 def _first_line(error: Exception) -> str:

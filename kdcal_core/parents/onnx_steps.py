@@ -48,7 +48,7 @@ def read_step(node: Any, constant: Callable[[str], Any], rank: Callable[[str], i
     rank : callable
         Number of dimensions of a tensor by its name, or None where it is not known.
     """
-    reads, writes = tuple(_reads(node)), tuple(name for name in node.output if name)
+    reads, writes = tuple(reads_of(node)), tuple(name for name in node.output if name)
     if _is_relu(node, constant):
         return Step(reads, writes, "relu")
     return Step(reads, writes, _role(node, rank), _ACTIVATIONS.get(node.op_type, ""))
@@ -65,13 +65,13 @@ def _role(node: Any, rank: Callable[[str], int | None]) -> Role:
     return "affine" if op in _AFFINE else "other"
 
 
-def _reads(node: Any) -> Iterator[str]:
+def reads_of(node: Any) -> Iterator[str]:
     """Tensors that a node reads, those read by its subgraphs included."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
             for inner in graph.node:
-                yield from _reads(inner)
+                yield from reads_of(inner)
             yield from (output.name for output in graph.output)
 
 

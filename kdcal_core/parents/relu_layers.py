@@ -151,7 +151,7 @@ def other_activations(steps: Sequence[Step], target: str, inputs: Iterable[str])
     ('layer 2: tanh',)
     """
     path = of_rows(steps, target, inputs)
-    weighted = with_weights(steps, path)
+    weighted = set(with_weights(steps, path))
     hidden = values_before(steps, path, weighted)
     names = [
         steps[i].activation
@@ -202,8 +202,9 @@ def with_weights(steps: Sequence[Step], path: Sequence[int]) -> list[int]:
 def values_before(steps: Sequence[Step], path: Sequence[int], marks: Collection[int]) -> set[str]:
     """Values on a path that one of the marked steps is computed from."""
     names: set[str] = set()
+    marked = set(marks)
     for i in reversed(path):
-        if i in marks or _meet(steps[i].writes, names):
+        if i in marked or _meet(steps[i].writes, names):
             names.update(steps[i].reads)
     return names
 

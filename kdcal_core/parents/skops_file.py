@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.data.claims import read_json
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents.base import Parent, Regressor
@@ -31,6 +32,7 @@ from kdcal_core.parents.tree_checks import check_children, check_range, unsafe
 _MAX_MEMBERS = 200_000
 _MAX_BYTES = 2**30
 _MAX_SCHEMA_BYTES = 2**28
+_MAX_SCHEMA_VALUES = 5_000_000  # a tree has some 150
 # Beyond this size an archive may not unpack to more than so many times its own size.
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 2**24
 _MAX_DEPTH = 60
@@ -258,8 +260,10 @@ def _check(members: dict[str, bytes]) -> bytes:
     if len(text) > _MAX_SCHEMA_BYTES:
         raise InputError(f"The model's schema holds {len(text):,} bytes, too many to read")
     try:
-        schema = json.loads(text)
+        schema = read_json(text, most_values=_MAX_SCHEMA_VALUES)
         protocol = schema["protocol"]
+    except InputError:
+        raise
     except (ValueError, RecursionError, KeyError, TypeError) as error:
         raise unsafe(f"The model's schema cannot be read: {_first_line(error)}") from error
     if type(protocol) is not int or protocol != PROTOCOL:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.data.claims import read_json
 from kdcal_core.errors import InputError
 
 _EXTRA = frozenset(
@@ -21,6 +21,7 @@ _EXPORT = (
 )
 _SCHEMA_MAJOR = 8
 _MOST_JSON_BYTES = 64 << 20
+_MOST_JSON_VALUES = 5_000_000  # a node of the graph has some 50
 _MOST_BYTES = 4 << 30
 # Raw weights hardly shrink; JSON shrinks about tenfold.
 _MOST_RATIO = 200
@@ -186,8 +187,10 @@ def _json(
     archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str
 ) -> dict[str, Any]:
     try:
-        value = json.loads(_text(archive, members, name))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = read_json(_text(archive, members, name).encode(), most_values=_MOST_JSON_VALUES)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InputError(f"The archive's {name!r} is no JSON", fix=_EXPORT) from error
     if not isinstance(value, dict):
         raise InputError(f"The archive's {name!r} is not what it should be", fix=_EXPORT)

@@ -27,6 +27,8 @@ _FORMATS = {b"i": ">b", b"U": ">B", b"I": ">h", b"l": ">i", b"L": ">q", b"d": ">
 _INTEGERS = frozenset((b"i", b"U", b"I", b"l", b"L"))
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _MAX_DEPTH = 40
+# XGBoost keeps its numbers in typed arrays: beside them a tree has some thirty values.
+_MAX_VALUES = 2_000_000
 
 
 def decode(data: bytes) -> Any:
@@ -39,8 +41,8 @@ def decode(data: bytes) -> Any:
     Raises
     ------
     InputError
-        The bytes are no such value: cut off, nested beyond 40 levels, a name twice in an object,
-        or something behind the end.
+        The bytes are no such value: cut off, nested beyond 40 levels, of too many single values, a
+        name twice in an object, or something behind the end.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.position = 0
+        self._n_values = 0
 
     def take(self, n: int) -> bytes:
         taken = self._data[self.position : self.position + n]
@@ -69,6 +72,9 @@ class _Reader:
     def value(self, kind: bytes, depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise _broken("too many levels")
+        self._n_values += 1
+        if self._n_values > _MAX_VALUES:
+            raise _broken(f"more than {_MAX_VALUES:,} values outside of typed arrays")
         if kind in _FORMATS:
             return struct.unpack(_FORMATS[kind], self.take(struct.calcsize(_FORMATS[kind])))[0]
         if kind in _CONSTANTS:

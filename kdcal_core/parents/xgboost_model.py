@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from kdcal_core.data import check_proba, softmax_logits
+from kdcal_core.data.claims import read_json
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.parents import ubjson
@@ -88,7 +89,7 @@ def read_document(content: bytes) -> Any:
     if content[:1] == b"{" and content[1:].lstrip()[:1] not in (b'"', b"}", b""):
         return ubjson.decode(content)
     try:
-        return json.loads(content, object_pairs_hook=_unique)
+        return read_json(content, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

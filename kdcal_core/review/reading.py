@@ -12,12 +12,15 @@ from pyarrow import feather
 
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.errors import InputError
+from kdcal_core.jobs import trial
 from kdcal_core.parents import Parent
 from kdcal_core.review.seals import check_seal, seal
 
 Progress = Callable[[float, str], None]
 
 _BLOCK_ROWS = 50_000
+_TRIAL_ROWS = 8
+_TOO_SLOW = "Use a faster model, or write its predictions into a table and load that instead."
 
 
 def read_frame(path: str) -> pd.DataFrame:
@@ -61,12 +64,18 @@ def by_blocks(
 ) -> FloatArray:
     """A parent's answers to all rows, asked block by block, (n, width).
 
+    A few rows come first, in a worker under a limit of seconds: a model that needs that long for
+    them does not keep its place for half an hour.
+
     Raises
     ------
     InputError
         As ``answer`` does, with the row of the whole frame.
     """
     n = len(frame)
+    few = min(n, _TRIAL_ROWS)
+    with trial(f"The model, tried on {few:,} row{'' if few == 1 else 's'},", fix=_TOO_SLOW):
+        answer(frame.iloc[:few])
     answers = np.empty((n, width))
     for start in range(0, n, _BLOCK_ROWS):
         stop = min(start + _BLOCK_ROWS, n)

@@ -159,7 +159,7 @@ def test_a_trial_ends_what_takes_too_long_or_too_much():
     start = time.monotonic()
     for how, says in (
         ({"busy": 60.0}, r"^The model, tried on 8 rows, took longer than 1 second"),
-        ({"n_bytes": GIB}, r"^The model, tried on 8 rows, needed more than 0\.2 GiB"),
+        ({"n_bytes": GIB}, r"^The model, tried on 8 rows, needed more than 256 MiB of memory"),
     ):
         with pytest.raises(InputError, match=says) as caught:
             run_limited(PROBES + "trial_of", how)
