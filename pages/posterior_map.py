@@ -20,7 +20,7 @@ if review is not None and parts.can_be_drawn(review):
         maps = parts.posteriors(review, drawn, version)
         prior = parts.prior_of(review, fit)
         with finding:
-            parts.finding(drawn.run, maps, prior)
+            parts.finding(review, drawn, version, maps, prior)
         with picture:
             on_box = map_region.on_box(review, drawn.run)
             parts.picture(review, drawn.run, maps, label, prior, on_box)

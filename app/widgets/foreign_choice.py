@@ -10,12 +10,12 @@ from app.widgets.foreign_results import Chosen
 from app.widgets.graph_results import Fit, Foreign
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, remove_foreign
-from kdcal_core.runs import ForeignSettings, foreign_request
+from kdcal_core.runs import ForeignKind, ForeignSettings, foreign_request
 
 SHIFTS = (-50.0, -20.0, -10.0, -5.0, -2.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _NAMES = {
-    "sphere": "Spheres around the data",
-    "uniform": "Uniform noise in the data's range",
+    "sphere": "Spheres around the data, as in the papers",
+    "uniform": "Random values within each column's limits",
     "shuffled": "Own rows, each feature shuffled",
     "shifted": "Own rows, one feature shifted far",
 }
@@ -23,11 +23,14 @@ _HELP = """
 Where can rows unlike the data come from?
 
 * **Your own table** with the model's features: another site, another year, another camera.
-* **Spheres** around the centre of the data. At radius 1 lies the farthest ordinary row, every
-  feature measured in its standard deviation.
-* **Uniform noise** in the range of each feature: no value is new, their combinations are.
+* **Random values** between the least and the largest of each column, whole numbers where it holds
+  whole numbers, categories among its own: every value could be met, their combinations are new.
+* **Spheres** around the centre of the data, as in the papers. At radius 1 lies the farthest
+  ordinary row, every feature measured in its standard deviation. They are points in every
+  direction and no rows that could be met: an age may be negative.
 * **Shuffled**: each feature of the ordinary rows shuffled on its own.
-* **Shifted**: ordinary rows, with one feature moved by so many of its standard deviations.
+* **Shifted**: ordinary rows, with one feature moved by so many of its standard deviations, as
+  after a change of units. It may leave what the feature can be.
 """
 
 
@@ -103,7 +106,11 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
 
 
 def _kinds(review: Review, base: Foreign) -> list[str]:
-    made = [kind for kind in ("sphere", "uniform", "shuffled") if base.run.sets(kind)]
+    """What can be made; first rows that could be met, where spheres leave what columns can be."""
+    order: tuple[ForeignKind, ...] = ("sphere", "uniform", "shuffled")
+    if base.run.record.n_bounded:
+        order = ("uniform", "sphere", "shuffled")
+    made = [kind for kind in order if base.run.sets(kind)]
     return [*made, *(["shifted"] if _numeric(review) else [])]
 
 

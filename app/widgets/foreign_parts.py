@@ -167,15 +167,21 @@ def _finding(view: View) -> None:
     if chosen is not None and tiles is not None:
         about = foreign_words.set_finding(chosen.name, *tiles.confidence, largest, tiles.n_unknown)
     if view.foreign.run.sets("sphere"):
-        graph = foreign_results.curve(view, "geodesic") if view.version else None
+        graph, unknown = None, None
+        if view.version is not None:
+            graph = foreign_results.curve(view, "geodesic")
+            unknown = foreign_results.unknown_by_radius(view.version, view.foreign)
         sentence = foreign_words.distance_finding(
-            foreign_results.curve(view, "parent"), graph, largest
+            foreign_results.curve(view, "parent"), graph, largest, unknown
         )
         st.subheader(escape_markdown(sentence, 600), anchor=False)
         if about:
             st.markdown(escape_markdown(about, 600))
     elif about:
         st.subheader(escape_markdown(about, 600), anchor=False)
+    if chosen is not None and chosen.one.kind in ("sphere", "shifted"):
+        beyond = chosen.foreign.run.record.impossible.get(chosen.one.name)
+        st.caption(escape_markdown(foreign_words.made_words(chosen.one.kind, beyond), 400))
     if tiles is None:
         return
     if tiles.graph is None or tiles.unknown is None or view.version is None:
@@ -184,15 +190,21 @@ def _finding(view: View) -> None:
             [*tiles.parent, tiles.confidence[0]],
             notes=["the model itself", "by its confidence", "by its confidence", rows],
         )
+        st.caption(foreign_words.confidence_only_words(largest))
     else:
         alpha = view.version.setting.alpha
         estimate_row(
             [*tiles.graph, tiles.unknown],
             notes=[
-                *(f"{number(one)} for the model itself" for one in tiles.parent),
+                *(
+                    f"{number(one)} for the model itself{', by its confidence' * (at > 0)}"
+                    for at, one in enumerate(tiles.parent)
+                ),
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
         )
+        assert tiles.by_confidence is not None
+        st.caption(foreign_words.by_confidence_words(tiles.graph[1], tiles.by_confidence, largest))
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(text.TILES)
         st.caption(text.PAPERS)

@@ -127,6 +127,15 @@ def version_curve(version: Version, foreign: Foreign) -> DistanceCurve:
     )
 
 
+def unknown_by_radius(version: Version, foreign: Foreign) -> FloatArray:
+    """Share of the rows on each sphere whose density lies below the floor, (R,)."""
+    run = foreign.run
+    spheres = run.sets("sphere")
+    density = version.log_density(foreign.key, run.rows.located)
+    below = density[spheres[0].start : spheres[-1].stop] < version.graph.effective_log_floor
+    return np.asarray(below.reshape(len(spheres), -1).mean(axis=1))
+
+
 @st.cache_data(max_entries=128, show_spinner=False)
 def _curve(
     who: tuple[str, ...], _run: ForeignRun, _proba: Callable[[], FloatArray]
@@ -144,6 +153,7 @@ class Tiles:
     ----------
     parent : OCE, AUROC and FPR@95 of the parent, by its confidence
     graph : the same of the graph, by its log density; None without a graph
+    by_confidence : AUROC of the graph by its confidence, for comparison; None without a graph
     confidence : mean max confidence on the foreign rows, of the parent and of the graph
     unknown : share of ordinary rows below the floor; None without a graph
     n_unknown : foreign rows below the floor
@@ -152,6 +162,7 @@ class Tiles:
     parent: tuple[Estimate, Estimate, Estimate]
     confidence: tuple[Estimate, Estimate | None]
     graph: tuple[Estimate, Estimate, Estimate] | None = None
+    by_confidence: Estimate | None = None
     unknown: Estimate | None = None
     n_unknown: int | None = None
 
@@ -175,6 +186,9 @@ def _tiles(version: str, foreign: str, ordinary: str, _view: View, _chosen: Chos
         parent,
         (said, mean_max_confidence(proba)),
         graph=(_oce(_view, proba), ood_auroc(inner, outer), fpr_at_95_tpr(inner, outer)),
+        by_confidence=ood_auroc(
+            inside(_view.version).proba.max(axis=1), proba.max(axis=1), by="confidence"
+        ),
         unknown=unknown_share(inner < floor),
         n_unknown=int((outer < floor).sum()),
     )
@@ -187,8 +201,8 @@ def _parent_tiles(
     inner, outer = _view.ordinary.proba.max(axis=1), _chosen.rows.proba.max(axis=1)
     return (
         _oce(_view, _chosen.rows.proba),
-        ood_auroc(inner, outer),
-        fpr_at_95_tpr(inner, outer),
+        ood_auroc(inner, outer, by="confidence"),
+        fpr_at_95_tpr(inner, outer, by="confidence"),
     )
 
 

@@ -43,9 +43,11 @@ prior (paper 000 Eq. 20). It presumes that the true class frequencies are known;
 of the rows of the fit ("empirical").
 
 **AUROC** and **FPR at 95% TPR** ask something easier: whether ordinary rows score above foreign
-ones, by the log density for the kernel density version, by the largest probability for the model.
-Calibration is harder than detection: a calibrated model detects foreign rows, but one that detects
-them need not be calibrated (appendix A).
+ones, by the log density for the kernel density version, by the largest probability for the model,
+which has no density. Confidence is the worse score: a row unlike anything seen gets the class
+prior, and where 90% of the rows are of one class the prior is 90% sure itself, as sure as of many
+ordinary rows. Calibration is harder than detection: a calibrated model detects foreign rows, but
+one that detects them need not be calibrated (appendix A).
 
 No foreign row had a part in fitting anything: the method needs none (section 1).
 """

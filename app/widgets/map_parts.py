@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from app.widgets import graph_results, job_results, map_results, results, session
 from app.widgets.charts import chart, is_dark
@@ -65,7 +66,8 @@ class shares and of what the model itself says (our addition to the papers).
 
 **With more features than the two shown** the map is a slice: in every other direction it stays
 in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
-most respects, and the version may stay sure there. What it says where all features leave the data
+most respects, and the version may stay sure there. The sentence above therefore goes by the
+density, in all features, and not by the box. What it says where all features leave the data
 together stands on the page Out of distribution.
 
 **Drag a box** on any panel to see the rows in it below. A double click takes it away.
@@ -336,13 +338,28 @@ def posteriors(review: Review, drawn: Map, version: Version | None) -> Posterior
     return maps
 
 
-def finding(run: GridRun, maps: Posteriors, prior: FloatArray) -> None:
-    """The page's one sentence."""
+def finding(
+    review: Review, drawn: Map, version: Version | None, maps: Posteriors, prior: FloatArray
+) -> None:
+    """The page's one sentence, and what a slice leaves out of it."""
+    run = drawn.run
     confidence = {title: posterior.max(axis=-1) for title, posterior in maps.items()}
+    outside = run.outside if version is None else unknown(drawn, version)
     sentence = map_words.map_finding(
-        confidence[PARENT], confidence.get(VERSION), run.outside, float(prior.max())
+        confidence[PARENT], confidence.get(VERSION), outside, float(prior.max())
     )
     st.subheader(escape_markdown(sentence, 600), anchor=False)
+    if version is not None and (
+        words := map_words.slice_words(outside, run.outside, _n_features(review) - 2)
+    ):
+        st.caption(words)
+
+
+def unknown(drawn: Map, version: Version) -> NDArray[np.bool_]:
+    """Which points of the grid the version counts as unknown, by their density, y first."""
+    density = version.log_density(drawn.key, drawn.run.rows.located)
+    below: NDArray[np.bool_] = drawn.run.as_map(density < version.graph.effective_log_floor)
+    return below
 
 
 def picture(

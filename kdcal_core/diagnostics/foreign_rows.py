@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api import types
 
 from kdcal_core.data import FloatArray
@@ -24,6 +25,8 @@ class Extent:
     centre, spread : (d,) float64
         Mean and standard deviation of each; a spread of zero counts as one.
     low, high : (d,) float64
+    whole : (d,) bool
+        Whether a column holds whole numbers only.
     reach : float
         Largest distance of a row from the centre, with every column in units of its spread.
     """
@@ -33,7 +36,14 @@ class Extent:
     spread: FloatArray
     low: FloatArray
     high: FloatArray
+    whole: NDArray[np.bool_]
     reach: float
+
+    @property
+    def bounded(self) -> NDArray[np.bool_]:
+        """Columns that cannot be any number: whole numbers, or never below zero, (d,)."""
+        found: NDArray[np.bool_] = self.whole | (self.low >= 0)
+        return found
 
 
 def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -85,8 +95,19 @@ def extent(frame: pd.DataFrame) -> Extent:
             "All rows lie in one point, so there is no distance to measure by",
             fix="Foreign rows of your own can still be uploaded.",
         )
-    filled = np.where(present, values, centre)
-    return Extent(columns, centre, spread, filled.min(axis=0), filled.max(axis=0), reach)
+    low = np.where(present, values, np.inf).min(axis=0)
+    high = np.where(present, values, -np.inf).max(axis=0)
+    some = present.any(axis=0)  # a column without values stands in the centre
+    whole = some & (np.where(present, values, 0.0) % 1.0 == 0.0).all(axis=0)
+    return Extent(
+        columns,
+        centre,
+        spread,
+        np.where(some, low, centre),
+        np.where(some, high, centre),
+        whole,
+        reach,
+    )
 
 
 def on_spheres(
@@ -96,7 +117,8 @@ def on_spheres(
 
     A radius of 1 is the distance of the farthest row, every column measured in its standard
     deviation. All spheres share their directions (decision D20), and the columns that are no
-    numbers come from rows of the data, the same on each sphere.
+    numbers come from rows of the data, the same on each sphere. They are points to ask a model
+    about and no rows that could be met: an age may be -260 (:func:`impossible`).
     """
     directions = sphere_points(n, len(where.columns), where.reach, seed)
     away = np.concatenate([radius * directions for radius in radii])
@@ -108,13 +130,23 @@ def on_spheres(
 def in_box(frame: pd.DataFrame, where: Extent, n: int, seed: int) -> pd.DataFrame:
     """``n`` rows of uniform noise: each column on its own between its extremes.
 
-    Columns that are no numbers take each of their values equally often.
+    Every value is one that its column can hold: whole numbers stay whole, and columns that are
+    no numbers take each of their values equally often.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20, 70], "kind": ["a", "b"]})
+    >>> rows = in_box(frame, extent(frame), 100, seed=0)
+    >>> rows["age"].between(20, 70).all().item(), (rows["age"] % 1 == 0).all().item()
+    (True, True)
     """
     rng = np.random.default_rng(seed)
     values = {name: frame[name].drop_duplicates() for name in frame.columns}
     drawn = {name: some.iloc[rng.integers(0, len(some), n)].array for name, some in values.items()}
     rows = pd.DataFrame(drawn, columns=frame.columns)
     noise = rng.uniform(where.low, where.high, size=(n, len(where.columns)))
+    steps = rng.uniform(where.low, where.high + 1.0, size=noise.shape)
+    noise = np.where(where.whole, np.minimum(np.floor(steps), where.high), noise)
     return with_numbers(rows, where.columns, noise)
 
 
@@ -130,6 +162,8 @@ def shifted(
 ) -> pd.DataFrame:
     """At most ``n`` rows with one column moved by so many of its standard deviations.
 
+    A column of whole numbers is moved by a whole number.
+
     Raises
     ------
     InputError
@@ -142,9 +176,41 @@ def shifted(
             column=column,
         )
     rows = _sample(frame, n, seed)
-    spread = where.spread[where.columns.index(column)]
-    moved = numbers_of(rows, (column,)) + by * spread
+    at = where.columns.index(column)
+    step = by * where.spread[at]
+    moved = numbers_of(rows, (column,)) + (np.rint(step) if where.whole[at] else step)
     return with_numbers(rows, (column,), moved)
+
+
+def impossible(rows: pd.DataFrame, where: Extent) -> tuple[str, float, float] | None:
+    """The column in which made rows leave most what it can be, where any does.
+
+    Of columns that are never below zero in the data, the one whose least value lies the most
+    standard deviations below it.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Made rows, with the columns of ``where``.
+
+    Returns
+    -------
+    tuple of (column, least value in ``rows``, least value in the data), or None
+        Untrusted name.
+
+    Examples
+    --------
+    >>> data = pd.DataFrame({"age": [17.0, 90.0], "gain": [-5.0, 5.0]})
+    >>> impossible(pd.DataFrame({"age": [-260.0], "gain": [-90.0]}), extent(data))
+    ('age', -260.0, 17.0)
+    """
+    values = numbers_of(rows, where.columns)
+    least = np.where(np.isnan(values), np.inf, values).min(axis=0)
+    below = np.where(where.low >= 0, -least / where.spread, -np.inf)
+    at = int(np.argmax(below))
+    if not below[at] > 0:
+        return None
+    return where.columns[at], float(least[at]), float(where.low[at])
 
 
 def _drawn(frame: pd.DataFrame, n: int, seed: int) -> pd.DataFrame:

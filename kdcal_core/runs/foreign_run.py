@@ -12,7 +12,9 @@ import numpy as np
 
 from kdcal_core.calibration import Located
 from kdcal_core.diagnostics.foreign_rows import (
+    Extent,
     extent,
+    impossible,
     in_box,
     numeric_columns,
     on_spheres,
@@ -82,6 +84,7 @@ def foreign_request(
         settings,
         graph_folder,
         with_foreign=True,
+        rows="within what columns hold",
     )
 
 
@@ -111,13 +114,16 @@ def score_foreign(
     estimator = load_estimator(graph_folder, parent) if graph_folder else None
     reference = features_of(sources, sources.reference)
     batches, notes = _made(sources, chosen, reference)
+    where = _extent(reference)
+    left: dict[str, tuple[str, float, float]] = {}
     batches = [*_uploaded(sources), *batches]
     pieces: list[Rows] = []
     sets: list[ForeignSet] = []
     for at, batch in enumerate(batches):
         share = [0.05 + 0.95 * done / len(batches) for done in (at, at + 1)]
         try:
-            rows = placed(parent, batch.rows(), None, estimator, part_of(progress, *share))
+            frame = batch.rows()
+            rows = placed(parent, frame, None, estimator, part_of(progress, *share))
         except InputError as error:
             if batch.kind == "uploaded":
                 raise error.at(file=batch.file) from error
@@ -125,10 +131,11 @@ def score_foreign(
             continue
         start = sum(map(len, pieces))
         stops = np.linspace(start, start + len(rows), len(batch.sets) + 1).astype(int).tolist()
-        sets += [
-            ForeignSet(batch.kind, name, value, begin, end)
-            for (name, value), begin, end in zip(batch.sets, stops, stops[1:], strict=False)
-        ]
+        for (name, value), begin, end in zip(batch.sets, stops, stops[1:], strict=False):
+            sets.append(ForeignSet(batch.kind, name, value, begin, end))
+            if where is not None and batch.kind != "uploaded":
+                beyond = impossible(frame.iloc[begin - start : end - start], where)
+                left |= {} if beyond is None else {name: beyond}
         pieces.append(rows)
     record = ForeignRecord(
         settings=chosen,
@@ -137,6 +144,8 @@ def score_foreign(
         n_numeric=len(numeric_columns(reference)),
         n_features=reference.shape[1],
         notes=tuple(notes),
+        n_bounded=0 if where is None else int(where.bounded.sum()),
+        impossible=left,
     )
     save_rows(Path(folder), FOREIGN, _joined(pieces, len(sources.classes)))
     save_record(Path(folder), record)
@@ -208,6 +217,13 @@ def _made(
             rows = partial(shifted, own, where, column, by, n, seed)
             batches.append(_Batch("shifted", ((name, by),), rows))
     return batches, []
+
+
+def _extent(reference: pd.DataFrame) -> Extent | None:
+    try:
+        return extent(reference)
+    except InputError:
+        return None
 
 
 def _joined(pieces: list[Rows], n_classes: int) -> Rows:

@@ -14,6 +14,8 @@ from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows, lo
 
 Kind = Literal["forest", "network"]
 
+FIT = "calibrator"
+"""How graphs are fitted: results of another way are not those of the exported file."""
 GRAPH_FILE = "graph.zip"
 JUDGED = "judged"
 
@@ -121,8 +123,12 @@ def request_on_graph(
     graph_folder: str | Path | None,
     *,
     with_foreign: bool = False,
+    rows: str = "",
 ) -> Request:
-    """A request that also depends on the review's graph, where ``graph_folder`` holds one."""
+    """A request that also depends on the review's graph, where ``graph_folder`` holds one.
+
+    ``rows`` tells the way in which rows are made from other ways.
+    """
     asked = encode(settings)
     return request(
         target,
@@ -136,10 +142,13 @@ def request_on_graph(
             **files.identity(with_foreign=with_foreign),
             "settings": asked,
             "graph": graph_identity(graph_folder),
+            "rows": rows,
         },
     )
 
 
 def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
     """What tells one fit of a review from another of the same review: its settings."""
-    return None if folder is None else encode(load_record(Path(folder), GraphRecord).settings)
+    if folder is None:
+        return None
+    return {**encode(load_record(Path(folder), GraphRecord).settings), "fit": FIT}

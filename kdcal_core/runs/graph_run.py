@@ -18,7 +18,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.graph_results import GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
+from kdcal_core.runs.graph_results import FIT, GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
 from kdcal_core.runs.inputs import (
     Request,
     ReviewFiles,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 Estimator = KernelDensityForest | KernelDensityNetwork
 
 _ESTIMATOR = "estimator.zip"
-_FIT = "calibrator"  # results of an older way to fit are not those of the exported file
 _FEWEST = 10
 
 
@@ -75,7 +74,7 @@ def graph_request(
         "kdcal_core.runs.graph_run:fit_graph",
         "Fitting the kernel density version",
         {"files": encode(files), "settings": encode(settings)},
-        {**files.identity(), "settings": encode(settings), "fit": _FIT},
+        {**files.identity(), "settings": encode(settings), "fit": FIT},
     )
 
 

@@ -155,7 +155,7 @@ def sentence(at: AppTest) -> str:
 def test_at_first_the_model_stands_alone_beside_the_truth(network: str) -> None:
     at = settled(launch(network))
     assert set(maps(at)) >= {"Model", "True posterior"}
-    assert "Outside the data the model is more than 90% sure on" in unescape(at.subheader[0].value)
+    assert "the model is more than 90% sure on" in unescape(at.subheader[0].value)
 
 
 def test_the_version_joins_and_its_settings_need_no_fit(page: AppTest) -> None:

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from kdcal_core.calibration import KernelDensityForest
 from kdcal_core.diagnostics import (
     fpr_at_95_tpr,
     hellinger_distance,
@@ -15,6 +17,7 @@ from kdcal_core.diagnostics import (
     mmc_star,
     ood_auroc,
     ood_calibration_error,
+    sphere_points,
     unknown_share,
 )
 from kdcal_core.errors import InputError
@@ -247,3 +250,37 @@ def test_the_share_of_unknown_rows_is_counted_with_its_exact_interval():
     assert unknown_share(np.zeros(9, dtype=bool)).low == 0.0
     with pytest.raises(InputError, match="shape"):
         unknown_share([])
+
+
+def test_with_nine_tenths_in_one_class_the_density_tells_and_confidence_does_not():
+    """The prior that a foreign row falls back to is 90% sure itself."""
+    rng = np.random.default_rng(0)
+
+    def rows_of(n, share):
+        y = (rng.random(n) < share).astype(int)
+        return rng.normal(size=(n, 3)) + 1.2 * y[:, None], y
+
+    def areas(share):
+        X, y = rows_of(600, share)
+        forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0).fit(X, y)
+        graph = KernelDensityForest(forest, scale="standard").fit(X, y, *rows_of(300, share))
+        reach = np.linalg.norm(X - X.mean(axis=0), axis=1).max()
+        foreign = X.mean(axis=0) + sphere_points(300, 3, 3 * reach, seed=0)
+        assert graph.is_unknown(foreign).all()
+        sides = rows_of(300, share)[0], foreign
+        density = [graph.graph_.log_marginal(graph.locate(side)) for side in sides]
+        confidence = [graph.predict_proba(side).max(axis=1) for side in sides]
+        return ood_auroc(*density), ood_auroc(*confidence, by="confidence")
+
+    for share, least, most in ((0.5, 0.9, 1.0), (0.9, 0.5, 0.85)):
+        density, confidence = areas(share)
+        assert density.value > 0.99
+        assert least < confidence.value < most
+        assert density.name.endswith("by density")
+        assert confidence.name.endswith("by confidence")
+
+
+@pytest.mark.parametrize("measure", [ood_auroc, fpr_at_95_tpr])
+def test_a_score_is_a_density_or_a_confidence(measure):
+    with pytest.raises(InputError, match="by"):
+        measure([0.9, 0.8], [0.1], by="taste")

@@ -57,6 +57,34 @@ def test_without_a_version_the_finding_names_the_prior() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        ((0.0, 0.97, 1.0, 1.0), "counts at least 95% of the rows as unknown from radius 1 on."),
+        ((0.0, 0.5, 1.0, 1.0), "counts all rows as unknown from radius 2 on."),
+        ((1.0, 1.0, 1.0, 1.0), "counts all rows as unknown at every distance."),
+        ((0.0, 1.0, 1.0, 0.4), "counts 40% of the rows there as unknown."),
+    ],
+)
+def test_the_density_says_from_where_on_rows_are_unknown(
+    unknown: tuple[float, ...], said: str
+) -> None:
+    """Where one class has 90% of the rows, confidence is about the prior everywhere."""
+    near_prior = curve(0.9, 0.9, 0.9, 0.9)
+    sentence = words.distance_finding(
+        curve(0.9, 0.95, 0.95, 0.97), near_prior, 0.9, np.array(unknown)
+    )
+    assert "keeps to the prior" in sentence
+    assert sentence.endswith(f"By its density it {said}")
+
+
+def test_what_made_rows_are_is_said() -> None:
+    sphere = words.made_words("sphere", ("age", -260.0, 17.0))
+    assert "points on a sphere in standardised units" in sphere
+    assert "'age' goes down to -260 here, and never below 17 in the data" in sphere
+    assert words.made_words("shifted", None) == ""
+
+
 def test_a_set_of_foreign_rows_is_told_with_its_counts() -> None:
     said = mean_max_confidence([[0.9, 0.1], [0.8, 0.2]])
     version = mean_max_confidence([[0.5, 0.5], [0.6, 0.4]])

@@ -27,7 +27,8 @@ def confidence(sure: int, outside: float = 0.6, inside: float = 0.99) -> np.ndar
 def test_only_the_area_outside_the_data_counts() -> None:
     assert OUTSIDE.sum() == 84
     sentence = map_words.map_finding(confidence(21), confidence(0, 0.5), OUTSIDE, 0.5)
-    assert "sure on 25% of the area shown (69% on average)" in sentence
+    assert "(84% of the map, by density) the model is more than 90% sure on 25%" in sentence
+    assert "of the area (69% on average)" in sentence
     assert "kernel density version on none of it (50% on average; the prior is 50%)" in sentence
 
 
@@ -38,7 +39,28 @@ def test_only_the_area_outside_the_data_counts() -> None:
 def test_shares_do_not_round_to_nothing_or_all(sure: int, said: str) -> None:
     sentence = map_words.map_finding(confidence(sure), None, OUTSIDE, 0.5)
     assert said in sentence
+    assert "Beyond the range of the data along these two axes" in sentence
     assert "kernel density" not in sentence
+
+
+def test_a_map_without_unknown_points_says_so() -> None:
+    none = np.zeros((10, 10), dtype=bool)
+    sentence = map_words.map_finding(confidence(84), confidence(42), none, 0.5)
+    assert sentence == (
+        "By density no point of this map is unlike the data: the model is more than 90% sure on "
+        "all of it, its kernel density version on 58%."
+    )
+
+
+def test_a_slice_says_how_much_beyond_the_box_is_like_the_data() -> None:
+    beyond = OUTSIDE
+    known = np.zeros((10, 10), dtype=bool)
+    known[0] = True
+    said = map_words.slice_words(~known, beyond, 62)
+    assert said.startswith("Beyond the dashed box 12% of the area still counts as like the data")
+    assert "other 62 directions" in said
+    assert map_words.slice_words(beyond, beyond, 62) == ""
+    assert map_words.slice_words(~known, beyond, 0) == ""
 
 
 def test_a_hair_of_area_is_less_than_one_percent() -> None:

@@ -10,21 +10,35 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_reviews import Made, csv, quiet, rows
+from sklearn.ensemble import RandomForestClassifier
+from small_reviews import Made, csv, made, quiet, rows
 
-from kdcal_core.diagnostics.foreign_rows import extent, in_box, on_spheres, shifted, shuffled
+from kdcal_core.diagnostics import confidence_by_distance
+from kdcal_core.diagnostics.foreign_rows import (
+    extent,
+    impossible,
+    in_box,
+    on_spheres,
+    shifted,
+    shuffled,
+)
 from kdcal_core.errors import InputError
+from kdcal_core.figures import foreign_words, map_words
 from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
 from kdcal_core.runs import (
     ForeignRun,
     ForeignSettings,
     GraphRun,
+    GridRun,
+    GridSettings,
     foreign_frame,
     foreign_request,
     graph_request,
+    grid_request,
 )
 from kdcal_core.runs.foreign_run import score_foreign
 from kdcal_core.runs.graph_run import fit_graph
+from kdcal_core.runs.grid_run import posterior_grid
 
 SMALL = ForeignSettings(radii=(0.0, 1.0, 10.0), n=50)
 
@@ -219,8 +233,8 @@ def test_made_rows_lie_where_they_should(columns):
         assert sorted(map(str, mixed[name])) == sorted(map(str, frame[name]))
     moved = shifted(frame, where, "n0", 2.0, n, seed=1)
     np.testing.assert_allclose(moved["n0"], frame["n0"] + 2 * where.spread[0])
-    for made in (spheres, box, mixed, moved):
-        assert list(made.columns) == list(frame.columns)
+    for each in (spheres, box, mixed, moved):
+        assert list(each.columns) == list(frame.columns)
 
 
 def test_a_column_may_be_called_anything():
@@ -234,3 +248,114 @@ def test_rows_without_any_number_have_no_distance():
         extent(pd.DataFrame({"a": ["x", "y"], "b": [True, False]}))
     with pytest.raises(InputError, match="in one point"):
         extent(pd.DataFrame({"a": [1.0, 1.0]}))
+
+
+def people(n, seed):
+    """Whole years, hours that are never negative, a balance of either sign, a word."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(17, 91, n),
+            "hours": rng.gamma(4.0, 10.0, n),
+            "balance": rng.normal(size=n),
+            "work": rng.choice(["state", "own"], n),
+        }
+    )
+    return frame
+
+
+def test_made_rows_keep_within_what_their_columns_can_be():
+    data = people(300, 0)
+    where = extent(data)
+    assert where.bounded.tolist() == [True, True, False]
+    made = in_box(data, where, 2000, seed=1)
+    assert impossible(made, where) is None
+    assert (made["age"] % 1 == 0).all()
+    assert (made["age"].min(), made["age"].max()) == (data["age"].min(), data["age"].max())
+    assert made["hours"].between(data["hours"].min(), data["hours"].max()).all()
+    assert set(made["work"]) == {"state", "own"}
+    counts = np.bincount(made["age"].astype(int))[17:91]
+    assert counts.min() > 8  # every year about as often, both ends too: 27 on average
+    assert impossible(shuffled(data, 300, seed=1), where) is None
+    older = shifted(data, where, "age", 3.3, 300, seed=1)
+    assert (older["age"] % 1 == 0).all()
+
+
+def test_rows_that_leave_what_a_column_can_be_are_told():
+    data = people(300, 0)
+    where = extent(data)
+    column, least, low = impossible(on_spheres(data, where, (5.0,), 500, seed=0), where)
+    assert column in ("age", "hours")
+    assert least < 0 <= low == data[column].min()
+    younger = impossible(shifted(data, where, "age", -10.0, 300, seed=0), where)
+    assert younger[0] == "age"
+    assert younger[1] < -100
+    assert impossible(shifted(data, where, "balance", -10.0, 300, seed=0), where) is None
+
+
+def test_the_record_tells_which_sets_hold_what_no_row_can(tmp_path):
+    data = people(160, 0).drop(columns="work")
+    data["kind"] = np.where(data["age"] + data["hours"] > 90, "old", "young")
+    model = RandomForestClassifier(10, random_state=0)
+    model.fit(data[["age", "hours", "balance"]], data["kind"])
+    one = made(tmp_path, model, {"calibration": data})
+    run = ask(one, tmp_path / "run", replace(SMALL, shifted_feature="age", shifts=(-20.0, 20.0)))
+    assert run.record.n_bounded == 2
+    assert set(run.record.impossible) == {
+        "Radius 10",
+        "age shifted by -20 standard deviations",
+        *({"Radius 1"} & set(run.record.impossible)),
+    }
+    column, least, low = run.record.impossible["Radius 10"]
+    assert column in ("age", "hours")
+    assert least < 0 <= low
+
+
+def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path):
+    """Both go by the density: where rows are unknown, the version is not sure, on both pages."""
+    workspace = Workspace(tmp_path / "home")
+    review = start_sample(workspace, "digits")
+    one = Made(workspace, review, None, {})
+    folder = fitted(one, tmp_path / "graph")
+    graph = GraphRun.read(folder).graph
+    spheres = ask(one, tmp_path / "spheres", ForeignSettings(n=100), folder)
+    request = grid_request(
+        workspace, review.id, GridSettings(axes="principal", resolution=30), graph_folder=folder
+    )
+    (tmp_path / "map").mkdir()
+    posterior_grid(
+        **json.loads(json.dumps(request.kwargs)), folder=str(tmp_path / "map"), progress=quiet
+    )
+    grid = GridRun.read(tmp_path / "map")
+
+    prior = float(graph.prior.max())
+    unknown = graph.unknown(grid.rows.located)
+    beyond = grid.outside.ravel()
+    sure = graph.posterior(grid.rows.located).max(axis=1)
+    # what the page said: beyond the box of a slice through the middle, and yet like the data
+    assert (sure[beyond] > 0.9).mean() > 0.1
+    for located in (grid.rows.located, spheres.rows.located):
+        below = graph.unknown(located)
+        said = graph.posterior(located)[below].max(axis=1)
+        assert said.max() <= 0.5 + 0.5 * prior + 1e-12
+    finding = map_words.map_finding(
+        grid.as_map(grid.rows.proba.max(axis=1)),
+        grid.as_map(sure),
+        grid.as_map(unknown),
+        prior,
+    )
+    assert "its kernel density version on none of it" in finding
+    told = map_words.slice_words(grid.as_map(unknown), grid.outside, 62)
+    assert "still counts as like the data" in told
+
+    radii = spheres.radii
+    below = graph.unknown(spheres.rows.located)[
+        spheres.sets("sphere")[0].start : spheres.sets("sphere")[-1].stop
+    ].reshape(len(radii), -1)
+    curves = [
+        confidence_by_distance(spheres.by_radius(proba), radii)
+        for proba in (spheres.rows.proba, graph.posterior(spheres.rows.located))
+    ]
+    sentence = foreign_words.distance_finding(*curves, prior, below.mean(axis=1))
+    assert "falls to 0.11, the prior, from radius 0.25 on" in sentence
+    assert "By its density it counts all rows as unknown from radius 0.25 on." in sentence

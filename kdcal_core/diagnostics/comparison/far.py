@@ -52,5 +52,8 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     else:
         about = review.inputs.get("training", reference)
         frame = on_spheres(about, extent(about), (RADIUS,), POINTS, seed)
-        words = f"{POINTS:,} rows on a sphere at {RADIUS:g} times the distance of the farthest row"
+        words = (
+            f"{POINTS:,} points on a sphere at {RADIUS:g} times the distance of the farthest row, "
+            "every column in its standard deviations (no rows that could be met)"
+        )
     return FarRows(parent.predict_proba(frame), frame, words)
