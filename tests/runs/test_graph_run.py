@@ -178,7 +178,7 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path):
         run = fit(forest, tmp_path)
     finally:
         remove_training(forest.workspace, forest.review.id)
-    assert any("150 of 150 held-out rows" in note for note in run.record.notes)
+    assert any("150 rows of the held-out set" in note for note in run.record.notes)
 
 
 def test_weights_are_not_used_and_that_is_noted(forest, tmp_path):
