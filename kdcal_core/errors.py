@@ -93,3 +93,21 @@ def _rebuild(
 
 class InputWarning(UserWarning):
     """The input can be used, but the user should know what was done with it."""
+
+
+_LIBRARIES = {"sklearn": "scikit-learn", "xgboost": "xgboost-cpu"}
+
+
+def missing_library(error: ModuleNotFoundError) -> InputError:
+    """The error for a library that is not installed, with the line that installs it.
+
+    Examples
+    --------
+    >>> str(missing_library(ModuleNotFoundError("no", name="onnxruntime.capi")))
+    "The library 'onnxruntime' is not installed. Install it: pip install onnxruntime"
+    """
+    package = (error.name or "").partition(".")[0]
+    name = _LIBRARIES.get(package, package)
+    return InputError(
+        f"The library {name!r} is not installed", fix=f"Install it: pip install {name}"
+    )

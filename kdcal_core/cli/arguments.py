@@ -15,6 +15,7 @@ FAMILIES = (
     *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),
     *("quantiles", "samples", "dropout"),
 )
+_ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,11 +50,12 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
         allow_abbrev=False,
     )
     table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
+    table.add_argument("--data", metavar="TABLE", help=_ROWS)
     table.add_argument(
         "--predictions",
         metavar="TABLE",
-        help="rows with the predictions in columns, such as one probability a class; no model",
+        help="rows with the predictions in columns, such as one probability a class; no model; "
+        "- is standard input",
     )
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
     command.add_argument("--evaluation", metavar="TABLE", help="further held-out rows, if any")
@@ -81,7 +83,13 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     _outputs(command)
     _regression(command)
-    command.add_argument("--json", metavar="FILE", help="also write everything here as JSON")
+    command.add_argument(
+        "--json",
+        metavar="FILE",
+        help="also write everything here as JSON; - writes it to standard output, in place of the "
+        "report",
+    )
+    _force(command)
 
 
 def _outputs(command: Parser) -> None:
@@ -95,6 +103,17 @@ def _outputs(command: Parser) -> None:
         "beginning and the classes (prob_no, prob_yes; also proba_, p_, score_, logit_), and of "
         "two classes the one column from 0 to 1 whose name begins or ends with p, pd, prob, "
         "proba, probability or score (p_default)",
+    )
+    command.add_argument(
+        "--output-kind",
+        choices=("probability", "logit"),
+        help="what these columns hold, where their names do not say it",
+    )
+
+
+def _force(command: Parser) -> None:
+    command.add_argument(
+        "--force", action="store_true", help="overwrite the file to write where it is there already"
     )
 
 
@@ -154,11 +173,12 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="NAME",
         help="cut the regions from this hidden layer of --model instead of from the columns",
     )
-    command.add_argument("--data", metavar="TABLE", help="held-out rows for --model (CSV, Parquet)")
+    command.add_argument("--data", metavar="TABLE", help=_ROWS)
     command.add_argument(
         "--predictions",
         metavar="TABLE",
-        help="rows with the model's probabilities in columns, instead of --data",
+        help="rows with the model's probabilities in columns, instead of --data; - is standard "
+        "input",
     )
     _outputs(command)
     command.add_argument("--model", metavar="FILE", help="the model (.onnx, .skops, .json, ...)")
@@ -184,6 +204,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
         "--seed", metavar="N", type=whole, default=0, help="of every draw (default 0)"
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
+    _force(command)
     # what `kdcal diagnose` asks besides, and a classification has no use for
     command.set_defaults(task="classification", family=None, parameters=None, true_mean=None, by=())
 
@@ -203,14 +224,17 @@ def _score(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--model", metavar="FILE", help="the model that was calibrated")
     table = command.add_mutually_exclusive_group(required=True)
-    table.add_argument("--data", metavar="TABLE", help="rows for --model (CSV, Parquet)")
+    table.add_argument("--data", metavar="TABLE", help=_ROWS)
     table.add_argument(
-        "--predictions", metavar="TABLE", help="rows with the model's probabilities in columns"
+        "--predictions",
+        metavar="TABLE",
+        help="rows with the model's probabilities in columns; - is standard input",
     )
     _outputs(command)
     command.add_argument(
         "--out", metavar="FILE", required=True, help="the table to write (.csv or .parquet)"
     )
+    _force(command)
     command.add_argument(
         "--any-model",
         action="store_true",
@@ -228,6 +252,7 @@ def _convert(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("source", metavar="SOURCE", help="a .pkl, .joblib, .pt or .pth file")
     command.add_argument("--out", metavar="FILE", required=True, help="the file to write")
+    _force(command)
     command.add_argument(
         "--example-width", metavar="N", type=count, help="input columns of a PyTorch model"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.diagnose import check_files, scored_review
 from kdcal_core.cli.outputs import doubts_words, outputs_words
+from kdcal_core.cli.progress import progress_line
+from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.text import printable, table
 from kdcal_core.cli.writing import check_out
 from kdcal_core.diagnostics import number_text
@@ -20,13 +21,14 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.review import Review, Workspace, add_training
 
-_HEAD = ("Estimate", "Before", "After", "95% interval", "Change", "95% interval", "Verdict")
+_HEAD = ("Estimate", "Before", "After", "Change", "95% interval", "Verdict")
+SUFFIX = ".kdcal"
 _SECONDS = 6 * 3600.0
 _NEEDED = {"inputs": "the rows' columns", "parent": "the model"}
 
 
-def run(options: argparse.Namespace) -> None:
-    """List the calibrators, or fit one, write it to ``options.out`` and say what it gains.
+def run(options: argparse.Namespace) -> str:
+    """List the calibrators, or fit one and write it to ``options.out``; what it gains, in words.
 
     Raises
     ------
@@ -34,12 +36,16 @@ def run(options: argparse.Namespace) -> None:
         For what cannot be used, with its file, column and row. Nothing is written then.
     """
     if options.list:
-        print(_listed() if options.calibrator is None else _described(options.calibrator))
-        return
+        return _listed() if options.calibrator is None else _described(options.calibrator)
+    with with_standard_input(options) as given:
+        return _fit(given)
+
+
+def _fit(options: argparse.Namespace) -> str:
     _check(options)
     settings = _settings(options)
     # Files are read in worker processes with limits, as hostile as an upload to the app.
-    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
+    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder, progress_line() as progress:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
         if options.training:
@@ -57,10 +63,10 @@ def run(options: argparse.Namespace) -> None:
                 "seed": options.seed,
             },
             seconds=_SECONDS,
-            progress=_show if sys.stderr.isatty() else None,
+            progress=progress,
             what="Fitting the calibrator",
         )
-    print(_report(review, found, Path(options.out).name))
+    return _report(review, found, Path(options.out).name)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -78,7 +84,14 @@ def _check(options: argparse.Namespace) -> None:
     if options.training and not Path(options.training).is_file():
         raise InputError("There is no such file", fix="Check its path.", file=options.training)
     read = (options.data, options.predictions, options.model, options.evaluation, options.training)
-    check_out(options.out, read)
+    check_out(options.out, read, force=options.force)
+    if Path(options.out).suffix.lower() != SUFFIX:
+        raise InputError(
+            f"A calibrator is written as a {SUFFIX} file",
+            fix=f"Name it {printable(Path(options.out).with_suffix(SUFFIX).name, 80)!r}. The page "
+            "Choose and export writes ONNX models, where the calibrator can be one.",
+            file=options.out,
+        )
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
@@ -98,25 +111,16 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _show(share: float, note: str) -> None:
-    print(f"\r{note:<40}", end="", file=sys.stderr, flush=True)
-
-
 def _listed() -> str:
-    rows = [
-        (
-            key,
-            entry.family,
-            "yes" if entry.offered else "",
-            ", ".join(_NEEDED[need] for need in entry.needs),
-            ", ".join(one.name for one in settings_of(key)),
-            entry.description,
-        )
-        for key, entry in CALIBRATORS.items()
-    ]
-    head = ("Key", "Family", "Offered", "Also reads", "Settings", "What it does")
+    rows, below = [], []
+    for key, entry in CALIBRATORS.items():
+        needs = ", ".join(_NEEDED[need] for need in entry.needs)
+        settings = ", ".join(one.name for one in settings_of(key))
+        rows.append((key, entry.family, "yes" if entry.offered else "", needs))
+        below.append(entry.description + (f" Settings: {settings}." if settings else ""))
+    head = ("Key", "Family", "Offered", "Also reads")
     more = "What a setting may be: kdcal calibrate --list --calibrator KEY"
-    return f"{table(head, rows, left=range(6))}\n\n{more}"
+    return f"{table(head, rows, range(4), below)}\n\n{more}"
 
 
 def _described(key: str) -> str:
@@ -147,14 +151,19 @@ def _report(review: Review, found: dict[str, Any], out: str) -> str:
     lines += [printable(note) for note in found["notes"]]
     parts = ["\n".join(lines)]
     if found["estimates"]:
-        parts.append(f"Judged: {found['estimates'][0]['judged']}.")
-        parts.append(table(_HEAD, _gains(found), left=(0, 6)))
+        parts.append(
+            f"Judged: {found['estimates'][0]['judged']}. The interval is that of the change."
+        )
+        parts.append(table(_HEAD, _gains(found), left=(0, 5)))
     parts.append(f"Wrote {printable(out, 200)}.")
     return "\n\n".join(parts)
 
 
 def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One line a measure: Change is After less Before, and all three have the same decimals."""
+    """Each measure: Change is After less Before, and all three have the same decimals.
+
+    The interval is that of the change; that of After stands in the file's card.
+    """
     rows: list[tuple[str, ...]] = []
     for one in found["estimates"]:
         width = min(one["high"] - one["low"], one["change_high"] - one["change_low"])
@@ -162,9 +171,8 @@ def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
         def text(name: str, one: dict[str, Any] = one, width: float = width) -> str:
             return number_text(one[name], width)
 
-        after = f"{text('low')} to {text('high')}"
-        change = f"{text('change_low')} to {text('change_high')}"
-        cells = text("before"), text("after"), after, text("change"), change
+        interval = f"{text('change_low')} to {text('change_high')}"
+        cells = text("before"), text("after"), text("change"), interval
         rows.append((one["label"], *cells, one["verdict"]))
     return rows
 

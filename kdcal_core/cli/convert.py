@@ -10,8 +10,8 @@ from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
 
 
-def run(options: argparse.Namespace) -> None:
-    """Convert ``options.source`` into ``options.out`` and say so.
+def run(options: argparse.Namespace) -> str:
+    """Convert ``options.source`` into ``options.out``; what is to be said of it.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
     source, out = Path(options.source), Path(options.out)
     if not source.is_file():
         raise InputError("There is no such file", fix="Check its path.", file=str(source))
-    check_out(options.out, (options.source,))
+    check_out(options.out, (options.source,), force=options.force)
     from kdcal_core.parents.convert import convert
 
-    print(printable(convert(source, out, example_width=options.example_width)))
+    return printable(convert(source, out, example_width=options.example_width))

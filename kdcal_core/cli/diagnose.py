@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kdcal_core.cli import record, regression
 from kdcal_core.cli.measured import Measured, measure
@@ -16,6 +17,7 @@ from kdcal_core.cli.outputs import doubts_words, outputs_words
 from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
+from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.text import printable
 from kdcal_core.cli.writing import check_out
 from kdcal_core.data import Roles, classes_of
@@ -40,41 +42,46 @@ from kdcal_core.review import (
 _BINS = 15
 
 
-def run(options: argparse.Namespace) -> None:
-    """Measure, print, and write the JSON file where one is wanted.
+def run(options: argparse.Namespace) -> str:
+    """Measure, and write the JSON file where one is wanted; the report, or the JSON itself.
 
     Raises
     ------
     InputError
         For what cannot be used, with its file, column and row.
     """
+    with with_standard_input(options) as given:
+        return _run(given)
+
+
+def _run(options: argparse.Namespace) -> str:
     check_files(options)
-    if options.json:
-        check_out(
-            options.json, (options.data, options.predictions, options.model, options.evaluation)
-        )
+    to_output = options.json == "-"
+    if options.json and not to_output:
+        read = (options.data, options.predictions, options.model, options.evaluation)
+        check_out(options.json, read, force=options.force)
     # Files are read in a worker process with limits, as hostile as an upload to the app.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
         measured = _measured(workspace, review, options)
-        content = record.record(
-            measured,
-            review.task,
-            _inputs(review),
-            _settings(options, review),
-            doubts_words(review),
-        )
+        doubts = doubts_words(review)
+        settings = _settings(options, review)
+        content = record.record(measured, review.task, _inputs(review), settings, doubts)
+    if to_output:
+        for doubt in doubts:
+            print(f"kdcal: warning: {doubt}", file=sys.stderr)
+        return record.text(content)
+    if options.json:
+        record.write(Path(options.json), content)
     texts = [_text(one, review, options.level) for one in measured]
     if review.parent:
         texts.insert(0, printable(f"Model: {review.parent.name}, {review.parent.kind}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
-    if doubts := doubts_words(review):
+    if doubts:
         texts.insert(0, "\n".join(f"Warning: {doubt}" for doubt in doubts))
-    print("\n\n".join(texts))
-    if options.json:
-        record.write(Path(options.json), content)
+    return "\n\n".join(texts)
 
 
 def _measured(
@@ -114,11 +121,17 @@ def check_files(options: argparse.Namespace) -> None:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
-    if options.outputs and not options.predictions:
-        raise InputError("--outputs needs --predictions", fix="A model gives its outputs itself.")
+    check_outputs(options)
     for path in (options.model, options.data, options.predictions, options.evaluation):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
+
+
+def check_outputs(options: argparse.Namespace) -> None:
+    """Refuse what is said of columns of predictions where there are none."""
+    for word, value in (("--outputs", options.outputs), ("--output-kind", options.output_kind)):
+        if value and not options.predictions:
+            raise InputError(f"{word} needs --predictions", fix="A model gives its outputs itself.")
 
 
 def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
@@ -136,7 +149,9 @@ def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
         roles = regression.roles(review, options)
     else:
         regression.refuse(options)
-        wanted = _Wanted(options.target, options.weight, options.classes, options.outputs)
+        wanted = _Wanted(
+            *(options.target, options.weight, options.classes, options.outputs, options.output_kind)
+        )
         roles = wanted.roles(review.tables["calibration"], review.parent, review.roles or Roles())
     set_roles(workspace, review.id, roles, options.classes)
     if options.evaluation:
@@ -153,6 +168,7 @@ class _Wanted:
     weight: str | None
     classes: tuple[str, ...] | None
     outputs: Sequence[tuple[str, str]] | None
+    output_kind: Literal["probability", "logit"] | None
 
     def roles(self, table: TableInfo, parent: ParentInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
@@ -164,7 +180,7 @@ class _Wanted:
         plain = Roles(target=self.target, weight=self.weight)
         if parent is None and self.outputs:
             outputs = self._said(table)
-            kind = output_kind_named([column for _, column in outputs])
+            kind = self.output_kind or output_kind_named([column for _, column in outputs])
             return replace(plain, outputs=outputs, output_kind=kind)
         if parent is None:
             outputs = self._named(guessed.outputs)
@@ -175,7 +191,7 @@ class _Wanted:
                     "Where the target is a quantity, give --task regression.",
                     file=table.name,
                 )
-            kind, by = guessed.output_kind, guessed.class_by
+            kind, by = self.output_kind or guessed.output_kind, guessed.class_by
             return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
         for column in parent.feature_names or ():
             need(table, column, "The model needs a column that the table does not have")

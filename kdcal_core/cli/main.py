@@ -15,10 +15,11 @@ from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
 from kdcal_core.cli.text import printable
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, missing_library
 
 BAD_INPUT = 2
 UNFORESEEN = 70  # "internal software error" of sysexits.h
+CLOSED_PIPE = 141  # what a shell reports for a program ended by SIGPIPE, as other tools are
 CANCELLED = 130  # what a shell reports for a program ended by Ctrl-C
 
 
@@ -33,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0; 2 for bad input, 70 for a fault of kdcal, each told in one line on
-        stderr; 130 after Ctrl-C.
+        Exit code: 0; 2 for bad input, 70 for a fault of kdcal, each said in one line on
+        stderr; 130 after Ctrl-C; 141 where the reader of the report went away, by when all files
+        are written.
 
     Raises
     ------
@@ -57,19 +59,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", category=DeprecationWarning)
     try:
         with _unwound_when_terminated():
-            import_module(f"kdcal_core.cli.{options.command}").run(options)
-        sys.stdout.flush()
+            said = import_module(f"kdcal_core.cli.{options.command}").run(options)
     except InputError as error:
         return _fail(str(error))
-    except BrokenPipeError:
-        # The reader, "head" perhaps, has seen enough; Python's own flush at exit must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ModuleNotFoundError as error:
+        return _fail(str(missing_library(error)))
     except OSError as error:
         return _fail(f"{error.filename or 'A file'}: {error.strerror or error}.")
     except KeyboardInterrupt:
         return CANCELLED
     except Exception as error:
         return _fail(f"This went wrong unforeseen: {type(error).__name__}: {error}", UNFORESEEN)
+    return _say(said)
+
+
+def _say(text: str) -> int:
+    """Print what a command found, now that all its files are written."""
+    try:
+        print(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, "head" perhaps, has seen enough; Python's own flush at exit must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
+    except OSError as error:
+        return _fail(f"The report cannot be printed: {error.strerror or error}.")
     return 0
 
 

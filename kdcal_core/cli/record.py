@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core import __version__
+from kdcal_core.calibration.archive import new_file
 from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.measured_regression import MeasuredRegression
 from kdcal_core.data.types import Task
@@ -62,10 +63,15 @@ def record(
     }
 
 
+def text(content: dict[str, Any]) -> str:
+    """JSON that every parser reads: no NaN, no infinity."""
+    return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+
+
 def write(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON that every parser reads: no NaN, no infinity."""
-    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    """Write the JSON; the file appears whole or not at all."""
+    with new_file(path) as made:
+        made.write_text(text(content) + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def _set(measured: Measured) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def report(measured: Measured, source: str, share: float) -> str:
 
 
 def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
-    """One line an estimate, with its interval and what chance alone would give."""
+    """Each estimate with its interval and what chance alone would give, its estimator below."""
     rows = []
     for one in estimates:
         width = one.high - one.low
@@ -44,9 +44,9 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
         shown = number_text(value, width, one.percent)
         chance = "" if expected is None else number_text(expected, width, one.percent)
         bounds = between(one.low, one.high, one.percent) if math.isfinite(value) else ""
-        rows.append((one.label, shown, bounds, chance, f"{one.n:,}", one.name))
-    header = ("Estimate", "Value", interval, "By chance", "Rows", "Estimator")
-    return table(header, rows, left=(0, 5))
+        rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
+    header = ("Estimate", "Value", interval, "By chance", "Rows")
+    return table(header, rows, below=[one.name for one in estimates])
 
 
 def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.archive import new_file
 from kdcal_core.calibration.files.scoring import SUFFIXES
+from kdcal_core.cli.diagnose import check_outputs
+from kdcal_core.cli.progress import progress_line
+from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.text import printable, table
 from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
@@ -19,20 +21,25 @@ from kdcal_core.jobs import run_limited
 _SECONDS = 30 * 24 * 3600.0
 
 
-def run(options: argparse.Namespace) -> None:
-    """Score ``options.data`` or ``options.predictions`` into ``options.out`` and say what came out.
+def run(options: argparse.Namespace) -> str:
+    """Score ``options.data`` or ``options.predictions`` into ``options.out``; what came out.
 
     Raises
     ------
     InputError
         For what cannot be used, with its file, column and row. Nothing is written then.
     """
+    with with_standard_input(options) as given:
+        return _score(given)
+
+
+def _score(options: argparse.Namespace) -> str:
     source = options.data or options.predictions
     _check(options, source)
     start = time.monotonic()
     out = Path(options.out)
     # Model, table and calibrator are read in a worker process with limits, as an upload is.
-    with new_file(out) as made:
+    with new_file(out) as made, progress_line() as progress:
         found = run_limited(
             "kdcal_core.calibration.files.scoring:score_table",
             {
@@ -43,12 +50,13 @@ def run(options: argparse.Namespace) -> None:
                 "model": str(Path(options.model).absolute()) if options.model else None,
                 "any_model": options.any_model,
                 "outputs": [list(pair) for pair in options.outputs or ()],
+                "output_kind": options.output_kind,
             },
             seconds=_SECONDS,
-            progress=_show if sys.stderr.isatty() else None,
+            progress=progress,
             what="Scoring the table",
         )
-    print(_report(found, out.name, time.monotonic() - start))
+    return _report(found, out.name, time.monotonic() - start)
 
 
 def _check(options: argparse.Namespace, source: str) -> None:
@@ -56,8 +64,7 @@ def _check(options: argparse.Namespace, source: str) -> None:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
         raise InputError("--predictions takes no --model", fix="Give --data with --model.")
-    if options.outputs and not options.predictions:
-        raise InputError("--outputs needs --predictions", fix="A model gives its outputs itself.")
+    check_outputs(options)
     for path in (options.calibrator, options.model, source):
         if path and not Path(path).is_file():
             raise InputError("There is no such file", fix="Check its path.", file=path)
@@ -68,11 +75,8 @@ def _check(options: argparse.Namespace, source: str) -> None:
             fix="Name the file .csv or .parquet.",
             file=options.out,
         )
-    check_out(options.out, (source, options.model, options.calibrator))
-
-
-def _show(share: float, note: str) -> None:
-    print(f"\r{note}", end="", file=sys.stderr, flush=True)
+    read = (source, options.model, options.calibrator)
+    check_out(options.out, read, force=options.force)
 
 
 def _report(found: dict[str, Any], out: str, seconds: float) -> str:

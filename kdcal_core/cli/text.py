@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from textwrap import wrap
+
+_WIDEST = 80
+_NARROWEST = 12  # of a column of text
 
 
 def printable(text: object, limit: int = 2000) -> str:
@@ -21,8 +25,25 @@ def printable(text: object, limit: int = 2000) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+def table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    left: Sequence[int] = (0,),
+    below: Sequence[str] = (),
+) -> str:
     """Rows under a header, columns lined up: those in ``left`` to the left, others to the right.
+
+    Nothing is wider than 80 columns, the width of a plain terminal, unless the numbers are: the
+    text of the widest columns in ``left`` goes on in further lines.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : sequence of rows of as many cells
+    left : sequence of int
+        Columns of text.
+    below : sequence of str
+        What stands under each row, a little to the right; of all rows or of none.
 
     Examples
     --------
@@ -30,10 +51,30 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[i
     class   rows
     ham    1,200
     spam       7
+    >>> print(table(("class", "rows"), [("ham", "1,200")], below=["What is wanted."]))
+    class   rows
+    ham    1,200
+      What is wanted.
     """
     grid = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(width(row[j]) for row in grid) for j in range(len(header))]
-    return "\n".join("  ".join(_aligned(row, widths, left)).rstrip() for row in grid)
+    while sum(widths) + 2 * (len(widths) - 1) > _WIDEST:
+        widest = max(left, key=lambda j: widths[j])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    lines: list[str] = []
+    for at, row in enumerate(grid):
+        cells = [
+            wrap(cell, widths[j]) or [""] if j in left else [cell] for j, cell in enumerate(row)
+        ]
+        for i in range(max(map(len, cells))):
+            part = [cell[i] if i < len(cell) else "" for cell in cells]
+            lines.append("  ".join(_aligned(part, widths, left)).rstrip())
+        if below and at:
+            under = wrap(printable(below[at - 1]), _WIDEST - 2)
+            lines += [f"  {line}" for line in under]
+    return "\n".join(lines)
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> list[str]:

@@ -8,15 +8,17 @@ from pathlib import Path
 from kdcal_core.errors import InputError
 
 
-def check_out(out: str, reads: Iterable[str | None]) -> None:
-    """Refuse a file to write that is a folder, lies in none, or is one of those that are read.
+def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:
+    """Refuse a file to write that is there already, is a folder or lies in none.
 
     Parameters
     ----------
     out : str
         The file to write.
     reads : iterable of str or None
-        The files that are read; those not given are None.
+        The files that are read; those not given are None. None of them is ever overwritten.
+    force : bool
+        Whether another file that is there already may be overwritten.
 
     Raises
     ------
@@ -39,4 +41,10 @@ def check_out(out: str, reads: Iterable[str | None]) -> None:
     if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
         raise InputError(
             "The file to write is one of those that are read", fix="Choose another name.", file=out
+        )
+    if path.exists() and not force:
+        raise InputError(
+            "The file to write is there already",
+            fix="Choose another name, or add --force to overwrite it.",
+            file=out,
         )

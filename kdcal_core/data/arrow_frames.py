@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kdcal_core.data.almost_numbers import almost_numbers_note
 from kdcal_core.errors import InputError
 
 MAX_COLUMNS = 20_000
@@ -77,7 +78,7 @@ def to_frame(table: pa.Table, file: str | None) -> tuple[pd.DataFrame, tuple[str
         if pa.types.is_boolean(plain[name].type) and plain[name].null_count:
             frame[name] = frame[name].astype("boolean")
     notes = [f"A stored row index ({name}) was left out." for name in index]
-    notes += [note for name in table.column_names if (note := _question_note(plain[name], name))]
+    notes += [note for name in table.column_names if (note := _text_note(plain[name], name))]
     return frame, tuple(notes)
 
 
@@ -131,14 +132,16 @@ def _decoded(column: pa.ChunkedArray, name: str, file: str | None) -> pa.Chunked
         ) from error
 
 
-def _question_note(column: pa.ChunkedArray, name: str) -> str | None:
-    """Say so where only question marks keep a column from being numeric."""
+def _text_note(column: pa.ChunkedArray, name: str) -> str | None:
+    """Say so where a column was meant to be numeric and is not, and what keeps it from it."""
     if pa.types.is_dictionary(column.type):
         values = pc.unique(column).cast(column.type.value_type)  # decoded once a value
     else:
         values = column
     if not _is_text(values.type):
         return None
+    if not pa.types.is_dictionary(column.type) and (note := almost_numbers_note(values, name)):
+        return note
     marks = pc.equal(values, "?")
     if not pc.any(marks).as_py():
         return None

@@ -111,6 +111,14 @@ class TableBlocks:
             self._csv = _Csv(self._path, self.file, form, encoding)
             self.names = form.names
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table; 0 while those of a CSV file have not been counted by `read`."""
+        if self._csv is not None:
+            return self._csv.n_rows
+        with _telling_parquet(self.file):
+            return int(pq.read_metadata(self._path).num_rows)
+
     def read(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """The rows of these columns in their order, block by block.
 
@@ -178,6 +186,7 @@ class _Csv:
     file: str
     form: CsvFormat
     encoding: str
+    n_rows: int = 0
 
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows under types that hold for all of them."""
@@ -210,7 +219,9 @@ class _Csv:
                 if self.encoding == "utf-8" and any(map(pa.types.is_binary, types.values())):
                     raise pa.ArrowInvalid("invalid UTF8 data")
                 gaps = {f.name for f in reader.schema if pa.types.is_null(f.type)}
+                n_rows = 0
                 for batch in reader:
+                    n_rows += batch.num_rows
                     gaps |= {
                         name
                         for name, column in zip(types, batch.columns, strict=True)
@@ -219,6 +230,7 @@ class _Csv:
             except pa.ArrowInvalid as error:
                 types = self._loosened(error, types)
                 continue
+            self.n_rows = n_rows
             whole = {name for name in gaps if types[name] == pa.int64()}
             return {**types, **dict.fromkeys(whole, pa.float64())}
 

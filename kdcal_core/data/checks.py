@@ -367,8 +367,8 @@ def _recognise(
     if np.count_nonzero(foreign) > 0.5 * n:
         return (
             "The values look like logits: many are negative or above 1 and rows do not sum to one",
-            'Choose "logits" as the kind of the output columns, or apply the softmax function '
-            "to them first.",
+            "Say that they are logits (on the Load page, or with --output-kind logit), or apply "
+            "the softmax function to them first.",
         )
     return None
 

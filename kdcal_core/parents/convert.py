@@ -20,6 +20,12 @@ from kdcal_core.parents.registry import load_parent, wrap_parent
 
 Kind = Literal["sklearn", "xgboost", "lightgbm", "torch"]
 
+_NAMES: dict[Kind, str] = {
+    "sklearn": "a scikit-learn",
+    "xgboost": "an XGBoost",
+    "lightgbm": "a LightGBM",
+    "torch": "a PyTorch",
+}
 _TORCH_SUFFIXES = (".pt", ".pth", ".ckpt")
 _TRIAL_ROWS = 64
 # Files keep float32 leaves where the model in memory may hold more digits.
@@ -81,11 +87,13 @@ def convert(
     model = _open(source, is_torch=kind == "torch" or source.suffix.lower() in _TORCH_SUFFIXES)
     found = _kind_of(model, source)
     if kind is not None and found != kind:
-        raise InputError(f"The file holds a {found} model, not {kind}", file=source.name)
+        raise InputError(
+            f"The file holds {_NAMES[found]} model, not {_NAMES[kind]} one", file=source.name
+        )
     suffixes, save = _WRITERS[found]
     if out.suffix.lower() not in suffixes:
         raise InputError(
-            f"A {found} model is written as {' or '.join(suffixes)}",
+            f"A{_NAMES[found][1:]} model is written as {' or '.join(suffixes)}",
             fix=f"Name it {out.with_suffix(suffixes[0]).name!r}.",
             file=out.name,
         )
@@ -143,7 +151,9 @@ def _kind_of(model: Any, source: Path) -> Kind:
             "It may hold a network's weights only: load them into the network in Python and save "
             "that with torch.export.save."
         )
-    raise InputError(f"The file holds a {type(model).__name__}", fix=fix, file=source.name)
+    raise InputError(
+        f"The file holds an object of the type {type(model).__name__}", fix=fix, file=source.name
+    )
 
 
 def _save_sklearn(model: Any, path: Path) -> str:

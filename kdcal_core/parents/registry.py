@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, overload
 
 from kdcal_core.data.types import Family, Task
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, missing_library
 from kdcal_core.parents.base import (
     HasCodes,
     HasDropout,
@@ -181,6 +181,8 @@ def load_parent(
         return parent
     except InputError as error:
         raise error.at(file=name) from error
+    except ModuleNotFoundError as error:
+        raise missing_library(error).at(file=name) from error
 
 
 def refuse_pickle(name: str, head: bytes) -> None:
@@ -315,7 +317,7 @@ def wrap_parent(
                 wrap(model, classes=classes, feature_names=feature_names, task=task, said=said),
             )
     raise InputError(
-        f"A {type(model).__name__} is no model that kdcal knows",
+        f"An object of the type {type(model).__name__} is no model that kdcal knows",
         fix="Pass a fitted scikit-learn, XGBoost or LightGBM model or a torch.nn.Module, or "
         "write the model's predictions into a table.",
     )

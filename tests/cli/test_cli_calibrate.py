@@ -45,8 +45,10 @@ def test_the_list_has_every_calibrator(capsys: pytest.CaptureFixture[str]) -> No
     code, out, err = run(capsys, "--list")
     assert (code, err) == (0, "")
     listed = out.split("\n\n")[0].splitlines()[1:]
-    assert [line.split()[0] for line in listed] == list(CALIBRATORS)
-    assert "n_bins, strategy" in next(line for line in listed if line.startswith("histogram "))
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(CALIBRATORS)
+    after = out.split("\nhistogram ")[1].split("\nkde")[0]
+    assert "Settings: n_bins, strategy." in " ".join(after.split())
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_one_of_the_list_tells_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +126,14 @@ def test_settings_are_those_of_the_fit_and_stand_in_the_card(
     assert {tree.n_leaves for tree in loaded.calibrator.trees_} == {2}
     code, said, err = run(
         capsys,
-        *("--calibrator", "heterogeneous_tree", "--set", "column=sex, relationship", *words),
+        *(
+            "--calibrator",
+            "heterogeneous_tree",
+            "--set",
+            "column=sex, relationship",
+            *words,
+            "--force",
+        ),
     )
     assert (code, err) == (0, "")
     assert load_calibrator(out).calibrator.columns_ == ("sex", "relationship")
@@ -154,7 +163,7 @@ def test_regions_of_a_hidden_layer_are_fitted_and_scored(
     np.testing.assert_allclose(found, expected, atol=1e-9)
     capsys.readouterr()
     code, said, err = run(
-        capsys, "--calibrator", "heterogeneous_tree", "--layer", "hidden 9", *words
+        capsys, "--calibrator", "heterogeneous_tree", "--layer", "hidden 9", *words, "--force"
     )
     assert (code, said) == (2, "")
     assert "no hidden layer 'hidden 9'" in err
@@ -195,32 +204,50 @@ def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_pat
         ((), "--calibrator is missing"),
         (("--calibrator", "platt"), "--target is missing"),
         (("--calibrator", "platt", "--target", "y"), "--out is missing"),
-        (("--calibrator", "platt", "--target", "y", "--out", "o"), "either --data"),
-        (("--calibrator", "plat", "--target", "y", "--out", "o", "--predictions", "p"), "plat"),
+        (("--calibrator", "platt", "--target", "y", "--out", "o.kdcal"), "either --data"),
         (
-            ("--calibrator", "platt", "--target", "y", "--out", "o", "--predictions", "none.csv"),
+            ("--calibrator", "plat", "--target", "y", "--out", "o.kdcal", "--predictions", "p"),
+            "plat",
+        ),
+        (
+            (
+                "--calibrator",
+                "platt",
+                "--target",
+                "y",
+                "--out",
+                "o.kdcal",
+                "--predictions",
+                "none.csv",
+            ),
             "no such file",
         ),
         (
-            (*PLATT, "--target", "nope", "--out", "o"),
+            (*PLATT, "--target", "nope", "--out", "o.kdcal"),
             "no such column",
         ),
         (
             (*PLATT, "--target", "label", "--out", "/none/o"),
             "folder",
         ),
-        ((*PLATT, "--target", "y", "--out", "o", "--set", "slope=1"), "'slope'. It has none."),
-        ((*PLATT, "--target", "y", "--out", "o", "--layer", "hidden 1"), "--layer needs --model"),
         (
-            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=0"),
+            (*PLATT, "--target", "y", "--out", "o.kdcal", "--set", "slope=1"),
+            "'slope'. It has none.",
+        ),
+        (
+            (*PLATT, "--target", "y", "--out", "o.kdcal", "--layer", "hidden 1"),
+            "--layer needs --model",
+        ),
+        (
+            (*BINS, "--target", "y", "--out", "o.kdcal", "--set", "n_bins=0"),
             "The setting 'n_bins' cannot be '0'. Choose a whole number from 1 to 1,000,000.",
         ),
         (
-            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=2", "--set", "n_bins=3"),
+            (*BINS, "--target", "y", "--out", "o.kdcal", "--set", "n_bins=2", "--set", "n_bins=3"),
             "The setting 'n_bins' is given twice",
         ),
         (
-            (*BINS, "--target", "y", "--out", "o", "--set", "n_bins=1000000000"),
+            (*BINS, "--target", "y", "--out", "o.kdcal", "--set", "n_bins=1000000000"),
             "cannot be '1000000000'",
         ),
     ],
@@ -244,7 +271,9 @@ def test_rows_that_fit_and_judge_alike_are_counted(
     code, said, _ = run(capsys, *PLATT, *out, "--evaluation", rows)
     assert code == 0
     assert f"{len(frame):,} rows of the evaluation set are in the calibration set too" in said
-    code, said, _ = run(capsys, *PLATT, *out, "--evaluation", DIGITS / "evaluation.parquet")
+    code, said, _ = run(
+        capsys, *PLATT, *out, "--evaluation", DIGITS / "evaluation.parquet", "--force"
+    )
     assert code == 0
     assert "in the calibration set too" not in said
 
@@ -269,7 +298,7 @@ def test_columns_that_one_table_lacks_are_named(
     assert code == 0
     assert "Not among the inputs: age (not in every table)." in said
     assert load_calibrator(tmp_path / "c.kdcal").card.features == ("shop",)
-    code, said, _ = run(capsys, "--calibrator", "platt", *words)
+    code, said, _ = run(capsys, "--calibrator", "platt", *words, "--force")
     assert code == 0
     assert "Not among the inputs" not in said
 
@@ -283,7 +312,7 @@ def test_the_change_is_told_with_its_interval_and_what_it_allows_to_say(
     head, first = said.split("\n\n")[2].splitlines()[:2]
     assert head.split()[-4:] == ["Change", "95%", "interval", "Verdict"]
     told = first.removeprefix("Log loss").split()
-    before, after, change, low, high = (float(told[at]) for at in (0, 1, 5, 6, 8))
+    before, after, change, low, high = (float(told[at]) for at in (0, 1, 2, 3, 5))
     assert change == pytest.approx(after - before, abs=0.011)
     assert low < change < high < 0
     assert told[-1] == "better"
@@ -314,9 +343,9 @@ def test_every_change_printed_is_after_less_before(
         *("--calibrator", "isotonic", *words, "--target", "income", "--out", tmp_path / "c.kdcal"),
     )
     assert code == 0
-    lines = [line for line in said.splitlines() if line.endswith(("better", "worse", "apart"))]
-    assert len(lines) >= 3
-    for line in lines:
-        before, after, _, _, change = re.findall(r"(?<!\w)-?\d*\.\d+", line)[:5]
+    found = [re.findall(r"(?<![\w-])-?\d*\.\d+", line) for line in said.splitlines()]
+    assert sum(len(numbers) == 5 for numbers in found) == 6
+    for line in (numbers for numbers in found if len(numbers) == 5):
+        before, after, change, _, _ = line
         last = 10.0 ** -len(before.partition(".")[2])
         assert float(after) - float(before) == pytest.approx(float(change), abs=1.01 * last), line

@@ -64,6 +64,8 @@ def test_every_sample_is_diagnosed(run: Run, tmp_path: Path, name: str) -> None:
     assert evaluation["n"] == card["rows"]["evaluation"]
     accuracy = next(one for one in evaluation["estimates"] if one["label"] == "Accuracy")
     assert accuracy["value"] == pytest.approx(card["accuracy"], abs=1e-12)
+    assert max(map(len, out.split("\n\n")[2].splitlines())) <= 80
+    out = " ".join(out.split())  # names of estimators may go on in a second line
     for one in found["sets"]:
         assert all(finding in out for finding in one["findings"])
         assert all(estimate["name"] in out for estimate in one["estimates"])
@@ -121,7 +123,7 @@ def spam(tmp_path: Path) -> Path:
 
 
 def diagnosed(run: Run, folder: Path, *words: object) -> dict[str, Any]:
-    code, _, err = run("diagnose", *words, "--json", folder / "found.json")
+    code, _, err = run("diagnose", *words, "--json", folder / "found.json", "--force")
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
     return found

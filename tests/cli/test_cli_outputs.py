@@ -64,7 +64,7 @@ def saved(folder: Path, *, roles: Roles | None = None) -> Path:
 
 def scored(run: Run, folder: Path, *words: object) -> pd.DataFrame:
     out = folder / "out.csv"
-    code, _, err = run("score", *words, "--out", out)
+    code, _, err = run("score", *words, "--out", out, "--force")
     assert (code, err) == (0, "")
     return pd.read_csv(out)
 

@@ -97,7 +97,15 @@ def test_a_process_told_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
     rows.write_text("p_no,p_yes,answer\n" + "0.3,0.7,yes\n0.6,0.4,no\n" * 500_000)
     words = ("--calibrator", "platt", "--predictions", rows, "--target", "answer")
     process = subprocess.Popen(
-        [sys.executable, "-m", "kdcal_core.cli", "calibrate", *words, "--out", tmp_path / "c"],
+        [
+            sys.executable,
+            "-m",
+            "kdcal_core.cli",
+            "calibrate",
+            *words,
+            "--out",
+            tmp_path / "c.kdcal",
+        ],
         env={**os.environ, "TMPDIR": str(temporary)},
     )
     deadline = time.monotonic() + 60.0

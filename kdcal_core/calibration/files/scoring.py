@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent, load_parent, parent_info
 
 Progress = Callable[[float, str], None]
+OutputKind = Literal["probability", "logit"]
 
 SUFFIXES = (".csv", ".parquet")
 _SHOWN = 5
@@ -41,6 +42,7 @@ def score_table(
     model: str | None = None,
     any_model: bool = False,
     outputs: Sequence[Sequence[str]] = (),
+    output_kind: OutputKind | None = None,
     progress: Progress = lambda share, note: None,
 ) -> dict[str, Any]:
     """Score a table and write calibrated probabilities, predicted class and confidence of each row.
@@ -65,8 +67,10 @@ def score_table(
     outputs : sequence of (class, column)
         Which columns hold the predictions, or one of two classes alone. By default those of the
         calibrator's fit, where the table has them, or else what their names say.
+    output_kind : {"probability", "logit"}, optional
+        What these columns hold, where neither their names nor the fit say it.
     progress : callable, optional
-        Called with 0 and the number of rows done; may raise to cancel.
+        Called with the share of rows done and their number; may raise to cancel.
 
     Returns
     -------
@@ -83,13 +87,14 @@ def score_table(
     table = TableBlocks(data)
     scorer: _Predictions | _Model
     if model is None:
-        scorer = _Predictions.of(calibrator, table, tuple((name, at) for name, at in outputs))
+        named = tuple((name, at) for name, at in outputs)
+        scorer = _Predictions.of(calibrator, table, named, output_kind)
     else:
         scorer = _Model.of(calibrator, table, model, any_model)
     classes = scorer.loaded.card.classes
     shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
     unseen: Counter[str] = Counter()
-    counts, total, n_rows = np.zeros(len(classes), dtype=np.int64), 0.0, 0
+    counts, total, n_rows, n_all = np.zeros(len(classes), dtype=np.int64), 0.0, 0, 0
     with _writer(out, suffix, classes) as write:
         for frame in scorer.table.read(scorer.columns):
             with _row_after(n_rows, scorer.table.file):
@@ -99,7 +104,8 @@ def score_table(
             counts += np.bincount(found.predicted, minlength=len(classes))
             total += float(found.confidence.sum())
             n_rows += len(frame)
-            progress(0.0, f"{n_rows:,} rows scored")
+            n_all = n_all or max(scorer.table.n_rows, n_rows)
+            progress(n_rows / n_all, f"{n_rows:,} of {n_all:,} rows scored")
     if not n_rows:
         raise InputError(
             "The table has no rows", fix="Give at least one row.", file=scorer.table.file
@@ -162,7 +168,11 @@ class _Predictions:
 
     @classmethod
     def of(
-        cls, calibrator: str, table: TableBlocks, named: tuple[tuple[str, str], ...]
+        cls,
+        calibrator: str,
+        table: TableBlocks,
+        named: tuple[tuple[str, str], ...],
+        kind: OutputKind | None,
     ) -> _Predictions:
         loaded = load_calibrator(calibrator, any_model=True)
         if loaded.card.layer is not None:
@@ -173,6 +183,7 @@ class _Predictions:
             )
         classes = loaded.card.classes
         roles = _roles(loaded.card, table, named)
+        roles = replace(roles, output_kind=kind or roles.output_kind)
         output_matrix(table.head(), roles, classes, table.file)
         outputs = [column for _, column in roles.outputs]
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()

@@ -1,0 +1,47 @@
+"""A column of numbers that became text is named, with where and what to change."""
+
+import io
+
+import pytest
+
+from kdcal_core.data import read_table
+
+
+def noted(text: str) -> list[str]:
+    table = read_table(io.BytesIO(text.encode()), name="t.csv")
+    return [note for note in table.notes if "read as numbers" in note]
+
+
+@pytest.mark.parametrize("first", ["0.05", "0,05"])
+def test_both_ways_of_writing_are_shown_in_either_order(first: str) -> None:
+    other = "0,05" if "." in first else "0.05"
+    rows = [first] * 3 + [other] + [first] * 20
+    (note,) = noted("p;y\n" + "".join(f"{value};a\n" for value in rows))
+    assert note.startswith("Column 'p' was kept as text, though its values read as numbers")
+    names = {"0.05": "0.05 with a decimal point", "0,05": "0,05 with a decimal comma"}
+    assert f"{names[first]} (first in row 1)" in note
+    assert f"{names[other]} (first in row 4)" in note
+    assert "write all of them with a decimal point" in note
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "fix"),
+    [
+        (["5%", "12.5 %", "7%"], "5% with a percent sign (first in row 1)", "divide by 100"),
+        (["1,234.5", "12", "7,001.25"], "1,234.5 with thousands separators", "separators out"),
+        (["1.234,5", "12", "7.001,25"], "1.234,5 with thousands separators", "separators out"),
+        (["12", "1 234 567", "5"], "1 234 567 with thousands separators (first in row 2)", "out"),
+        (["0.5", "50%", "0.7"], "0.5 with a decimal point (first in row 1) and 50%", "by 100"),
+    ],
+)
+def test_siblings_are_named_too(values: list[str], said: str, fix: str) -> None:
+    (note,) = noted("p|y\n" + "".join(f"{value}|a\n" for value in values))
+    assert said in note
+    assert fix in note
+
+
+@pytest.mark.parametrize(
+    "values", [["a", "b", "1,5"], ["2020-01-01", "x", "y"], ["1.5", "2.5"], ["10-20", "20-30"]]
+)
+def test_other_columns_are_not(values: list[str]) -> None:
+    assert noted("p|y\n" + "".join(f"{value}|a\n" for value in values)) == []
