@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import re
 from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,6 +17,7 @@ from kdcal_core.data import escape_markdown
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
 
+P = ParamSpec("P")
 _CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
@@ -61,6 +65,51 @@ _MEANING = {
 def is_dark() -> bool:
     """Whether the reader sees the dark theme."""
     return bool(st.context.theme.type == "dark")
+
+
+def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -> go.Figure:
+    """The figure that ``make`` draws of these results, drawn once: plotly checks every value.
+
+    It is shared between sessions: change what you are given only through another call.
+
+    Parameters
+    ----------
+    make : callable
+        A function of `kdcal_core.figures`.
+    args, kwargs
+        Its arguments: results of the core, settings, the theme. All of their content counts.
+    """
+    # only the digest is kept; nothing is ever read back from these bytes
+    content = pickle.dumps((make.__module__, make.__qualname__, args, kwargs))
+    figure: go.Figure = _drawn(hashlib.sha256(content).hexdigest(), make, args, kwargs)
+    return figure
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _drawn(
+    digest: str, _make: Callable[..., go.Figure], _args: Any, _kwargs: dict[str, Any]
+) -> go.Figure:
+    del digest  # only the cache's key
+    return _Ready(_make(*_args, **_kwargs))
+
+
+class _Ready(go.Figure):  # type: ignore[misc]
+    """A figure that is shown as it is: what Streamlit asks of it at every run is made once."""
+
+    def __init__(self, figure: go.Figure) -> None:
+        super().__init__(figure)
+        self._ready: dict[str, Any] = super().to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is sent to the browser; shared, and not to be changed."""
+        return self._ready
+
+
+def dragged(
+    make: Callable[P, go.Figure], mode: str, *args: P.args, **kwargs: P.kwargs
+) -> go.Figure:
+    """The figure with another meaning of dragging over it: "select", "zoom" or "pan"."""
+    return make(*args, **kwargs).update_layout(dragmode=mode)
 
 
 def chart(

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.widgets import compare_settings, job_results, session
 from app.widgets import compare_text as text
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
 from kdcal_core.data import escape_markdown
 from kdcal_core.data.equal_rows import warns_of_copies
@@ -152,7 +152,7 @@ def dots(view: View) -> None:
     with st.container(border=True):
         st.markdown(f"**{text.GROUPS[view.group]}: every measure, every method**")
         chart(
-            comparison_figure(found, view.measures, view.order, dark=is_dark()),
+            drawn_once(comparison_figure, found, view.measures, view.order, dark=is_dark()),
             key=f"compare_dots_{view.group}",
             takeaway=text.dots_takeaway(view.group),
             how_to_read=text.SPEED if view.group == "speed" else text.DOTS,
@@ -181,7 +181,7 @@ def paired(view: View) -> None:
                 label_visibility="collapsed",
             )
         chart(
-            paired_figure(found, view.measures, view.order, against, dark=is_dark()),
+            drawn_once(paired_figure, found, view.measures, view.order, against, dark=is_dark()),
             key=f"compare_paired_{view.group}_{against}",
             takeaway=comparison_words.paired_words(found, view.measure, against),
             how_to_read=text.PAIRED,
@@ -219,7 +219,7 @@ def pictures(view: View) -> None:
     with st.container(border=True):
         st.markdown("**Every method's picture**")
         chart(
-            method_reliability_figure(found, order, dark=is_dark()),
+            drawn_once(method_reliability_figure, found, order, dark=is_dark()),
             key="compare_pictures",
             takeaway=comparison_words.reliability_words(found, order),
             how_to_read=text.PICTURES,

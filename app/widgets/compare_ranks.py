@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.widgets import compare_text as text
-from app.widgets.charts import chart, is_dark
+from app.widgets.charts import chart, drawn_once, is_dark
 from kdcal_core.diagnostics.comparison import MEASURES, CriticalDifference, critical_difference
 from kdcal_core.figures import (
     PARENT_NAME,
@@ -33,7 +33,7 @@ def over_data_sets() -> None:
         assert measure is not None
         ranks = _ranks(measure)
         chart(
-            critical_difference_figure(ranks, dark=is_dark(), parent=PARENT_NAME),
+            drawn_once(critical_difference_figure, ranks, dark=is_dark(), parent=PARENT_NAME),
             key=f"compare_ranks_{measure}",
             takeaway=comparison_words.ranks_words(ranks),
             how_to_read=text.RANKS,

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import results, session, waiting
-from app.widgets.charts import PAPER_002, chart, estimate_row, is_dark
+from app.widgets.charts import PAPER_002, chart, drawn_once, estimate_row, is_dark
 from kdcal_core.calibration import BY_CLASS, CALIBRATORS, ConfidenceCurve
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import reliability_finding, telling
@@ -154,7 +154,7 @@ def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label:
             _notes(fit_set, bandwidth, label)
         with picture:
             chart(
-                confidence_curve_figure(found, anchor, dark=is_dark()),
+                drawn_once(confidence_curve_figure, found, anchor, dark=is_dark()),
                 key="confidence_curve",
                 takeaway="",
                 how_to_read=CURVE,
@@ -241,7 +241,9 @@ def bandwidths(review: Review, fit_set: ScoredSet) -> None:
         monotone = [results.curve_of(fit_set, "mon", at) for at in labels]
         anchors = [results.anchor_of(fit_set, at, 10) for at in labels]
         chart(
-            bandwidth_figure(recommended, monotone, anchors, fit_set.classes, dark=is_dark()),
+            drawn_once(
+                bandwidth_figure, recommended, monotone, anchors, fit_set.classes, dark=is_dark()
+            ),
             key="bandwidths",
             takeaway=words.bandwidth_words(recommended, monotone, fit_set.classes),
             how_to_read=BANDWIDTHS,
@@ -354,7 +356,7 @@ def _losses(review: Review, fit_set: ScoredSet, losses: results.Losses, chosen: 
     filled, hollow = (crossed, refitted) if evaluated is None else (evaluated, crossed)
     st.caption(f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}.")
     chart(
-        losses_figure(filled, fit_set.classes, dark=is_dark(), beside=hollow),
+        drawn_once(losses_figure, filled, fit_set.classes, dark=is_dark(), beside=hollow),
         key="losses",
         takeaway=words.losses_words(filled, chosen),
         how_to_read=LOSSES,
@@ -378,7 +380,7 @@ def noise(review: Review, scored: ScoredSet) -> None:
             st.session_state["noise_seed"] = seed
         halves = [results.halves_of(scored, at, seed) for at in _largest(scored)]
         chart(
-            noise_figure(halves, scored.classes, dark=is_dark()),
+            drawn_once(noise_figure, halves, scored.classes, dark=is_dark()),
             key="noise",
             takeaway=words.noise_words(halves, scored.classes),
             how_to_read=NOISE,

@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets import export_results as found
 from app.widgets import export_settings, job_results, session, waiting
 from app.widgets import export_text as text
-from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.charts import chart, drawn_once, estimate_row, is_dark
 from app.widgets.export_results import View
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import escape_markdown
@@ -119,7 +119,7 @@ def diagrams(gain: Gain, name: str, key: str) -> None:
         ):
             with column:
                 chart(
-                    reliability_figure(curve, dark=is_dark(), repaired=repaired),
+                    drawn_once(reliability_figure, curve, dark=is_dark(), repaired=repaired),
                     key=f"{key}_{'after' if repaired else 'before'}",
                     takeaway=f"{who}: {text.worst_words(curve)}",
                     how_to_read=text.DIAGRAMS,
@@ -137,7 +137,9 @@ def mapping(view: View) -> None:
     with st.container(border=True):
         st.markdown("**What the calibrator does**")
         chart(
-            calibrator_map_figure(found_map, dark=is_dark(), x_title=across, y_title=up),
+            drawn_once(
+                calibrator_map_figure, found_map, dark=is_dark(), x_title=across, y_title=up
+            ),
             key="export_map",
             takeaway=told,
             how_to_read=text.MAP,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.widgets import foreign_results, results, session
 from app.widgets import foreign_text as text
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.foreign_results import Chosen, View
 from app.widgets.graph_results import Version
 from app.widgets.numbers import interval, number
@@ -47,7 +47,8 @@ def fitted_on(version: Version) -> None:
         st.markdown("**How the exponent was chosen**")
         found = foreign_results.selection_of(version)
         chart(
-            selection_figure(
+            drawn_once(
+                selection_figure,
                 found.exponents,
                 {"Held-out log loss": found.log_loss},
                 float(found.exponents[found.chosen]),

@@ -17,7 +17,7 @@ from app.widgets import (
     waiting,
 )
 from app.widgets import foreign_text as text
-from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.charts import chart, drawn_once, estimate_row, is_dark
 from app.widgets.foreign_results import Method, View
 from app.widgets.graph_results import Fit, Foreign, Setting, Version
 from app.widgets.numbers import number
@@ -242,7 +242,7 @@ def _distance(view: View) -> None:
         else f"{record.settings.n:,} rows on each sphere."
     )
     chart(
-        distance_figure(lines, largest, dark=is_dark(), band_words="middle 80%"),
+        drawn_once(distance_figure, lines, largest, dark=is_dark(), band_words="middle 80%"),
         key="foreign_distance",
         takeaway=words,
         how_to_read=text.DISTANCE,
@@ -299,7 +299,7 @@ def _densities(view: View, version: Version) -> None:
     assert tiles.unknown is not None
     assert tiles.n_unknown is not None
     chart(
-        density_figure(ordinary, {chosen.name: foreign}, floor, dark=is_dark()),
+        drawn_once(density_figure, ordinary, {chosen.name: foreign}, floor, dark=is_dark()),
         key="foreign_densities",
         takeaway=foreign_words.density_words(
             tiles.unknown, chosen.name, tiles.n_unknown, len(foreign), version.setting.alpha

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import lab_text as text
-from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.widgets.lab_results import answers_of, measures_of
 from app.widgets.numbers import interval, number
 from kdcal_core.calibration import KernelDensityGraph
@@ -283,7 +283,10 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         maps[_title(run, method)] = found.proba
     sure = {method: sure_outside(run, answers[method]) for method in MAPPED}
     takeaway = words.maps_words(name, sure["parent"], sure["geodesic"], sure["euclidean"])
-    figure = posterior_map_figure(
+    figure = drawn_once(
+        dragged,
+        posterior_map_figure,
+        "zoom",
         run.axis,
         run.axis,
         [PosteriorPanel(label, run.as_map(proba)[..., 1]) for label, proba in maps.items()],
@@ -297,7 +300,6 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         data_box=data_box(run),
         columns=3,
     )
-    figure.update_layout(dragmode="zoom")
     with st.container(border=True):
         st.markdown("**What each method says, and where**")
         chart(
@@ -335,7 +337,9 @@ def _distance(run: LabRun, answers: Answers) -> None:
     with st.container(border=True):
         st.markdown("**Confidence against distance**")
         chart(
-            distance_figure(lines, _prior(run), dark=is_dark(), band_words="middle half"),
+            drawn_once(
+                distance_figure, lines, _prior(run), dark=is_dark(), band_words="middle half"
+            ),
             key="lab_distance",
             takeaway=words.distance_words(
                 _name(run), curves["parent"], curves["geodesic"], _prior(run)
@@ -364,7 +368,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
     with st.container(border=True):
         st.markdown("**Inside and outside, in numbers**")
         chart(
-            interval_figure(list(titles.values()), methods, dark=is_dark()),
+            drawn_once(interval_figure, list(titles.values()), methods, dark=is_dark()),
             key="lab_measures",
             takeaway=words.measures_words(measures["parent"], measures["geodesic"]),
             how_to_read=text.MEASURES,
@@ -411,7 +415,8 @@ def _selection(run: LabRun, choice: GraphChoice) -> None:
     with st.expander("How the exponent is chosen", icon=":material/stacked_line_chart:"):
         found = choice.applied(run, "geodesic").selection()
         chart(
-            selection_figure(
+            drawn_once(
+                selection_figure,
                 found.exponents,
                 {"Geodesic": found.log_loss},
                 float(found.exponents[found.chosen]),

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 
 import streamlit as st
 
-from app.widgets.charts import is_dark
+from app.widgets.charts import drawn_once, is_dark
 from app.widgets.lab_results import glance_of
 from kdcal_core.figures.lab_pictures import glance_figure
 from kdcal_core.runs import LabSettings
@@ -160,7 +160,7 @@ def _network() -> _Shape:
 def _glance(simulation: str, n_features: int) -> None:
     drawn, which = glance_of(simulation, n_features), SIMULATIONS[simulation]
     st.plotly_chart(
-        glance_figure(drawn.X, drawn.y, dark=is_dark()),
+        drawn_once(glance_figure, drawn.X, drawn.y, dark=is_dark()),
         key="lab_glance",
         theme=None,
         config={"displayModeBar": False},

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app.widgets import lab_text as text
-from app.widgets.charts import chart, is_dark
+from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.lab_jobs import result_of
 from app.widgets.lab_parts import BANDED
 from app.widgets.lab_results import sizes_of
@@ -82,7 +82,9 @@ def _picture(run: SizesRun) -> None:
     rows, repetitions = run.settings.sizes[-1], run.settings.repetitions
     sentence = words.sizes_words(name, rows, repetitions, last["parent"], last["geodesic"])
     chart(
-        sizes_figure(panels, dark=is_dark(), target=(SHOWN["confidence"], PRIOR, "prior")),
+        drawn_once(
+            sizes_figure, panels, dark=is_dark(), target=(SHOWN["confidence"], PRIOR, "prior")
+        ),
         key="lab_sizes",
         takeaway=sentence,
         how_to_read=text.SIZES,

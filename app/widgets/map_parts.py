@@ -10,7 +10,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from app.widgets import graph_results, job_results, map_results, results, session
-from app.widgets.charts import chart, is_dark
+from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
 from kdcal_core.data import FloatArray, escape_markdown
@@ -372,7 +372,8 @@ def picture(
     record = run.record
     name = "confidence" if label == TOP else f"the probability of class {record.classes[label]}"
     chart(
-        posterior_map_figure(
+        drawn_once(
+            posterior_map_figure,
             run.x,
             run.y,
             [PosteriorPanel(title, values) for title, values in shown.items()],

@@ -15,7 +15,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from app.widgets import map_results, results, session
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.graph_results import Version
 from app.widgets.numbers import number
 from kdcal_core.data import IntArray, ScoredSet, escape_markdown
@@ -232,7 +232,8 @@ def _reliability(review: Review, inside: Inside) -> None:
     named = (("model", curve), ("kernel density version", other))
     with picture:
         chart(
-            reliability_figure(
+            drawn_once(
+                reliability_figure,
                 curve,
                 dark=is_dark(),
                 calibrated=other,

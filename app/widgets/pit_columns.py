@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import pit_results
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_map import column_title
 from app.widgets.pit_results import MEAN, SPREAD, Judged
@@ -94,7 +94,7 @@ def _coverage(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None
     title = column_title(judged, column)
     held = [row.coverage for row in rows]
     chart(
-        coverage_by_figure(names, rows, dark=is_dark(), column=title),
+        drawn_once(coverage_by_figure, names, rows, dark=is_dark(), column=title),
         key="pit_by_column",
         takeaway=regression_words.coverage_words(names, held, 0.95),
         how_to_read=regression_reading.COVERAGE_BY,

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from app.widgets import pit_picks, pit_results, session
-from app.widgets.charts import chart, is_dark
+from app.widgets.charts import chart, dragged, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.pit_picks import Box, Pick
 from app.widgets.pit_results import MEAN, OUTCOME, SPREAD, Group, Judged
@@ -255,7 +255,10 @@ def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool)
     chosen: tuple[Pick, ...] = st.session_state.get(places, ())
     groups = _groups(judged, space, axes, local, chosen or pit_picks.suggested(local))
     left, right = st.columns([1.3, 1], gap="medium")
-    figure = local_map_figure(
+    figure = drawn_once(
+        dragged,
+        local_map_figure,
+        DRAGS[tool],
         local,
         dark=is_dark(),
         x_title=axes.x_title,
@@ -263,7 +266,6 @@ def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool)
         picked=[shown.ring for shown in groups],
         identity=axes.kind == "prediction",
     )
-    figure.update_layout(dragmode=DRAGS[tool])
     with left:
         chart(
             figure,

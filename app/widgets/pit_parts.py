@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import pit_results
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import Judged, Whole
@@ -115,7 +115,7 @@ def all_rows(judged: Judged) -> None:
             _histogram(judged, bins, whole)
         with right:
             chart(
-                ecdf_figure(whole.ecdf, dark=is_dark()),
+                drawn_once(ecdf_figure, whole.ecdf, dark=is_dark()),
                 key="pit_ecdf",
                 takeaway=regression_words.ecdf_words(whole.ecdf),
                 how_to_read=regression_reading.ECDF,
@@ -129,7 +129,7 @@ def all_rows(judged: Judged) -> None:
 def _histogram(judged: Judged, bins: int, whole: Whole) -> None:
     found = pit_results.histogram_of(judged, bins)
     chart(
-        pit_figure(found, dark=is_dark(), kind=whole.fault.kind),
+        drawn_once(pit_figure, found, dark=is_dark(), kind=whole.fault.kind),
         key="pit_histogram",
         takeaway=regression_words.pit_words(found),
         how_to_read=regression_reading.PIT_HISTOGRAM,
@@ -191,7 +191,7 @@ def quantiles_and_levels(judged: Judged) -> None:
     with left.container(border=True, height="stretch"):
         st.markdown("**Stated quantiles**")
         chart(
-            quantile_reliability_figure(whole.quantiles, dark=is_dark()),
+            drawn_once(quantile_reliability_figure, whole.quantiles, dark=is_dark()),
             key="pit_quantiles",
             takeaway=regression_words.quantile_words(whole.quantiles),
             how_to_read=regression_reading.QUANTILES,
@@ -204,7 +204,7 @@ def quantiles_and_levels(judged: Judged) -> None:
         levels = [f"{row.level:.0%}" for row in whole.coverage.rows]
         held = [row.coverage for row in whole.coverage.rows]
         chart(
-            coverage_figure(whole.coverage, dark=is_dark()),
+            drawn_once(coverage_figure, whole.coverage, dark=is_dark()),
             key="pit_levels",
             takeaway=_levels_words(levels, held),
             how_to_read=regression_reading.COVERAGE,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.map_region import beside
 from app.widgets.numbers import column_format
 from app.widgets.pit_map import LocalView, group_rows
@@ -96,8 +96,14 @@ def _picture(judged: Judged, rows: IntArray, level: float) -> None:
         f"outside the stated {level:.0%} interval."
     )
     chart(
-        intervals_figure(
-            names, outcomes, [found], dark=is_dark(), y_title=judged.outcome, level=level
+        drawn_once(
+            intervals_figure,
+            names,
+            outcomes,
+            [found],
+            dark=is_dark(),
+            y_title=judged.outcome,
+            level=level,
         ),
         key="pit_intervals",
         takeaway=said,

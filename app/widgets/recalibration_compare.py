@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.recalibration_results import View
 from kdcal_core.diagnostics import Estimate
@@ -56,7 +56,8 @@ def pit_and_quantiles(view: View) -> None:
     with right.container(border=True, height="stretch"):
         st.markdown("**Stated quantiles**")
         chart(
-            quantile_reliability_figure(
+            drawn_once(
+                quantile_reliability_figure,
                 before.quantiles,
                 dark=is_dark(),
                 after=after.quantiles,
@@ -83,7 +84,7 @@ def every_method(view: View) -> None:
         st.markdown("**Every measure, every method**")
         measures = list(MEASURES)
         chart(
-            recalibration_measures_figure(lines, dark=is_dark()),
+            drawn_once(recalibration_measures_figure, lines, dark=is_dark()),
             key="recalibration_measures",
             takeaway=recalibration_words.measures_words(lines),
             how_to_read=regression_reading.MEASURES,
@@ -92,7 +93,7 @@ def every_method(view: View) -> None:
             name=f"{view.review.title} measures",
         )
         st.plotly_chart(
-            recalibration_differences_figure(lines, dark=is_dark()),
+            drawn_once(recalibration_differences_figure, lines, dark=is_dark()),
             key="recalibration_differences",
             theme=None,
             config={"displayModeBar": False},
@@ -153,7 +154,9 @@ def choice(view: View) -> None:
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
         chart(
-            neighbour_selection_figure(curves, dark=is_dark(), chosen=chosen, parent=parent),
+            drawn_once(
+                neighbour_selection_figure, curves, dark=is_dark(), chosen=chosen, parent=parent
+            ),
             key="recalibration_choice",
             takeaway=words,
             how_to_read=regression_reading.SELECTION,
@@ -180,7 +183,7 @@ def truth(view: View) -> None:
     with st.container(border=True):
         st.markdown("**True and estimated means**")
         chart(
-            truth_figure(moments, shown, dark=is_dark()),
+            drawn_once(truth_figure, moments, shown, dark=is_dark()),
             key="recalibration_truth",
             takeaway=words,
             how_to_read=regression_reading.TRUTH,

@@ -9,7 +9,7 @@ import streamlit as st
 from app.widgets import job_results, recalibration_settings, session
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
-from app.widgets.charts import chart, estimate_row, is_dark
+from app.widgets.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.widgets.map_region import Box
 from app.widgets.pit_results import MEAN, OUTCOME
 from app.widgets.recalibration_results import AXES, View
@@ -135,10 +135,17 @@ def maps(view: View) -> Places:
         xy = found.places(view, across, up)
         panels = found.misses(view, level)
         titles = (title_of(view, across), title_of(view, up))
-        figure = misses_figure(
-            xy, panels, dark=is_dark(), x_title=titles[0], y_title=titles[1], level=level
+        figure = drawn_once(
+            dragged,
+            misses_figure,
+            "select",
+            xy,
+            panels,
+            dark=is_dark(),
+            x_title=titles[0],
+            y_title=titles[1],
+            level=level,
         )
-        figure.update_layout(dragmode="select")
         chart(
             figure,
             key=MAP,
@@ -216,7 +223,8 @@ def over_a_column(view: View) -> None:
         bins = found.coverage_over(view, column, level)
         held = [[row.coverage for row in side] for side in (bins.before, bins.after)]
         chart(
-            coverage_by_figure(
+            drawn_once(
+                coverage_by_figure,
                 bins.names,
                 bins.before,
                 dark=is_dark(),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
-from app.widgets.charts import chart, file_stem, is_dark
+from app.widgets.charts import chart, drawn_once, file_stem, is_dark
 from app.widgets.map_region import dragged_box
 from app.widgets.numbers import column_format
 from app.widgets.recalibration_parts import MAP, Places, level_of
@@ -43,7 +43,9 @@ def densities(view: View) -> None:
         rows, k = _picked(view)
         panels = [found.density_of(view, row) for row in rows]
         chart(
-            predictive_density_figure(panels, dark=is_dark(), y_title=view.judged.outcome),
+            drawn_once(
+                predictive_density_figure, panels, dark=is_dark(), y_title=view.judged.outcome
+            ),
             key="recalibration_densities",
             takeaway=recalibration_words.density_words(panels),
             how_to_read=regression_reading.DENSITIES,
@@ -178,8 +180,14 @@ def _drawn(view: View, rows: IntArray) -> None:
     ]
     words = recalibration_words.intervals_words(outcomes, shown, level)
     chart(
-        intervals_figure(
-            names, outcomes, shown, dark=is_dark(), y_title=view.judged.outcome, level=level
+        drawn_once(
+            intervals_figure,
+            names,
+            outcomes,
+            shown,
+            dark=is_dark(),
+            y_title=view.judged.outcome,
+            level=level,
         ),
         key="recalibration_intervals",
         takeaway=words,

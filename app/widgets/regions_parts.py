@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.widgets import regions_settings, regions_table, regions_thorough, session
 from app.widgets import regions_text as text
-from app.widgets.charts import chart, is_dark
+from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, Question, search_of
 from app.widgets.set_choice import choose_set
@@ -109,11 +109,13 @@ def _drawn(looked: Looked, asked: Question, found: Found) -> View:
     view = View(looked, asked, found, picked)
     key = f"regions_picture_{found.short}"
     if search.tree is not None:
-        figure = region_tree_figure(
-            search.tree, region_marks(search), dark=is_dark(), picked=picked
+        figure = drawn_once(
+            region_tree_figure, search.tree, region_marks(search), dark=is_dark(), picked=picked
         )
     else:
-        figure = region_gaps_figure(search, dark=is_dark(), picked=picked, ranked=found.ranked)
+        figure = drawn_once(
+            region_gaps_figure, search, dark=is_dark(), picked=picked, ranked=found.ranked
+        )
     chart(
         figure,
         key=key,

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.map_region import beside
 from app.widgets.pit_rows import answers as pit_answers
 from app.widgets.pit_rows import furthest_first
@@ -114,7 +114,7 @@ def _fit_of(view: View) -> tuple[RegionFit, list[RegionMap]]:
 def _map(view: View, lines: list[RegionMap], told: str) -> None:
     """What a Platt map of the region would do."""
     chart(
-        region_maps_figure(lines, dark=is_dark(), picked=view.picked),
+        drawn_once(region_maps_figure, lines, dark=is_dark(), picked=view.picked),
         key="regions_maps",
         takeaway="",
         how_to_read=text.MAPS,

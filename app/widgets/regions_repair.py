@@ -12,7 +12,7 @@ import streamlit as st
 from app.widgets import job_results, session, waiting
 from app.widgets import regions_runs as runs
 from app.widgets import regions_text as text
-from app.widgets.charts import chart, csv_button, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
 from app.widgets.regions_search import Question
@@ -183,7 +183,8 @@ def _reliability(view: View, repair: Repair) -> None:
     after = runs.run_reliability(repair.key, repair.run, repair.chosen)
     event = repair.run.record.event
     chart(
-        reliability_figure(
+        drawn_once(
+            reliability_figure,
             before,
             dark=is_dark(),
             calibrated=after,
@@ -206,7 +207,7 @@ def _reliability(view: View, repair: Repair) -> None:
 def _lift(view: View, repair: Repair) -> None:
     lines = [(one.title, one.auc) for one in repair.run.record.methods if one.auc is not None]
     chart(
-        auc_lift_figure(lines, dark=is_dark()),
+        drawn_once(auc_lift_figure, lines, dark=is_dark()),
         key="regions_lift",
         takeaway=_lift_takeaway(repair),
         how_to_read=text.LIFT,
@@ -220,7 +221,7 @@ def _loss(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     lines = [(one.title, one.difference) for one in methods if one.difference is not None]
     chart(
-        loss_change_figure(lines, dark=is_dark()),
+        drawn_once(loss_change_figure, lines, dark=is_dark()),
         key="regions_losses",
         takeaway="Log loss minus the model's, row by row: below 0 is better.",
         how_to_read=text.LOSSES,
@@ -292,7 +293,9 @@ def _scores(view: View, repair: Repair) -> None:
     told = region_words.score_words([one.name for one in panels], [one.certain for one in panels])
     st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
     chart(
-        score_panels_figure(panels, dark=is_dark(), labels=("Other rows", "Rows of the class")),
+        drawn_once(
+            score_panels_figure, panels, dark=is_dark(), labels=("Other rows", "Rows of the class")
+        ),
         key="regions_scores",
         takeaway=told,
         how_to_read=text.SCORES,

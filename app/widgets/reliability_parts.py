@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import results
-from app.widgets.charts import chart, csv_button, estimate_row, is_dark
+from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number
 from kdcal_core.data import ScoredSet, escape_markdown
 from kdcal_core.diagnostics import (
@@ -110,7 +110,7 @@ def diagram(review: Review, scored: ScoredSet) -> None:
         across, up = _titles(kind)
         with picture:
             chart(
-                reliability_figure(curve, dark=is_dark(), x_title=across, y_title=up),
+                drawn_once(reliability_figure, curve, dark=is_dark(), x_title=across, y_title=up),
                 key="reliability_diagram",
                 takeaway=_takeaway(found, scored),
                 how_to_read=DIAGRAM,
@@ -215,7 +215,7 @@ def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
         st.markdown("**How sure it was**")
         histogram = results.score_histogram_of(scored)
         chart(
-            score_histogram_figure(histogram, dark=is_dark()),
+            drawn_once(score_histogram_figure, histogram, dark=is_dark()),
             key="score_histogram",
             takeaway=words.histogram_words(histogram),
             how_to_read=HISTOGRAM,
@@ -244,7 +244,7 @@ def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
         )
         tables = results.confusion_of(scored)
         chart(
-            confusion_figure(tables, which, scored.classes, dark=is_dark()),
+            drawn_once(confusion_figure, tables, which, scored.classes, dark=is_dark()),
             key="confusion",
             takeaway=confusion_finding(tables, scored.classes),
             how_to_read=CONFUSION,

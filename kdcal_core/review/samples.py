@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import secrets
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import kdcal_core
 from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress, run_limited
+from kdcal_core.jobs import Cancelled, Progress, job_key, run_limited
+from kdcal_core.jobs.disk import locked
+from kdcal_core.jobs.results import Results
 from kdcal_core.parents.base import ParentInfo
 from kdcal_core.review.codec import decode
 from kdcal_core.review.model import WHICH, Review, TableInfo
+from kdcal_core.review.seals import check_folder, copy_sealed, digest_of
 from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
 
 _SECONDS = 120
 _TRAINING = "training.parquet"
+_ARROW = "table.arrow"
+_OPEN = "kdcal_core.review.in_worker:open_sample"
+_KEPT = "samples"
+_KEPT_BYTES = 1024**3
 # the order in which they teach best
 _FIRST = (
     "digits",
@@ -134,33 +146,113 @@ def _open(
     cancelled: Callable[[], bool] | None,
 ) -> Review:
     folder = workspace.folder(review_id)
+    files = {"calibration": sample.calibration, "evaluation": sample.evaluation}
+    asides = _asides(source)
+    reply, kept = _opened(workspace, sample, source, files, asides, progress, cancelled)
+    model_file = None
+    if sample.model is not None:
+        model_file = workspace.keep(review_id, source / sample.model, sample.model).name
+
+    def table(words: Any, name: str, key: str) -> TableInfo:
+        path = workspace.new_file(review_id, _ARROW)
+        copy_sealed(kept / f"{key}.arrow", path)
+        return decode_table(words, name, path)
+
+    tables = {which: table(reply["tables"][which], files[which], which) for which in WHICH}
+    beside = {
+        name: table(words, name, f"aside-{number}")
+        for number, (name, words) in enumerate(zip(asides, reply["asides"], strict=True))
+    }
+    training = beside.pop(_TRAINING, None)
+    for which in WHICH:
+        shutil.copytree(kept / f"set-{which}", folder / f"set-{which}")
+
+    def change(review: Review) -> Review:
+        return replace(
+            review,
+            title=sample.title,
+            parent=decode(ParentInfo, reply["parent"]) if reply["parent"] else None,
+            model_file=model_file,
+            classes=sample.class_names,
+            tables={which: tables[which] for which in WHICH},
+            roles=decode(Roles, reply["roles"]),
+            sets={
+                which: decode_set(reply["sets"][which], folder / f"set-{which}") for which in WHICH
+            },
+            training=training,
+            foreign=beside,
+            sample=sample.name,
+        )
+
+    return workspace.update(review_id, change)
+
+
+def _opened(
+    workspace: Workspace,
+    sample: Sample,
+    source: Path,
+    files: dict[str, str],
+    asides: dict[str, Path],
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> tuple[Any, Path]:
+    """A worker's answer about a sample and the folder of its files, the same at every opening.
+
+    They are kept by the digest of the sample's files and of our code. Of visitors who open a
+    sample at once, one has a worker and the others wait for it.
+    """
+
+    def waiting() -> None:
+        if cancelled is not None and cancelled():
+            raise Cancelled("Opening the sample")
+
+    digests = [digest_of(path) for path in sorted(source.iterdir()) if path.is_file()]
+    key = job_key(_OPEN, {"name": sample.name}, *digests, _code())
+    store = Results(workspace.root / _KEPT, _KEPT_BYTES)
+    with locked(workspace.lock(key, "sample"), waiting=waiting):
+        found = store.read(key)
+        if found is not None and _is_whole(store.files(key)):
+            return found["result"], store.files(key)
+        store.delete(key)
+        draft = workspace.root / f"draft-{secrets.token_hex(8)}"
+        try:
+            reply = _run(sample, source, store.begin(draft), files, asides, progress, cancelled)
+            store.keep(key, draft, reply)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return reply, store.files(key)
+
+
+def _run(
+    sample: Sample,
+    source: Path,
+    place: Path,
+    files: dict[str, str],
+    asides: dict[str, Path],
+    progress: Progress | None,
+    cancelled: Callable[[], bool] | None,
+) -> Any:
+    """Read and score the sample in a worker, which leaves its files in ``place``."""
     model = None
     if sample.model is not None:
-        path = workspace.keep(review_id, source / sample.model, sample.model)
-        model = {"path": str(path), "name": sample.model}
-    files = {"calibration": sample.calibration, "evaluation": sample.evaluation}
-    frames = {which: workspace.new_file(review_id, "table.arrow") for which in WHICH}
-    folders = {which: folder / f"set-{which}" for which in WHICH}
-    tables = [
-        {
-            "which": which,
-            "name": files[which],
-            "path": str(source / files[which]),
-            "frame_path": str(frames[which]),
-            "folder": str(folders[which]),
-        }
-        for which in WHICH
-    ]
-    asides = _asides(source)
-    aside_frames = {name: workspace.new_file(review_id, "table.arrow") for name in asides}
-    reply = run_limited(
-        "kdcal_core.review.in_worker:open_sample",
+        model = {"path": str(source / sample.model), "name": sample.model}
+    return run_limited(
+        _OPEN,
         {
             "model": model,
-            "tables": tables,
+            "tables": [
+                {
+                    "which": which,
+                    "name": files[which],
+                    "path": str(source / files[which]),
+                    "frame_path": str(place / f"{which}.arrow"),
+                    "folder": str(place / f"set-{which}"),
+                }
+                for which in WHICH
+            ],
             "asides": [
-                {"name": name, "path": str(path), "frame_path": str(aside_frames[name])}
-                for name, path in asides.items()
+                {"name": name, "path": str(path), "frame_path": str(place / f"aside-{i}.arrow")}
+                for i, (name, path) in enumerate(asides.items())
             ],
             "target": sample.target,
             "classes": list(sample.class_names),
@@ -171,31 +263,21 @@ def _open(
         cancelled=cancelled,
     )
 
-    beside: dict[str, TableInfo] = {
-        name: decode_table(words, name, aside_frames[name])
-        for name, words in zip(asides, reply["asides"], strict=True)
-    }
-    training = beside.pop(_TRAINING, None)
 
-    def change(review: Review) -> Review:
-        return replace(
-            review,
-            title=sample.title,
-            parent=decode(ParentInfo, reply["parent"]) if reply["parent"] else None,
-            model_file=Path(model["path"]).name if model else None,
-            classes=sample.class_names,
-            tables={
-                which: decode_table(reply["tables"][which], files[which], frames[which])
-                for which in WHICH
-            },
-            roles=decode(Roles, reply["roles"]),
-            sets={which: decode_set(reply["sets"][which], folders[which]) for which in WHICH},
-            training=training,
-            foreign=beside,
-            sample=sample.name,
-        )
+def _is_whole(folder: Path) -> bool:
+    try:
+        return check_folder(folder)
+    except (InputError, OSError):
+        return False
 
-    return workspace.update(review_id, change)
+
+@cache
+def _code() -> str:
+    """What tells this state of our code from others: a release, or a checkout that was edited."""
+    root = Path(kdcal_core.__file__).parent
+    stats = sorted((str(path), path.stat()) for path in root.rglob("*.py"))
+    text = "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in stats)
+    return hashlib.sha256(f"{kdcal_core.__version__}\n{text}".encode()).hexdigest()
 
 
 def _asides(source: Path) -> dict[str, Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -167,6 +168,12 @@ def seal_folder(folder: Path) -> None:
     """Seal every file in the folder that is not sealed yet."""
     found = {path for path in folder.rglob("*") if path.is_file()}
     seal(*(path for path in found if path.suffix != SEAL and _seal_of(path) not in found))
+
+
+def copy_sealed(source: Path, to: Path) -> None:
+    """Copy a sealed file with its seal."""
+    shutil.copyfile(source, to)
+    shutil.copyfile(_seal_of(source), _seal_of(to))
 
 
 def remove_seal(path: Path) -> None:

@@ -1,9 +1,19 @@
 """The shipped samples, each opened by one call."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, load_set, read_review, samples, start_sample
+from kdcal_core.review import (
+    Workspace,
+    check_scored,
+    load_set,
+    read_review,
+    samples,
+    start_sample,
+)
 
 NAMES = [
     "digits",
@@ -46,7 +56,7 @@ def test_an_unknown_sample_leaves_nothing(tmp_path):
     workspace = Workspace(tmp_path)
     with pytest.raises(InputError, match="no sample"):
         start_sample(workspace, "../digits")
-    assert list(workspace.root.iterdir()) == []
+    assert list(workspace.root.glob("[!.]*")) == []  # but the lock of a sample
 
 
 @pytest.mark.usefixtures("real_workers")
@@ -64,4 +74,50 @@ def test_a_broken_sample_leaves_nothing(tmp_path):
     with pytest.raises(InputError) as caught:
         start_sample(workspace, source.name, root=root)
     assert caught.value.file == "calibration.parquet"
-    assert list(workspace.root.iterdir()) == []
+    assert list(workspace.root.glob("[!.]*")) == []  # but the lock of a sample
+
+
+def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
+    from kdcal_core.review import samples as module
+
+    started = []
+
+    def counted(*arguments, **settings):
+        started.append(arguments[0])
+        return run(*arguments, **settings)
+
+    run = module.run_limited
+    monkeypatch.setattr(module, "run_limited", counted)
+    workspace = Workspace(tmp_path)
+    with ThreadPoolExecutor(4) as visitors:
+        opened = list(visitors.map(lambda _: start_sample(workspace, "xor_forest"), range(4)))
+    assert len(started) == 1
+    first, *others = opened
+    for review in others:
+        assert len({first.id, review.id}) == 2
+        assert review.sets == first.sets
+        assert review.parent == first.parent
+        for which in ("calibration", "evaluation"):
+            mine, its = (load_set(workspace, one.id, which) for one in (first, review))
+            np.testing.assert_array_equal(mine.proba, its.proba)
+    # files of a review are its own
+    path = workspace.folder(first.id) / "set-calibration" / "y.npy"
+    np.save(path, np.load(path)[::-1])
+    assert check_scored(workspace, others[0]) is None
+    with pytest.raises(InputError, match="damaged"):
+        check_scored(workspace, first)
+
+
+def test_a_kept_sample_that_was_damaged_or_is_of_other_code_is_opened_anew(tmp_path, monkeypatch):
+    from kdcal_core.review import samples as module
+
+    workspace = Workspace(tmp_path)
+    review = start_sample(workspace, "digits_predictions")
+    (kept,) = tmp_path.glob("samples/*/files/set-calibration/y.npy")
+    np.save(kept, np.load(kept)[::-1])
+    again = start_sample(workspace, "digits_predictions")
+    assert again.sets == review.sets
+    check_scored(workspace, again)
+    monkeypatch.setattr(module, "_code", lambda: "another state of the code")
+    start_sample(workspace, "digits_predictions")
+    assert len(list(tmp_path.glob("samples/*/result.json"))) == 2

@@ -1,0 +1,59 @@
+"""Figures drawn once, and shared without being changed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io
+import pytest
+
+from app.widgets import charts
+from app.widgets.charts import dragged, drawn_once
+from kdcal_core.diagnostics import reliability
+from kdcal_core.figures import reliability_figure
+
+TIMES: list[tuple[object, ...]] = []
+
+
+def picture(values: np.ndarray, *, dark: bool) -> go.Figure:
+    TIMES.append((values.sum(), dark))
+    return go.Figure(go.Scatter(y=values), layout={"height": 300 if dark else 200})
+
+
+@pytest.fixture(autouse=True)
+def nothing_drawn() -> None:
+    charts._drawn.clear()
+    TIMES.clear()
+
+
+def test_equal_results_are_drawn_once_and_others_anew() -> None:
+    values = np.arange(200_000.0)
+    first = drawn_once(picture, values, dark=False)
+    assert drawn_once(picture, values.copy(), dark=False) is first
+    assert len(TIMES) == 1
+    values[123_456] += 1.0  # Streamlit's own digest of a large array would miss it
+    assert drawn_once(picture, values, dark=False) is not first
+    assert drawn_once(picture, values, dark=True).layout.height == 300
+    assert len(TIMES) == 3
+
+
+def test_what_is_sent_is_what_was_drawn() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=500)
+    found = reliability(np.column_stack([1 - p, p]), (rng.random(500) < p).astype(int))
+    plain = reliability_figure(found.curves[0], dark=False)
+    kept = drawn_once(reliability_figure, found.curves[0], dark=False)
+    for _ in range(2):
+        assert json.loads(plotly.io.to_json(kept.to_dict(), validate=False)) == json.loads(
+            plain.to_json()
+        )
+
+
+def test_a_mode_of_dragging_does_not_change_the_shared_figure() -> None:
+    values = np.arange(3.0)
+    plain = drawn_once(picture, values, dark=False)
+    boxes = drawn_once(dragged, picture, "select", values, dark=False)
+    assert boxes.to_dict()["layout"]["dragmode"] == "select"
+    assert "dragmode" not in plain.to_dict()["layout"]
