@@ -141,7 +141,7 @@ class Visitor:
         await self._socket.send(ask.SerializeToString())
         while True:
             message = ForwardMsg()
-            message.ParseFromString(await asyncio.wait_for(self._socket.recv(), 120))
+            message.ParseFromString(await asyncio.wait_for(self._socket.recv(), 600))
             if message.WhichOneof("type") == "script_finished":
                 if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                     return time.perf_counter() - start
