@@ -1,6 +1,7 @@
 """The shipped samples, each opened by one call."""
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ NAMES = [
     "xor_forest",
     "xor_network",
 ]
+MODULE = import_module("kdcal_core.review.samples")  # the package has a function of this name
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
@@ -78,16 +80,14 @@ def test_a_broken_sample_leaves_nothing(tmp_path):
 
 
 def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
-    from kdcal_core.review import samples as module
-
     started = []
 
     def counted(*arguments, **settings):
         started.append(arguments[0])
         return run(*arguments, **settings)
 
-    run = module.run_limited
-    monkeypatch.setattr(module, "run_limited", counted)
+    run = MODULE.run_limited
+    monkeypatch.setattr(MODULE, "run_limited", counted)
     workspace = Workspace(tmp_path)
     with ThreadPoolExecutor(4) as visitors:
         opened = list(visitors.map(lambda _: start_sample(workspace, "xor_forest"), range(4)))
@@ -109,8 +109,6 @@ def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
 
 
 def test_a_kept_sample_that_was_damaged_or_is_of_other_code_is_opened_anew(tmp_path, monkeypatch):
-    from kdcal_core.review import samples as module
-
     workspace = Workspace(tmp_path)
     review = start_sample(workspace, "digits_predictions")
     (kept,) = tmp_path.glob("samples/*/files/set-calibration/y.npy")
@@ -118,6 +116,6 @@ def test_a_kept_sample_that_was_damaged_or_is_of_other_code_is_opened_anew(tmp_p
     again = start_sample(workspace, "digits_predictions")
     assert again.sets == review.sets
     check_scored(workspace, again)
-    monkeypatch.setattr(module, "_code", lambda: "another state of the code")
+    monkeypatch.setattr(MODULE, "_code", lambda: "another state of the code")
     start_sample(workspace, "digits_predictions")
     assert len(list(tmp_path.glob("samples/*/result.json"))) == 2
