@@ -1,5 +1,6 @@
 """Two pages and one job, for `test_jobs_in_the_browser`."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from app.widgets import jobs_badge, waiting
 
 JOB = {
     "target": "kdcal_core.jobs._probes:count",
-    "kwargs": {"n": 60, "pause": 0.1},
+    "kwargs": {"n": int(os.environ.get("STEPS", "60")), "pause": 0.1},
     "key": "count",
     "title": "Counting",
     "owner": waiting.EVERYBODY,

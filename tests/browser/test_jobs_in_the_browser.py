@@ -31,13 +31,13 @@ class Server:
             self.port = int(probe.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, **more: str) -> None:
         command = [sys.executable, "-m", "streamlit", "run", str(HERE / "jobs_app.py")]
         self.process = subprocess.Popen(
             [*command, f"--server.port={self.port}", "--server.address=127.0.0.1",
              "--server.headless=true", "--server.fileWatcherType=none",
              "--browser.gatherUsageStats=false"],
-            env={**os.environ, "KDCAL_HOME": str(self.home)},
+            env={**os.environ, "KDCAL_HOME": str(self.home), **more},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
@@ -150,3 +150,22 @@ def test_after_the_server_was_killed_the_job_is_called_interrupted(context, serv
     page.get_by_text("Counted to 60").wait_for()
     page.locator(SIDEBAR).get_by_text("Counting: done").wait_for()
     assert page.get_by_text("interrupted").count() == 0
+
+
+def test_a_job_goes_on_while_a_tab_is_open_and_stops_when_none_is(context, server):
+    server.kill()
+    server.start(KDCAL_GRACE_MINUTES="0.05", STEPS="300")  # 3 seconds, of 30 that it takes
+    page = tab(context, server)
+    page.get_by_role("button", name="Begin").click()
+    badge(page).wait_for()
+    page.wait_for_timeout(5000)
+    page.reload()
+    badge(page).wait_for()
+    assert step(page) > 30
+    page.close()
+    time.sleep(5)
+    page = tab(context, server)
+    why = "Counting was stopped, because nobody had its page open for 3 seconds"
+    page.locator(SIDEBAR).get_by_text(why).wait_for()
+    page.get_by_role("button", name="Start again").click()
+    badge(page).wait_for()
