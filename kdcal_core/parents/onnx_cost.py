@@ -15,18 +15,13 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.parents.onnx_steps import PASSING, reads_of
+from kdcal_core.parents.row_cost import MOST_ROW_CELLS, most_cells, trial_rows
 
 #: Nodes of a graph, those of branches, loops and unfolded functions included.
 MOST_NODES = 20_000
 #: Nodes that run for one block of rows, each as often as its loops say.
 MOST_STEPS = 100_000
-#: Numbers in one tensor of one row: 128 MB as float32.
-MOST_ROW_CELLS = 1 << 25
-_MOST_TRIAL_CELLS = 1 << 24
-_FIXED_TIMES = 4  # for a graph that takes many rows or none
 _STORED_TIMES = 4  # what tensors that no row has a part in may hold of what the file stores
-# Primes, so that they are not mistaken for a layer's width.
-_TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
 _LARGEST_KEPT = 1 << 10  # elements of a stored tensor that may be somebody's shape
 _HARM = "The file may be built to do harm. If you trust it, export the model again without this."
 
@@ -46,8 +41,7 @@ class Cost:
     @property
     def trial_rows(self) -> int:
         """How many rows to try the graph on: fewer where each takes much."""
-        fitting = (n for n in _TRIAL_ROWS if n * self.row_cells <= _MOST_TRIAL_CELLS)
-        return next(fitting, 1)
+        return trial_rows(self.row_cells)
 
 
 def check_nodes(model: Any) -> None:
@@ -105,7 +99,7 @@ def check_cost(model: Any) -> Cost:
     stored = sum(prod(tensor.dims) for tensor in model.graph.initializer)
     n_rows = _fixed_rows(model.graph)
     of_rows = _of_rows(model.graph)
-    row_limit = MOST_ROW_CELLS * min(n_rows, _FIXED_TIMES)
+    row_limit = most_cells(n_rows)
     other_limit = max(MOST_ROW_CELLS, _STORED_TIMES * stored)
     most = 1
     for name, dims in shapes.dims.items():

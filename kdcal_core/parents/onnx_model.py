@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import trial
-from kdcal_core.jobs.limits import TRIAL_SECONDS
 from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.onnx_check import nodes_of, read_model
 from kdcal_core.parents.onnx_cost import check_cost
@@ -42,12 +40,12 @@ from kdcal_core.parents.regression_outputs import (
     read_family,
     resolve_outputs,
 )
+from kdcal_core.parents.row_cost import model_trial
 
 # Memory that a trial may take: this, so many copies of its largest tensor, and of the file.
 _TRIAL_BYTES = 256 << 20
 _TRIAL_COPIES = 4
 _BYTES_A_CELL = 4
-_OPENED_A_SECOND = 20 << 20  # bytes of a large file that a trial has a second more for
 
 
 def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
@@ -103,14 +101,8 @@ def _load(model: Any, task: Task | None) -> Parent | Regressor:
     if said is not None:
         check_task(said, task)
     n_rows, n_bytes = inputs.trial_rows, model.ByteSize()
-    with trial(
-        f"The model, opened and tried on {n_rows:,} row{'' if n_rows == 1 else 's'},",
-        fix="It may be too large for kdcal, or built to do harm. Write its predictions into a "
-        "table and load that instead.",
-        seconds=TRIAL_SECONDS + n_bytes / _OPENED_A_SECOND,
-        more_bytes=_TRIAL_BYTES
-        + _TRIAL_COPIES * (n_bytes + n_rows * cost.row_cells * _BYTES_A_CELL),
-    ):
+    tried_bytes = n_bytes + n_rows * cost.row_cells * _BYTES_A_CELL
+    with model_trial(n_rows, n_bytes, _TRIAL_BYTES + _TRIAL_COPIES * tried_bytes):
         if (said or task) == "regression":
             return _regressor(graph, inputs)
         return _classifier(graph, inputs)

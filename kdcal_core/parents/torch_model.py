@@ -14,11 +14,17 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.outputs import OutputKind, are_logits, guess_kind, string_list
 from kdcal_core.parents.regression_outputs import Outputs, check_task, read_family, read_task
+from kdcal_core.parents.row_cost import model_trial, most_cells
 from kdcal_core.parents.torch_archive import read_archive
-from kdcal_core.parents.torch_network import TRIAL_ROWS, Network, to_numpy
+from kdcal_core.parents.torch_network import TRIAL_ROWS, Network, guarded, to_numpy
 from kdcal_core.parents.torch_parents import TorchClassifier, TorchNetwork
 from kdcal_core.parents.torch_program import Program, build_program
 from kdcal_core.parents.torch_regression import as_columns, build_regressor
+
+# Memory that a trial on one row may take, and one on more rows: this, and copies of the file.
+_FIRST_BYTES = 224 << 20
+_TRIAL_BYTES = 2 << 30
+_TRIAL_COPIES = 4
 
 
 def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
@@ -240,6 +246,11 @@ def _drops(part: Any) -> bool:
 def _load(path: Path, task: Task | None) -> Parent | Regressor:
     archive = read_archive(path)
     program = build_program(archive)
+    n_bytes = path.stat().st_size
+    few = program.batch or 1
+    first_bytes = _FIRST_BYTES * most_cells(few) // most_cells(1) + _TRIAL_COPIES * n_bytes
+    with model_trial(few, n_bytes, first_bytes), guarded():
+        program.check_size()
     if program.batch == 1:
         warnings.warn(
             "The program was exported for one row at a time, which is slow; export it with "
@@ -257,14 +268,17 @@ def _load(path: Path, task: Task | None) -> Parent | Regressor:
     said = _said_task(archive.extra)
     if said is not None:
         check_task(said, task)
-    if (said or task) == "regression":
-        return _regressor(archive.extra, program, network)
-    extra = {
-        key: string_list(archive.extra[f"{key}.json"], key) if f"{key}.json" in archive.extra
-        else None
-        for key in ("classes", "feature_names")
-    }  # fmt: skip
-    return _parent(network, **extra, kind=None)
+    more_bytes = _TRIAL_BYTES + _TRIAL_COPIES * n_bytes
+    with model_trial(network.batch or TRIAL_ROWS, n_bytes, more_bytes):
+        if (said or task) == "regression":
+            return _regressor(archive.extra, program, network)
+        extra = {
+            key: string_list(archive.extra[f"{key}.json"], key)
+            if f"{key}.json" in archive.extra
+            else None
+            for key in ("classes", "feature_names")
+        }
+        return _parent(network, **extra, kind=None)
 
 
 def _said_task(extra: dict[str, str]) -> Task | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
+from kdcal_core.jobs.outcome import lack_of_memory
 from kdcal_core.parents.torch_record import Recording, Tap, record, run_with_taps
 
 #: Rows of the run by which a network is known. A prime, so that it is not mistaken for a width.
@@ -51,11 +52,11 @@ class Network:
         return self.tensor(noise if self.dtype.is_floating_point else (noise > 0).astype(float))
 
     def output(self, rows: Any) -> Any:
-        with _guarded():
+        with guarded():
             return self.run(rows)
 
     def record(self) -> Recording:
-        with _guarded():
+        with guarded():
             return record(self.run, self.trial())
 
     def taps(
@@ -65,12 +66,12 @@ class Network:
         wanted: Collection[Tap],
         keep: Callable[[Any], NDArray[Any]],
     ) -> list[NDArray[Any]]:
-        with _guarded():
+        with guarded():
             return run_with_taps(self.run, rows, recording, wanted, keep)
 
 
 @contextmanager
-def _guarded() -> Iterator[None]:
+def guarded() -> Iterator[None]:
     """Without gradients, and with errors of the backend told as errors of the input."""
     import torch
 
@@ -80,6 +81,8 @@ def _guarded() -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # a module may raise anything, the backend's share no base
+        if lack_of_memory(str(error)):
+            raise MemoryError("PyTorch ran out of memory") from error
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
             f"PyTorch cannot run the model: {lines[0][:300]}",

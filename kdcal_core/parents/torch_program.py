@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
 from kdcal_core.errors import InputError
+from kdcal_core.parents.row_cost import most_cells
 from kdcal_core.parents.torch_archive import Archive, Payload
 from kdcal_core.parents.torch_ops import is_in_place, resolve
 from kdcal_core.parents.torch_steps import op_name
@@ -89,16 +91,64 @@ class Program:
 
     def outputs(self, rows: Any) -> list[Any]:
         """All outputs for a batch of rows, (n, *row_shape)."""
-        values = dict(self.weights)
-        if self.writes_in_place:
-            # An operator in place may meet a weight through a view; the next batch needs it.
-            values = {k: v.clone() if hasattr(v, "clone") else v for k, v in values.items()}
+        values = self._values()
+        self._run(rows, values, lambda result: None)
+        return [values[name] for name in self.output_names]
+
+    def _values(self) -> dict[str, Any]:
+        """What is known before a run: the weights."""
+        if not self.writes_in_place:
+            return dict(self.weights)
+        # An operator in place may meet a weight through a view; the next batch needs it.
+        return {k: v.clone() if hasattr(v, "clone") else v for k, v in self.weights.items()}
+
+    def _run(self, rows: Any, values: dict[str, Any], see: Callable[[Any], None]) -> None:
+        """Compute every value, which ``see`` is shown."""
         values[self.input_name] = rows
-        for call in self.calls:
+        for call, over in zip(self.calls, self._over, strict=True):
             kwargs = {name: _resolved(arg, values) for name, arg in call.kwargs.items()}
             result = call.function(*(_resolved(arg, values) for arg in call.args), **kwargs)
+            see(result)
             _store(call.writes, result, values)
-        return [values[name] for name in self.output_names]
+            for name in over:
+                values.pop(name, None)
+
+    @cached_property
+    def _over(self) -> list[list[str]]:
+        """What no call after each call needs, so that its memory is free again."""
+        needed = set(self.output_names)
+        over = []
+        for call in reversed(self.calls):
+            met = {*_names([*call.args, *call.kwargs.values()]), *_names(call.writes, str)}
+            over.append(sorted(met - needed))
+            needed |= met
+        return over[::-1]
+
+    def check_size(self) -> None:
+        """Refuse a program that turns one row, or the fewest it takes, into very large tensors.
+
+        It is run on them, and ends at the first tensor that is too large.
+
+        Raises
+        ------
+        InputError
+        """
+        import torch
+
+        n_rows = self.batch or 1
+
+        def see(result: Any) -> None:
+            made = result if isinstance(result, list | tuple) else (result,)
+            cells = max((one.numel() for one in made if isinstance(one, torch.Tensor)), default=0)
+            if cells > most_cells(n_rows):
+                raise InputError(
+                    f"The program makes a tensor of {cells:,} numbers of {n_rows:,} "
+                    f"row{'' if n_rows == 1 else 's'}",
+                    fix="The file may be built to do harm. If you trust it, write the model's "
+                    "predictions into a table and load that instead.",
+                )
+
+        self._run(torch.zeros((n_rows, *self.row_shape), dtype=self.dtype), self._values(), see)
 
     def with_dropout(self) -> Program | None:
         """The same program with its dropout active; None where it has none."""
@@ -240,6 +290,15 @@ def _written(output: dict[str, Any]) -> Any:
         name = value.get("name", value.get("as_name"))
         return None if name is None else str(name)
     return None
+
+
+def _names(arg: Any, kind: type = Ref) -> Iterator[str]:
+    """Values of the graph that an argument names, at any depth; those written are plain text."""
+    if isinstance(arg, kind):
+        yield arg.name if isinstance(arg, Ref) else str(arg)
+    elif isinstance(arg, list | tuple):
+        for one in arg:
+            yield from _names(one, kind)
 
 
 def _resolved(arg: Any, values: dict[str, Any]) -> Any:
