@@ -146,7 +146,9 @@ def settle_doubts(review: Review) -> None:
             if st.button(
                 f"Swap the classes {first} and {second}",
                 icon=":material/swap_horiz:",
-                type="primary",
+                type="primary"
+                if any(info.swapped for info in review.sets.values())
+                else "secondary",
                 help="The probabilities are then read as those of the other class, and the rows "
                 "are scored again.",
             ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -197,13 +198,20 @@ def confidence_gap(
     return target_gap(target, level)
 
 
-def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
+def auroc(
+    proba: Any,
+    y: Any,
+    *,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    classes: Sequence[str] | None = None,
+) -> Estimate:
     """Area under the ROC curve; above two classes the plain mean of one against the rest.
 
-    Two classes: the probability of class 1. Classes without rows, or with all of them, have no
-    curve and are left out of the mean; NaN where none is left. The interval is that of
-    :func:`kdcal_core.diagnostics.auc`, with the covariances between the classes' curves;
-    O(K n log n).
+    Two classes: the probability of the second, which ``classes`` names. Classes without rows, or
+    with all of them, have no curve and are left out of the mean; NaN where none is left. The
+    interval is that of :func:`kdcal_core.diagnostics.auc`, with the covariances between the
+    classes' curves; O(K n log n).
 
     Examples
     --------
@@ -216,7 +224,8 @@ def auroc(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     total = np.bincount(y, minlength=n_classes)
     wanted = [1] if n_classes == 2 else range(n_classes)
     usable = [k for k in wanted if 0 < total[k] < n]
-    which = "class 1" if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
+    second = f"the class {classes[1]}" if classes else "the second class"
+    which = second if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
     influence = np.zeros(n)
     areas = []
     for k in usable:

@@ -105,7 +105,7 @@ def _of_parent(scored: ScoredSet, level: float, seed: int) -> tuple[Estimate, ..
         *brier_decomposition(proba, y, of="vector", **drawn),
         top_label_brier(proba, y, **plain),
         *brier_decomposition(proba, y, **drawn),
-        auroc(proba, y, **plain),
+        auroc(proba, y, classes=scored.classes, **plain),
         mean_max_confidence(proba, y, **plain),
         mean_max_confidence(proba, y, of="errors", **plain),
     )

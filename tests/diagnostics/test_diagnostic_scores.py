@@ -274,3 +274,11 @@ def test_wholly_parted_classes_leave_auroc_in_doubt():
     e = auroc(np.column_stack([1 - score, score]), y)
     assert (e.value, e.high) == (1.0, 1.0)
     assert e.low == pytest.approx(0.025 ** (1 / 10))
+
+
+def test_the_area_of_two_classes_names_the_one_whose_probability_ranks():
+    proba, y = [[0.9, 0.1], [0.6, 0.4], [0.65, 0.35], [0.2, 0.8]], [0, 0, 1, 1]
+    assert auroc(proba, y, classes=("good", "bad")).name == "AUROC: the class bad"
+    rows = ScoredSet(np.array(proba), np.array(y), ("good", "bad"), "", "calibration")
+    names = [one.name for one in all_estimates(rows) if one.label == "AUROC"]
+    assert names == ["AUROC: the class bad"]

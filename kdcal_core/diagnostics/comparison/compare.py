@@ -168,6 +168,7 @@ def compare(
         tuple(joined(found, fold) for found in fits),
         () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
         _prior(review.calibration),
+        review.classes,
     )
     scored = tuple(
         replace(one, estimates=tuple(map(without_interval, one.estimates)))

@@ -72,6 +72,7 @@ class Judged:
     found: tuple[Calibrated, ...]
     far: tuple[FloatArray, ...]
     prior: FloatArray
+    classes: tuple[str, ...]
 
     @property
     def n_classes(self) -> int:
@@ -244,7 +245,11 @@ def _area_estimate(
 ) -> Estimate:
     binary = judged.n_classes == 2
     n_curves = len({k for k, _, _ in pairing.curves})
-    which = "class 1" if binary else f"one against the rest, {n_curves} classes by their share"
+    which = (
+        f"the class {judged.classes[1]}"
+        if binary
+        else f"one against the rest, {n_curves} classes by their share"
+    )
     error = float(np.sqrt(part @ part))
     if binary:
         low, high, how = area_interval(area, part, judged.y, judged.weight, level)
