@@ -54,7 +54,7 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
     estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
     left, right = st.columns([3, 1])
     with left:
-        estimate_row(estimates, notes=[_stated(estimates[0]), *map(_rows, estimates[1:])])
+        estimate_row(estimates, notes=[_stated(estimates[0], fitted), *map(_rows, estimates[1:])])
         resolved = resolution_note(judged.scored.distribution)
         if resolved:
             st.caption(resolved)
@@ -78,8 +78,8 @@ def _wrong(local: LocalPit) -> int:
     return int((local.kind != "none").sum())
 
 
-def _stated(estimate: Estimate) -> str:
-    return f"95% stated, {_rows(estimate)}"
+def _stated(estimate: Estimate, fitted: bool) -> str:
+    return f"{'spread fitted for 95%' if fitted else '95% stated'}, {_rows(estimate)}"
 
 
 def _rows(estimate: Estimate) -> str:

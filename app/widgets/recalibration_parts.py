@@ -28,6 +28,7 @@ from kdcal_core.runs import (
     PARENT,
     RecalibrationRun,
     recalibration_request,
+    recommended,
     space_title,
 )
 from kdcal_core.runs.recalibration_results import STATED
@@ -69,11 +70,12 @@ def _view(review: Review, key: str, run: RecalibrationRun) -> View | None:
         st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     if not methods:
         return None
+    best = recommended(run.record.methods)
     titles = {one.key: text.short_title(one.key, one.title) for one in run.record.methods}
     chosen = st.segmented_control(
         "Method in the pictures below",
         options=methods,
-        default=methods[0],
+        default=best if best in methods else methods[0],
         required=True,
         format_func=titles.__getitem__,
         key=f"recalibration_shown_{key[:16]}",
@@ -89,6 +91,7 @@ def finding(view: View) -> None:
     parent, method = view.parent, view.method
     st.subheader(escape_markdown(text.finding(parent, method), 600), anchor=False)
     st.markdown(escape_markdown(text.local_finding(parent, method, view.run.record.space), 400))
+    st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
     shown = [key for key in TILES if key in method.scores.rows]
     changes = {**method.differences, "rmse": None}
     estimate_row(

@@ -11,7 +11,7 @@ from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.runs import RecalibrationSettings, space_names, space_title
 
-DEFAULT_METHODS = ("local", "global", "isotonic")
+DEFAULT_METHODS = ("local", "where_needed", "global", "isotonic")
 How = Literal["choose", "k", "radius"]
 HOW: dict[How, str] = {"choose": "Chosen by CRPS", "k": "A number", "radius": "A distance"}
 KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "All alike"}

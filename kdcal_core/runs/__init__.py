@@ -47,6 +47,7 @@ from kdcal_core.runs.recalibration_results import (
     RecalibrationSettings,
     RowAnswers,
     Selection,
+    recommended,
 )
 from kdcal_core.runs.recalibration_run import recalibration_request
 from kdcal_core.runs.region_search_run import (
@@ -126,6 +127,7 @@ __all__ = [
     "partition_columns",
     "principal_axes",
     "recalibration_request",
+    "recommended",
     "region_search_request",
     "regions_request",
     "regression_space",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,7 @@ from kdcal_core.diagnostics.regression.results import (
     UniformityTest,
 )
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.runs.space_run import read_saved_space
 from kdcal_core.runs.spaces import Space
 from kdcal_core.runs.storage import damaged, load_array, load_whole
@@ -46,7 +48,8 @@ class RecalibrationSettings:
         Neighbours within this distance of the standardised space instead of the k nearest.
     kernel : str
     smoothing : str
-        How the neighbours' PIT values become a distribution: "kernel", or "none" as in paper 003.
+        How the neighbours' PIT values become a distribution: "kernel", "none" as in paper 003, or
+        "auto", by CRPS. Isotonic recalibration draws straight lines for "none".
     search : str
         "exact" or "approximate".
     choose : bool
@@ -56,7 +59,7 @@ class RecalibrationSettings:
         Of the cross-fitting where there is no evaluation set, and of all that is drawn.
     """
 
-    methods: tuple[str, ...] = ("local", "global", "isotonic")
+    methods: tuple[str, ...] = ("local", "where_needed", "global", "isotonic")
     space: str = "inputs"
     k: int = 1000
     radius: float | None = None
@@ -303,6 +306,24 @@ class RecalibrationRun:
                 table[f"{who}_low_{level:.0%}"] = answers.low[chosen, at]
                 table[f"{who}_high_{level:.0%}"] = answers.high[chosen, at]
         return pd.DataFrame(table)
+
+
+def recommended(methods: Sequence[MethodResult]) -> str:
+    """Key of the method with the least CRPS on the judged rows, among those that repair the model.
+
+    Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
+    is among the methods: it leaves alone what cannot be told from calibrated, so it costs next to
+    nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
+    """
+    changes = {
+        one.key: one.differences["crps"]
+        for one in methods
+        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
+    }
+    best = min(changes, key=lambda key: changes[key].value, default=PARENT)
+    if best != PARENT and changes[best].high < 0.0:
+        return best
+    return "where_needed" if "where_needed" in changes else PARENT
 
 
 def _missing(key: str) -> MethodResult:

@@ -296,6 +296,8 @@ def _fitted(
     rows: _Rows, spec: RecalibratorSpec, settings: RecalibrationSettings, kept: IntArray
 ) -> Recalibrator:
     given = {name: value for name, value in asdict(settings).items() if name in spec.settings}
+    if spec.key == "isotonic":  # whose map is smooth or not
+        given["smoothing"] = "none" if settings.smoothing == "none" else "auto"
     return spec.make(**given).fit(
         rows.fit.distribution[kept], rows.fit.y[kept], rows.space.calibration[kept]
     )

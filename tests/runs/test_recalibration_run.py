@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics.regression import regression_scores
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.distributions import randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
@@ -28,6 +31,7 @@ from kdcal_core.runs import (
     load_space,
     principal_axes,
     recalibration_request,
+    recommended,
     regression_space,
     space_names,
     space_request,
@@ -278,3 +282,42 @@ def test_one_outcome_without_density_does_not_decide_the_log_score(tmp_path):
     assert "log_score" not in parent.scores.rows
     assert any("1 outcome lies" in note for note in parent.notes)
     assert "log_score" not in run.result("isotonic").differences
+
+
+def change(key, value, error):
+    """A result whose CRPS differs from the model's by ``value``."""
+    low, high = value - 2 * error, value + 2 * error
+    estimate = Estimate("CRPS", "CRPS", value, low, high, n=100, level=0.95, interval="normal")
+    return SimpleNamespace(key=key, differences={} if key == PARENT else {"crps": estimate})
+
+
+@pytest.mark.parametrize(
+    ("changes", "best"),
+    [
+        ({"local": -0.3, "where_needed": -0.2, "global": 0.0}, "local"),
+        ({"local": -0.2, "where_needed": -0.3, "neighbours": -0.9}, "where_needed"),
+        ({"local": 0.02, "where_needed": 0.0, "global": -0.001}, "where_needed"),
+        ({"local": 0.02, "global": -0.001}, PARENT),
+        ({}, PARENT),
+    ],
+)
+def test_the_method_of_the_least_crps_is_recommended_if_it_gains_beyond_chance(changes, best):
+    methods = [change(PARENT, 0.0, 0.0), *(change(key, v, 0.01) for key, v in changes.items())]
+    assert recommended(methods) == best
+
+
+def test_pit_values_of_samples_are_the_same_on_both_pages(opened, tmp_path):
+    workspace, _, _ = opened
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "y": rng.normal(size=120)})
+    draws = {f"sample_{at}": rng.normal(size=120) for at in range(1, 11)}
+    review_id = create_review(workspace).id
+    add_table(workspace, review_id, "calibration", csv(frame.assign(**draws)), "samples.csv")
+    review = score(workspace, review_id)
+    run = ran(workspace, review, tmp_path / "run", methods=("local", "isotonic"), k=50)
+    found = load_regression_set(workspace, review_id, "calibration")
+    expected = randomised_pit(found.distribution, found.y, 0)
+    np.testing.assert_allclose(run.answers(PARENT).pit, expected)
+    assert all(run.answers(key).pit.min() > 0 for key in run.keys)
+    assert all(run.answers(key).pit.max() < 1 for key in run.keys)
+    assert not any("outside" in note for one in run.record.methods for note in one.notes)
