@@ -1,0 +1,37 @@
+"""Ten samples a row, calibrated or too narrow: every recalibration reaches beyond the samples."""
+
+import numpy as np
+import pytest
+
+from kdcal_core.distributions import Empirical
+from kdcal_core.regression import RECALIBRATORS
+
+
+def ensemble(n, width, seed, m=10):
+    """Members of ``width`` times the spread of the outcomes."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return Empirical(x[:, None] + width * rng.normal(size=(n, m))), x + rng.normal(size=n), x
+
+
+@pytest.mark.parametrize("width", [1.0, 0.5])
+@pytest.mark.parametrize("key", ["local", "where_needed", "global", "isotonic"])
+def test_95_percent_intervals_hold_what_they_state(key, width):
+    fitted = RECALIBRATORS[key].make().fit(*ensemble(800, width, 0))
+    after, y, x = ensemble(2500, width, 1)
+    after = fitted.predict(after, x)
+    low, high = after.interval(0.95)
+    assert 0.93 < np.mean((low <= y) & (y <= high)) < 0.97
+    assert np.isfinite(after.log_density(y)).all()
+
+
+def test_density_recalibration_reaches_beyond_the_samples():
+    fitted = RECALIBRATORS["density"].make().fit(*ensemble(800, 0.5, 0))
+    after, y, _ = ensemble(1500, 0.5, 1)
+    low, high = fitted.predict(after).interval(0.95)
+    assert np.mean((low <= y) & (y <= high)) > 0.92
+
+
+def test_a_calibrated_ensemble_is_left_alone_where_nothing_is_needed():
+    fitted = RECALIBRATORS["where_needed"].make().fit(*ensemble(800, 1.0, 0))
+    assert not fitted.test_.needed.any()
