@@ -77,8 +77,12 @@ most eight lines are drawn, those with most rows.
 _FEW = 200  # rows that judge: on fewer, no difference says little
 USE = """
 **Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
-names of columns and classes, and digests. It is read without pickle, so opening it runs nothing;
-every part of it is checked, and a file that was cut off or altered is refused.
+names of columns and classes, and digests. The kernel density graph is the exception: most of its
+regions hold one row, whose features are the region's centre, and up to 64 rows tell whether the
+model is its own. Share its file as you would share the rows.
+
+Every file is read without pickle, so opening it runs nothing; every part of it is checked, and a
+file that was cut off or altered is refused.
 
 @MODEL@
 

@@ -30,6 +30,7 @@ from kdcal_core.figures import (
     density_figure,
     distance_figure,
     foreign_words,
+    map_words,
 )
 from kdcal_core.review import Review
 from kdcal_core.runs import GraphSettings, foreign_request
@@ -131,6 +132,7 @@ def _setting(fit: Fit) -> Setting:
     least = 1.0 / (graph.n_holdout + 1)
     if alpha < least:
         st.caption(f"{graph.n_holdout:,} held-out rows cannot promise less than {least:.1%}.")
+    st.caption(map_words.floor_words(alpha, graph.n_holdout))
     with st.expander("Exponent and variance"):
         gammas = graph.gammas
         chosen = int(np.argmin(np.abs(gammas - graph.gamma)))

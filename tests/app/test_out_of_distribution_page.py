@@ -138,6 +138,10 @@ def test_a_fitted_version_fills_the_page(page: AppTest, network: str) -> None:
     assert len(page.get("plotly_chart")) == 3
     assert len(page.metric) == 4
     assert "falls to 0&#46;50, the prior, from radius" in page.subheader[0].value
+    assert "By its density it counts" in page.subheader[0].value
+    told = " ".join(caption.value for caption in page.caption)
+    assert "Foreign rows are told by their density" in told
+    assert "below the floor" in told
     assert "Kernel density, geodesic" in lines(page)
     assert "Kernel density, Euclidean" not in lines(page)
     for chart in page.get("plotly_chart"):
