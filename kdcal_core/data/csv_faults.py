@@ -54,7 +54,10 @@ class _Scan:
     def take(self, piece: str) -> bool:
         """Go on to the end of a piece, which is at most one line. Whether a row ended with it."""
         self.length += len(piece)
-        if not self.inside and '"' not in piece:
+        if self.inside and '"' not in piece:
+            self._field_length += len(piece)
+            return False
+        if '"' not in piece:
             parts = piece.split(self._separator)
             for part in parts[:-1]:
                 self._end_field(len(part))
