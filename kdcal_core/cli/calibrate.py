@@ -11,7 +11,7 @@ from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.diagnose import check_files, scored_review
-from kdcal_core.cli.outputs import doubts_words, outputs_words
+from kdcal_core.cli.outputs import doubts_words, outputs_words, table_notes
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.text import printable, table
@@ -148,7 +148,7 @@ def _report(review: Review, found: dict[str, Any], out: str) -> str:
     lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
     if review.parent is None:
         lines.append(outputs_words(review))
-    lines += [printable(note) for note in found["notes"]]
+    lines += [printable(note) for note in (*found["notes"], *table_notes(review, "calibration"))]
     parts = ["\n".join(lines)]
     if found["estimates"]:
         parts.append(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kdcal_core.cli import record, regression
 from kdcal_core.cli.measured import Measured, measure
 from kdcal_core.cli.measured_regression import MeasuredRegression
-from kdcal_core.cli.outputs import doubts_words, outputs_words
+from kdcal_core.cli.outputs import doubts_words, outputs_words, table_notes
 from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
@@ -105,7 +105,8 @@ def _measured(
 def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
     """What the rows are not fit for, but for the doubts, which stand above all."""
     flags = fitness_of(workspace, review.id, which).flags
-    return tuple(flag for flag in flags if flag not in review.sets[which].doubts)
+    others = (flag for flag in flags if flag not in review.sets[which].doubts)
+    return (*others, *table_notes(review, which))
 
 
 def _text(measured: Measured | MeasuredRegression, review: Review, level: float) -> str:

@@ -6,7 +6,7 @@ import shlex
 
 from kdcal_core.cli.text import printable
 from kdcal_core.data import Roles
-from kdcal_core.review import Review, may_be_swapped, open_doubts
+from kdcal_core.review import Review, Which, may_be_swapped, open_doubts
 
 _SHOWN = 3
 
@@ -19,6 +19,11 @@ def outputs_words(review: Review) -> str:
     more = len(roles.outputs) - len(shown)
     ending = f" and {more:,} more" if more else ""
     return printable(f"{what}: {', '.join(shown)}{ending}.", 500)
+
+
+def table_notes(review: Review, which: Which) -> tuple[str, ...]:
+    """What was noted of single columns while the table was read."""
+    return tuple(note for note in review.tables[which].notes if note.startswith("Column "))
 
 
 def doubts_words(review: Review) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kdcal_core.cli.measured_regression import MeasuredRegression, measure_regression
+from kdcal_core.cli.outputs import table_notes
 from kdcal_core.data import Roles, family_of
 from kdcal_core.diagnostics import mean_scale
 from kdcal_core.errors import InputError
@@ -103,7 +104,7 @@ def measured(
             measure_regression(
                 load_regression_set(workspace, review.id, which),
                 {name: frame[name] for name in options.by},
-                notes=fitness_of(workspace, review.id, which).flags,
+                notes=(*fitness_of(workspace, review.id, which).flags, *table_notes(review, which)),
                 scale=scale,
                 n_bins=options.bins or BINS,
                 level=options.level,

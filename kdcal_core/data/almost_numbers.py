@@ -64,6 +64,20 @@ def almost_numbers_note(values: pa.ChunkedArray, name: str) -> str | None:
     )
 
 
+def plain_writing(value: str) -> str:
+    """What to change in a column whose value reads as a number and is not one; "" for other text.
+
+    Examples
+    --------
+    >>> plain_writing("0,05"), plain_writing("5%"), plain_writing("often")
+    ('write all of them with a decimal point', 'leave the percent signs out and divide by 100', '')
+    """
+    for pattern, _, fix in _KINDS:
+        if pc.match_substring_regex(pa.array([value]), pattern)[0].as_py():
+            return fix
+    return ""
+
+
 def _share_of_numbers(values: pa.ChunkedArray) -> float:
     known = values.drop_null()
     if not len(known):

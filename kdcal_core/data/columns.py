@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.data.almost_numbers import plain_writing
 from kdcal_core.data.checks import check_proba, check_weight, softmax_logits
 from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.numbers import mostly_numbers
@@ -387,7 +388,9 @@ def _raise_stray_text(
 ) -> None:
     value = str(column.iloc[int(np.argmax(stray))])[:40]
     what = f"The value {value!r} is text, but a number is needed"
-    _raise_at(stray, what, "Correct it or choose another column.", name, file)
+    fix = plain_writing(value)
+    more = f"In this column, {fix}." if fix else "Correct it or choose another column."
+    _raise_at(stray, what, more, name, file)
 
 
 def _raise_at(

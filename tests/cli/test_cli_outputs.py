@@ -269,3 +269,16 @@ def test_a_ranking_the_wrong_way_round_is_said_first_with_the_words_that_swap(
     out = run("calibrate", *words, "--calibrator", "platt", "--out", tmp_path / "c.kdcal")[1]
     assert out.splitlines()[0] == first
     assert "Warning" not in run("diagnose", *words, "--outputs", "bad=p_good")[1]
+
+
+def test_a_column_of_mixed_decimals_is_named_in_report_and_json(run: Run, tmp_path: Path) -> None:
+    table, report = written(tmp_path), tmp_path / "r.json"
+    frame = pd.read_csv(table).astype({"age": str})
+    frame.loc[6, "age"] = "1,5"
+    frame.to_csv(table, index=False, sep=";")
+    words = ("diagnose", "--predictions", table, "--target", "label", "--json", report)
+    code, out, err = run(*words)
+    assert (code, err) == (0, "")
+    told = "Column 'age' was kept as text, though its values read as numbers: 1,5 with a decimal"
+    assert told in out
+    assert any(told in note for note in json.loads(report.read_text())["sets"][0]["notes"])

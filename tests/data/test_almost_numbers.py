@@ -2,9 +2,11 @@
 
 import io
 
+import pandas as pd
 import pytest
 
-from kdcal_core.data import read_table
+from kdcal_core.data import numeric_matrix, read_table
+from kdcal_core.errors import InputError
 
 
 def noted(text: str) -> list[str]:
@@ -45,3 +47,11 @@ def test_siblings_are_named_too(values: list[str], said: str, fix: str) -> None:
 )
 def test_other_columns_are_not(values: list[str]) -> None:
     assert noted("p|y\n" + "".join(f"{value}|a\n" for value in values)) == []
+
+
+def test_a_value_that_stops_a_column_of_numbers_says_how_to_write_it() -> None:
+    frame = pd.DataFrame({"p": ["0.1", "0,25", "0.5"]})
+    with pytest.raises(InputError, match=r"'0,25' is text.*row 2.*write all of them with a deci"):
+        numeric_matrix(frame, ["p"], allow_missing=False)
+    with pytest.raises(InputError, match="Correct it"):
+        numeric_matrix(pd.DataFrame({"p": ["0.1", "often"]}), ["p"], allow_missing=False)
