@@ -11,7 +11,7 @@ from app.widgets.charts import estimate_tile
 from app.widgets.regions_parts import View
 from app.widgets.regions_repair import Repair
 from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import Estimate, RegionSearch, number_text
+from kdcal_core.diagnostics import Estimate, RegionSearch, number_text, search_finding
 from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.figures import region_words
 
@@ -19,7 +19,7 @@ from kdcal_core.figures import region_words
 def finding(view: View, repair: Repair | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
     search = view.search
-    told = region_words.page_finding(search)
+    told = search_finding(search)
     if repair is not None:
         told = f"Before the repair: {told[0].lower()}{told[1:]}"
     st.subheader(escape_markdown(told, 700), anchor=False)
@@ -37,11 +37,11 @@ def finding(view: View, repair: Repair | None) -> None:
 
 
 def _count(search: RegionSearch) -> None:
-    judged = [one for one in search.regions if one.n > 0]
+    least = min(one.adjusted_p for one in search.regions if one.n > 0)
     st.metric(
         "Regions beyond chance",
-        f"{len(search.faulty):,} of {len(judged):,}",
-        delta=f"smallest p {p_text(min(one.adjusted_p for one in judged))}",
+        region_words.standing_out_words(search)[0],
+        delta="all rows are one region" if search.one_part else f"smallest p {p_text(least)}",
         delta_color="off",
         delta_arrow="off",
         help="Regions whose stated and observed rates differ by more than chance explains. The p "
@@ -53,7 +53,7 @@ def _count(search: RegionSearch) -> None:
 def _share(search: RegionSearch) -> None:
     st.metric(
         "Rows in them",
-        f"{region_words.faulty_share(search):.0%}",
+        region_words.standing_out_words(search)[1],
         delta="of all judged rows",
         delta_color="off",
         delta_arrow="off",

@@ -18,8 +18,6 @@ from kdcal_core.diagnostics import (
     RegionSearch,
     estimate_text,
     number_text,
-    region_finding,
-    search_finding,
 )
 from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.figures.region_maps import RegionMap
@@ -102,14 +100,6 @@ def _values(region: Region) -> tuple[str, str]:
     return number_text(region.stated, width), number_text(region.observed.value, width)
 
 
-def page_finding(search: RegionSearch) -> str:
-    """The worst region and how many there are, or what would have been found."""
-    if _judged(search) == 1 and search.faulty:
-        told = region_finding(search.faulty[0], regression=search.regression)
-        return f"No part of the inputs stands out from the rest. {told}"
-    return search_finding(search)
-
-
 def tree_words(search: RegionSearch) -> str:
     """How the regions were found, and which rows judge them."""
     if search.redraws:
@@ -162,9 +152,13 @@ def _judged(search: RegionSearch) -> int:
     return sum(region.n > 0 for region in search.regions)
 
 
-def faulty_share(search: RegionSearch) -> float:
-    """Share of the judged rows that lie in regions with a fault."""
-    return sum(region.share for region in search.faulty)
+def standing_out_words(search: RegionSearch) -> tuple[str, str]:
+    """How many regions stand out beyond chance, and the share of rows in them, as tiles say it."""
+    if search.one_part:
+        return "none", "none"
+    some = sum(region.n > 0 for region in search.regions)
+    share = sum(region.share for region in search.standing_out)
+    return f"{len(search.standing_out):,} of {some:,}", f"{share:.0%}"
 
 
 def map_words(one: RegionMap, name: str, borrowed: float, flags: Sequence[str]) -> str:

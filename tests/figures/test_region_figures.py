@@ -15,6 +15,7 @@ from kdcal_core.diagnostics import (
     find_regions,
     paired_auc,
     paired_difference,
+    search_finding,
 )
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.figures import region_words
@@ -176,15 +177,20 @@ def test_what_is_said_of_a_single_region_is_said_of_all_rows():
     frame = pd.DataFrame({"x": rng.normal(size=2000)})
     found = find_regions(confidence_target(np.full(2000, 0.9), right), frame)
     assert len(found.regions) == 1
-    assert region_words.page_finding(found).startswith("No part of the inputs stands out")
+    assert found.faulty
+    assert search_finding(found).startswith("No part of the inputs stands out")
+    assert "beyond chance" not in search_finding(found)
+    assert found.standing_out == ()
+    assert region_words.standing_out_words(found) == ("none", "none")
     assert "all rows are one region" in region_words.tree_words(found)
 
 
 def test_words_hold_their_numbers(search):
     assert f"{search.n_grow:,} rows" in region_words.tree_words(search)
     assert f"A tree of {len(search.regions)} regions" in region_words.tree_alt(search)
-    share = region_words.faulty_share(search)
-    assert share == pytest.approx(sum(one.n for one in search.faulty) / search.n_judge)
+    share = sum(one.n for one in search.faulty) / search.n_judge
+    count = f"{len(search.faulty)} of {sum(one.n > 0 for one in search.regions)}"
+    assert region_words.standing_out_words(search) == (count, f"{share:.0%}")
 
 
 WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])

@@ -73,6 +73,9 @@ searches.'
     """
     faulty = search.faulty
     judged = [region for region in search.regions if region.n > 0]
+    if faulty and search.one_part:
+        told = region_finding(faulty[0], regression=search.regression)
+        return f"No part of the inputs stands out from the rest. {told}"
     if faulty:
         count = (
             f"{len(faulty):,} of {len(judged):,} regions "
@@ -80,7 +83,7 @@ searches.'
         )
         most = ". " if len(faulty) == 1 else ", most clearly this one. "
         return f"{count}{most}{region_finding(faulty[0], regression=search.regression)}"
-    if len(judged) == 1:
+    if search.one_part:
         lead = "Nothing differs beyond chance over all rows, and no split was worth a look"
     else:
         lead = f"None of {len(judged):,} regions differs beyond chance"

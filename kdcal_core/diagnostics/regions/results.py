@@ -119,6 +119,16 @@ class RegionSearch:
     redraws: int = 0
 
     @property
+    def one_part(self) -> bool:
+        """Whether all judged rows lie in one region: no part can stand out from the rest."""
+        return sum(region.n > 0 for region in self.regions) == 1
+
+    @property
+    def standing_out(self) -> tuple[Region, ...]:
+        """The faulty regions that are a part of the rows; none where one region holds all."""
+        return () if self.one_part else self.faulty
+
+    @property
     def faulty(self) -> tuple[Region, ...]:
         """Regions with a fault, the strongest evidence first."""
         found = [region for region in self.regions if region.fault != "none"]
