@@ -53,9 +53,10 @@ def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -
         0 or 1.
     level : float
         Of the interval: DeLong's standard error (DeLong, DeLong and Clarke-Pearson 1988) on the
-        logit scale, with the t quantile of Satterthwaite's degrees of freedom. Where the classes
-        are wholly parted or tied it would have no width: there it is Clopper-Pearson's for as
-        many independent pairs of one row of each class as there are.
+        logit scale (near 0 and 1 a score interval) with the t quantile of Satterthwaite's degrees
+        of freedom. Where the
+        classes are wholly parted or tied it would have no width: there it is Clopper-Pearson's
+        for as many independent pairs of one row of each class as there are.
     sample_weight : (n,) array-like, optional
         Positive row weights; each class counts by Kish's effective number of rows.
 
@@ -159,7 +160,7 @@ class _Gap:
         level: float,
     ) -> _Gap:
         # the components of a difference lie between -1 and 1
-        var_gap, freedom, least = area_variance(part_b - part_a, y, weight, 2.0)
+        var_gap, freedom, least = area_variance(part_b - part_a, y, weight, lone=1.0)
         var_a, var_b = (area_variance(part, y, weight)[0] for part in (part_a, part_b))
         return cls(a, b, var_a, var_b, var_gap, freedom, least, level)
 

@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.intervals import (
     mean_interval,
     normal_quantile,
 )
-from kdcal_core.diagnostics.ranking import area_interval, roc_area
+from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
 from kdcal_core.errors import InputError
@@ -206,12 +206,13 @@ def auroc(
     sample_weight: Any = None,
     classes: Sequence[str] | None = None,
 ) -> Estimate:
-    """Area under the ROC curve; above two classes the plain mean of one against the rest.
+    """Area under the ROC curve; above two classes the mean of one against the rest.
 
-    Two classes: the probability of the second, which ``classes`` names. Classes without rows, or
-    with all of them, have no curve and are left out of the mean; NaN where none is left. The
-    interval is that of :func:`kdcal_core.diagnostics.auc`, with the covariances between the
-    classes' curves; O(K n log n).
+    Two classes: the probability of the second, which ``classes`` names. Above, each class counts
+    by its share of the rows. Classes without rows, or with all of them, have no curve and are left
+    out of the mean; NaN where none is left. The interval is that of
+    :func:`kdcal_core.diagnostics.auc`, with the covariances between the classes' curves;
+    O(K n log n).
 
     Examples
     --------
@@ -220,30 +221,19 @@ def auroc(
     """
     check_level(level)
     proba, y, weight = checked(proba, y, sample_weight)
-    n, n_classes = proba.shape
-    total = np.bincount(y, minlength=n_classes)
-    wanted = [1] if n_classes == 2 else range(n_classes)
-    usable = [k for k in wanted if 0 < total[k] < n]
-    second = f"the class {classes[1]}" if classes else "the second class"
-    which = second if n_classes == 2 else f"macro one-vs-rest, {len(usable)} classes"
-    influence = np.zeros(n)
-    areas = []
-    for k in usable:
-        area, part = roc_area(proba[:, k], y == k, weight)
-        areas.append(area)
-        influence += part / len(usable)
+    pairing = Pairing.of(y, weight, proba.shape[1])
     value, low, high = np.nan, np.nan, np.nan
     how = "not defined: only one true class"
-    if areas:
-        value = float(np.mean(areas))
-        low, high, how = area_interval(value, influence, y, weight, level, 1.0 / len(usable))
+    if pairing.curves:
+        value, part = pairing.area(proba)
+        low, high, how = pairing.interval(value, part, level)
     return Estimate(
-        name=f"AUROC: {which}",
+        name=f"AUROC: {pairing.words(classes)}",
         label="AUROC",
         value=value,
         low=low,
         high=high,
-        n=n,
+        n=len(y),
         level=level,
         interval=how,
         lower_is_better=False,

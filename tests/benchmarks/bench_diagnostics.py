@@ -117,4 +117,4 @@ def _probcal(proba: Any, y: Any) -> float:
 def _sklearn_auroc(proba: Any, y: Any) -> float:
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(y, proba, multi_class="ovr"))
+    return float(roc_auc_score(y, proba, multi_class="ovr", average="weighted"))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit
 
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray
@@ -19,15 +18,14 @@ from kdcal_core.diagnostics.calibration_error import (
 from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
 from kdcal_core.diagnostics.comparison.results import Measure
 from kdcal_core.diagnostics.comparison.row_measures import (
-    Pairing,
     brier_losses,
     hits,
     log_losses,
 )
 from kdcal_core.diagnostics.comparison.spread import Spread, of_areas, of_means
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
-from kdcal_core.diagnostics.intervals import clopper_pearson, kish, normal_quantile
-from kdcal_core.diagnostics.ranking import area_interval
+from kdcal_core.diagnostics.intervals import clopper_pearson, kish
+from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
 from kdcal_core.diagnostics.scores import brier, log_loss, mean_max_confidence
 from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
@@ -228,46 +226,45 @@ def _far(judged: Judged, level: float, oce: bool) -> tuple[list[Estimate], Sprea
 
 
 def _auc(judged: Judged, level: float) -> tuple[list[Estimate], Spread] | None:
-    pairing = Pairing.of(judged.y, judged.weight, judged.fold, judged.n_classes)
-    if not pairing.curves:
+    """The model's own area is that of all rows, as on every page.
+
+    A method's is the model's plus the difference of the two where rows are ranked inside their
+    fold alone; in one fold that is the method's area over all rows.
+    """
+    whole = Pairing.of(judged.y, judged.weight, judged.n_classes)
+    inside = Pairing.of(judged.y, judged.weight, judged.n_classes, judged.fold)
+    if not inside.curves:
         return None
-    areas, parts = zip(*(pairing.area(one.proba) for one in judged.found), strict=True)
-    part = np.array(parts)
+    areas, parts = zip(*(inside.area(one.proba) for one in judged.found), strict=True)
+    area, part = whole.area(judged.found[0].proba)
     shown = [
-        _area_estimate(judged, pairing, area, own, level)
-        for area, own in zip(areas, part, strict=True)
+        _area_estimate(judged, whole, area, part, level)
+        if at == 0
+        else _area_estimate(
+            judged,
+            whole,
+            float(np.clip(area + (own - areas[0]), 0.0, 1.0)),
+            part + (own_part - parts[0]),
+            level,
+        )
+        for at, (own, own_part) in enumerate(zip(areas, parts, strict=True))
     ]
-    return shown, of_areas(np.array(areas), part, pairing.lead, judged.y, judged.weight)
+    spread = of_areas(np.array(areas), np.array(parts), inside.lead, judged.y, judged.weight)
+    return shown, spread
 
 
 def _area_estimate(
     judged: Judged, pairing: Pairing, area: float, part: FloatArray, level: float
 ) -> Estimate:
-    binary = judged.n_classes == 2
-    n_curves = len({k for k, _, _ in pairing.curves})
-    which = (
-        f"the class {judged.classes[1]}"
-        if binary
-        else f"one against the rest, {n_curves} classes by their share"
-    )
-    error = float(np.sqrt(part @ part))
-    if binary:
-        low, high, how = area_interval(area, part, judged.y, judged.weight, level)
-    elif error > 1e-12 and 0.0 < area < 1.0:
-        half = normal_quantile(level) * error / (area * (1.0 - area))
-        low, high = (float(expit(logit(area) + side * half)) for side in (-1.0, 1.0))
-        how = "DeLong, logit scale"
-    else:
-        fewest = min(kish(judged.weight[judged.y == k]) for k in {k for k, _, _ in pairing.curves})
-        low, high = (float(v) for v in clopper_pearson(area, fewest, level))
-        how = "Clopper-Pearson of pairs"
-    within = ", rows ranked inside their fold" if len(np.unique(judged.fold)) > 1 else ""
+    low, high, how = pairing.interval(area, part, level)
+    folds = len(np.unique(judged.fold)) > 1
+    within = ", the model's plus the change inside folds" if folds else ""
     return Estimate(
-        name=f"AUC: {which}{within}",
+        name=f"AUC: {pairing.words(judged.classes)}{within}",
         label="AUC",
         value=area,
-        low=min(low, area),
-        high=max(high, area),
+        low=low,
+        high=high,
         n=len(judged.y),
         level=level,
         interval=how,

@@ -11,7 +11,7 @@ import pytest
 from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.diagnostics import brier, calibration_error, compare, log_loss
+from kdcal_core.diagnostics import auroc, brier, calibration_error, compare, log_loss
 from kdcal_core.diagnostics.comparison import comparison_words
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.review import ReviewData
@@ -313,3 +313,18 @@ def test_fewer_than_twenty_rows_that_are_all_right_get_no_interval(n):
     assert all(np.isfinite(one.value) for one in shown)
     assert any("At least 20 rows are needed" in note for note in found.notes) == few
     assert ("no interval" in comparison_words(found, "log_loss")[0]) == few
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_models_auc_is_that_of_every_other_page(n_classes):
+    """Cross-fitted, rows are ranked inside folds for the differences, not for the model itself."""
+    one = review(250, n_classes, 3)
+    found = compare(["isotonic"], one, n_boot=100)
+    rows = one.calibration
+    want = auroc(rows.proba, rows.y)
+    shown = found.methods[0].scores["auc"]
+    assert (shown.value, shown.low, shown.high) == pytest.approx((want.value, want.low, want.high))
+    (_, pair) = found.paired["auc", "parent"]
+    change = found.methods[1].scores["auc"].value - shown.value
+    assert change == pytest.approx(pair.difference.value)
+    assert change != 0.0

@@ -12,9 +12,9 @@ from kdcal_core.diagnostics import paired_auc
 from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
 from kdcal_core.diagnostics.comparison.paired import against_best, against_parent, holm
-from kdcal_core.diagnostics.comparison.row_measures import Pairing
 from kdcal_core.diagnostics.comparison.scoring import MEASURES
 from kdcal_core.diagnostics.comparison.spread import of_areas, of_means
+from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.targets import confidence_target
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
@@ -66,7 +66,7 @@ def test_areas_are_compared_by_delongs_covariances():
     y = rng.integers(0, 2, n)
     a = y + rng.normal(0, 1.5, n)
     b = a + rng.normal(0, 0.7, n)
-    pairing = Pairing.of(y, np.ones(n), np.zeros(n, dtype=np.int64), 2)
+    pairing = Pairing.of(y, np.ones(n), 2)
     scores = [np.column_stack([1 - s, s]) for s in (1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))]
     areas, parts = zip(*(pairing.area(one) for one in scores), strict=True)
     part = np.array(parts)
@@ -81,7 +81,7 @@ def test_areas_are_compared_by_delongs_covariances():
 def test_equal_areas_are_told_apart_no_more_often_than_said_with_few_positives():
     y = np.r_[np.ones(10, dtype=int), np.zeros(190, dtype=int)]
     fold = np.arange(200) % 5  # two positives in each
-    pairing = Pairing.of(y, np.ones(200), fold, 2)
+    pairing = Pairing.of(y, np.ones(200), 2, fold)
     rng = np.random.default_rng(0)
     refused = 0
     for _ in range(300):
@@ -97,7 +97,7 @@ def test_equal_areas_are_told_apart_no_more_often_than_said_with_few_positives()
 
 def test_a_class_of_one_row_tells_no_difference_of_areas():
     y = np.r_[1, np.zeros(50, dtype=int)]
-    pairing = Pairing.of(y, np.ones(51), np.zeros(51, dtype=np.int64), 2)
+    pairing = Pairing.of(y, np.ones(51), 2)
     rise = np.linspace(0.1, 0.9, 51)
     found = [pairing.area(np.column_stack([1 - s, s])) for s in (rise, rise[::-1])]
     areas, parts = (np.array(column) for column in zip(*found, strict=True))
@@ -112,7 +112,7 @@ def test_rows_are_ranked_inside_their_fold_alone():
     y, fold = rng.integers(0, 3, 300), np.arange(300) % 4
     proba = rng.dirichlet(np.ones(3), 300)
     shifted = proba * (1.0 + fold)[:, None]
-    pairing = Pairing.of(y, np.ones(300), fold, 3)
+    pairing = Pairing.of(y, np.ones(300), 3, fold)
     assert pairing.area(proba)[0] == pytest.approx(pairing.area(shifted)[0])
     brute, total = 0.0, 0.0
     for k in range(3):
