@@ -179,16 +179,14 @@ def _multiples(
     found = results.reliability_of(
         scored, kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False
     )
-    curves = sorted(found.curves, key=lambda curve: -curve.n)[:MAX_PANELS]
+    some = [curve for curve in found.curves if curve.n]
+    curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
     curves.sort(key=lambda curve: curve.label or 0)
     across, up = _titles(kind)
     with st.container(border=True):
         st.markdown(f"**Class by class: {KINDS[kind].lower()}**")
         if len(curves) < len(found.curves):
-            st.caption(
-                f"The {MAX_PANELS} classes with most rows of {len(found.curves):,} are drawn; "
-                "the CSV holds all."
-            )
+            st.caption(_drawn(len(curves), len(some), len(found.curves)))
         chart(
             small_multiples(curves, scored.classes, dark=is_dark(), x_title=across, y_title=up),
             key="reliability_multiples",
@@ -198,6 +196,13 @@ def _multiples(
             table=lambda: _tables(found, scored.classes),
             name=f"{review.title} {scored.name} reliability by class",
         )
+
+
+def _drawn(drawn: int, some: int, classes: int) -> str:
+    """Which classes have a panel."""
+    never = f"{classes - some:,} of {classes:,} classes have no rows here. " * (some < classes)
+    most = f"The {drawn} classes with most rows of {some:,} are drawn. " * (drawn < some)
+    return f"{never}{most}The CSV holds all."
 
 
 def _tables(found: Reliability, classes: tuple[str, ...]) -> pd.DataFrame:

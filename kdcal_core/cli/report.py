@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import fill
 
 from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.text import printable, table
@@ -44,17 +45,28 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
         shown = number_text(value, width, one.percent)
         chance = "" if expected is None else number_text(expected, width, one.percent)
         bounds = between(one.low, one.high, one.percent) if math.isfinite(value) else ""
+        bounds = "none" if bounds and math.isnan(width) else bounds
         rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
     header = ("Estimate", "Value", interval, "By chance", "Rows")
-    return table(header, rows, below=[one.name for one in estimates])
+    why = [
+        fill(f"{one.label} has no interval: {one.interval.removeprefix('none: ')}.", 80)
+        for one in estimates
+        if math.isfinite(one.value) and math.isnan(one.low)
+    ]
+    return "\n".join([table(header, rows, below=[one.name for one in estimates]), *why])
 
 
 def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> str:
     rows = [
         (printable(name, 40), *_said_and_seen(curve, 0))
         for name, curve in zip(classes, result.curves, strict=True)
+        if curve.n
     ]
-    return table(("Predicted class", "Says", "Sees", interval, "Rows"), rows)
+    shown = table(("Predicted class", "Says", "Sees", interval, "Rows"), rows)
+    never = len(classes) - len(rows)
+    if not never:
+        return shown
+    return f"{shown}\n{'1 class is' if never == 1 else f'{never:,} classes are'} never predicted."
 
 
 def _diagram(result: Reliability, interval: str) -> str:
@@ -68,9 +80,7 @@ def _diagram(result: Reliability, interval: str) -> str:
 
 
 def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]:
-    """Mean confidence, share right with its interval, and rows of one bin."""
-    if not curve.count[j]:
-        return "", "", "", "0"
+    """Mean confidence, share right with its interval, and rows of one bin that holds rows."""
     low, high = float(curve.low[j]), float(curve.high[j])
     said, seen = (
         number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])

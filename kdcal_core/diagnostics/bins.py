@@ -103,6 +103,15 @@ def gap_variance(
     return np.where(several, _ratio(squares, weight**2, 0.0) * scale, alone)
 
 
+def bin_chance(table: BinTable) -> FloatArray:
+    """Chance of a hit in each bin, half way between what it says and what it sees.
+
+    Half a row each of hit and miss keeps a bin that says and sees 0 or 1 from having no noise.
+    """
+    n = table.effective
+    return np.asarray((np.nan_to_num(0.5 * (table.score + table.rate)) * n + 0.5) / (n + 1.0))
+
+
 def null_rates(
     table: BinTable, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:

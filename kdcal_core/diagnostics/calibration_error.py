@@ -10,7 +10,8 @@ from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
-from kdcal_core.diagnostics.bins import BinTable, bin_table, edges_for, null_rates
+from kdcal_core.diagnostics.bins import BinTable, bin_chance, bin_table, edges_for, null_rates
+from kdcal_core.diagnostics.error_interval import TRUE_ERRORS, inverted_test, likely_gaps
 from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
 from kdcal_core.diagnostics.targets import (
     KINDS,
@@ -25,6 +26,7 @@ from kdcal_core.errors import InputError
 NULL_DRAWS = 500
 MAX_GROUPS = 2000
 PSEUDO_ROWS = 2.0
+FEWEST = 20  # rows of each bin behind the interval of a largest gap
 _WORD = {"l1": "ECE", "l2": "l2 calibration error", "max": "MCE"}
 _LABEL = {"l1": "ECE", "l2": "l2 error", "max": "MCE"}
 
@@ -143,18 +145,33 @@ def _estimate(
     plain = error_norm(share, gap, norm)
     value = debiased_norm(share, gap, variance, norm) if debiased else plain
     rng = np.random.default_rng(seed)
-    low, high = _interval(found, tables, norm, level, n_boot, rng)
+    low, high, how = np.nan, np.nan, _no_interval(norm, tables)
+    if not how:
+        how = f"test inversion, {n_boot:,} draws"
+        low, high = _interval(found, tables, kind, norm, level, n_boot, rng, float(value))
     bins = f"{n_bins} {'equal-width' if strategy == 'uniform' else 'equal-mass'} bins"
     return Estimate(
         name=f"{KINDS[kind]} {_WORD[norm]}: {norm} norm, {bins}{', debiased' * debiased}",
         label=_label(kind, norm, strategy, debiased),
         value=float(value),
-        low=min(low, float(value)),
-        high=max(high, float(value)),
+        low=low,
+        high=high,
         n=_n_rows(found),
         level=level,
-        interval=f"row bootstrap, test inversion, {n_boot:,} draws",
+        interval=how,
         expected=_expected(found, tables, norm, debiased, rng),
+    )
+
+
+def _no_interval(norm: Norm, tables: tuple[BinTable, ...]) -> str:
+    """Why a largest gap has no interval; empty where it has one."""
+    least = min(float(t.effective[t.count > 0].min(initial=np.inf)) for t in tables)
+    if norm != "max" or least >= FEWEST:
+        return ""
+    rows = "1 row" if least < 1.5 else f"{least:.0f} rows"
+    return (
+        f"none: the largest gap is mostly that of the bins with fewest rows, here {rows}; an "
+        f"interval needs {FEWEST} in every bin that is not empty"
     )
 
 
@@ -250,38 +267,96 @@ def _expected(
 def _interval(
     found: tuple[Target, ...],
     tables: tuple[BinTable, ...],
+    kind: Kind,
     norm: Norm,
     level: float,
     n_boot: int,
     rng: np.random.Generator,
+    shown: float,
 ) -> tuple[float, float]:
     """Interval of the plain statistic; see the notes of :func:`calibration_error`."""
     share, gap, _ = pooled_bins(found, tables)
     value = float(error_norm(share, gap, norm))
-    drawn_share, deviation = resampled(
-        found, tables, gap, row_draws(_n_rows(found), n_boot, rng), rng
+    chance = tuple(bin_chance(table) for table in tables)
+    if kind == "class":
+        n_rows = _n_rows(found)
+        drawn_share, deviation = (
+            _drawn_labels(found, tables, chance, n_boot, rng)
+            if n_rows <= MAX_GROUPS
+            else resampled(found, tables, gap, row_draws(n_rows, n_boot, rng), rng)
+        )
+    else:
+        drawn_share, deviation = share, _drawn_hits(tables, chance, n_boot, rng)
+    some = share > 0.0
+    score, effective, likely = (
+        np.concatenate([np.nan_to_num(part) for part in parts])
+        for parts in ([t.score for t in tables], [t.effective for t in tables], chance)
     )
-    top = max(1.0 / max(value, 1e-6), 2.5)
-    scale = np.concatenate([np.linspace(0.0, 2.0, 25), np.geomspace(2.0, top, 9)[1:]])
-    tail = (1.0 - level) / 2.0
-    limits = np.array(
+    unit = np.where(some, 1.0, 0.0)
+    variance = likely * (1.0 - likely) / np.maximum(effective, 1.0)
+    unit[some] = likely_gaps(score[some], gap[some], variance[some])
+    length = float(error_norm(share, unit, norm))
+    # gaps of 0 have no direction; an error everywhere alike stands in
+    unit = unit / length if length > 1e-9 else np.where(some, 1.0, 0.0)
+    noise = np.quantile(error_norm(drawn_share, deviation, norm), 0.5 + 0.5 * level)
+    truth = TRUE_ERRORS * max(value, float(noise), 1e-6)
+    drawn = (error_norm(drawn_share, t * unit + deviation, norm) for t in truth)
+    return inverted_test(value, truth, drawn, level, shown)
+
+
+def _drawn_hits(
+    tables: tuple[BinTable, ...],
+    chance: tuple[FloatArray, ...],
+    n_boot: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Deviations of the gaps in bins that share no rows, (n_boot, M): binomial draws."""
+    n = np.concatenate([table.effective for table in tables])
+    rows = np.maximum(np.rint(n), n > 0).astype(np.int64)
+    p = np.concatenate(chance)
+    drawn = np.zeros((n_boot, len(rows)))
+    some = rows > 0
+    hits = rng.binomial(rows[some], p[some], size=(n_boot, int(some.sum())))
+    drawn[:, some] = hits / rows[some] - p[some]
+    return drawn
+
+
+def _drawn_labels(
+    found: tuple[Target, ...],
+    tables: tuple[BinTable, ...],
+    chance: tuple[FloatArray, ...],
+    n_boot: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Bin shares (M,) and deviations (n_boot, M) of all classes, one label drawn for each row."""
+    n, k = len(found[0].score), len(found)
+    start = np.cumsum([0, *(len(table.count) for table in tables)])
+    own = [bin_index(t.score, table.edges) for t, table in zip(found, tables, strict=True)]
+    place = np.column_stack([first + index for first, index in zip(start, own, strict=False)])
+    likely = np.column_stack(
         [
-            np.quantile(error_norm(drawn_share, t * gap + deviation, norm), [tail, 1.0 - tail])
-            for t in scale
+            np.clip(t.score + p[index] - np.nan_to_num(table.score)[index], 1e-12, 1.0)
+            for t, table, p, index in zip(found, tables, chance, own, strict=True)
         ]
     )
-    low = value * _crossing(scale, limits[:, 1], value)
-    if value == 0.0:  # there is no direction to follow; what noise could have hidden is the bound
-        return 0.0, min(float(limits[0, 1]), 1.0)
-    if limits[0, 0] > value:  # less than noise alone would give: the smallest error fits best
-        return 0.0, value
-    return low, min(value * _crossing(scale, limits[:, 0], value), 1.0)
-
-
-def _crossing(scale: FloatArray, limit: FloatArray, value: float) -> float:
-    """Where the increasing ``limit`` first reaches ``value``; 0 where it starts above."""
-    rising = np.maximum.accumulate(limit)
-    return float(np.interp(value, rising, scale)) if rising[0] < value else 0.0
+    likely /= likely.sum(axis=1, keepdims=True)
+    weight, size = found[0].weight, int(start[-1])
+    mass = bin_sums(place.ravel(), size, np.repeat(weight, k))
+    mean = bin_sums(place.ravel(), size, (weight[:, None] * likely).ravel())
+    # all rows' cumulated chances in one increasing line, so that one search draws every label
+    line = (np.cumsum(likely, axis=1) + np.arange(n)[:, None]).ravel()
+    line[k - 1 :: k] = np.arange(1, n + 1)
+    deviation = np.empty((n_boot, size))
+    block = max(1, 2_000_000 // n)
+    for first in range(0, n_boot, block):
+        draws = min(block, n_boot - first)
+        level = rng.random((draws, n)) + np.arange(n)
+        label = np.minimum(np.searchsorted(line, level, side="right"), n * k - 1)
+        key = place.ravel()[label] + size * np.arange(draws)[:, None]
+        hits = bin_sums(key.ravel(), draws * size, np.tile(weight, draws)).reshape(draws, size)
+        deviation[first : first + draws] = hits - mean
+    share, _, _ = pooled_bins(found, tables)
+    return share, np.divide(deviation, mass, out=np.zeros_like(deviation), where=mass > 0)
 
 
 @dataclass(frozen=True, eq=False)

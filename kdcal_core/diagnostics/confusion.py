@@ -48,7 +48,11 @@ def confusion(
     with np.errstate(invalid="ignore", divide="ignore"):
         by_row = joint / joint.sum(axis=1, keepdims=True)
         by_column = joint / joint.sum(axis=0, keepdims=True)
-    return Confusion(joint, by_row, by_column)
+    if sample_weight is None:
+        return Confusion(joint, by_row, by_column)
+    square = bin_sums(predicted, n_classes, weight**2)
+    effective = joint.sum(axis=0) ** 2 / np.where(square > 0.0, square, 1.0)
+    return Confusion(joint, by_row, by_column, effective)
 
 
 def _predicted(proba_or_pred: Any, y: Any, n_classes: int | None) -> tuple[IntArray, int]:

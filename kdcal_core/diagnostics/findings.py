@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtrik
+from scipy.stats import binom, hypergeom
 
-from kdcal_core.data import IntArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
 
+LEAST_ROWS = 10  # fewer rows never make a headline
 _LONG = 1e15  # numbers of more digits are not read as digits
 
 
@@ -27,6 +29,8 @@ def number_text(value: float, width: float, percent: bool = False) -> str:
     ('0.043', '93.1%')
     >>> number_text(2.41e-7, 1e-8), number_text(1.5e28, 1e27)
     ('2.4e-07', '1.5e+28')
+    >>> number_text(0.412, 0.8), number_text(0.412, np.nan)  # the second has no interval
+    ('0.41', '0.412')
     """
     if not np.isfinite(value):
         return "not defined"
@@ -36,7 +40,9 @@ def number_text(value: float, width: float, percent: bool = False) -> str:
     if not percent and (abs(value) >= _LONG or (0 < abs(value) < 1e-3 and width < 1e-4)):
         return f"{value:.2g}"
     if np.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
-        decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), 0, most))
+        # of a number below 1 one decimal says next to nothing, however wide its interval
+        least = 2 if not percent and abs(value) <= 1.0 and width <= 1.0 else 0
+        decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), least, most))
     else:  # four figures
         decimals = int(np.clip(3 - np.floor(np.log10(max(abs(shown), 1.0))), 0, most - 2))
     text = f"{shown:,.{decimals}f}"
@@ -124,34 +130,69 @@ def telling(estimates: Sequence[Estimate]) -> Estimate | None:
     return named.get("ECE")
 
 
-def confusion_finding(result: Confusion, class_names: Sequence[str] | None = None) -> str:
-    """The predicted class that is right least often, and what it is most often mistaken for.
+def confusion_finding(
+    result: Confusion, class_names: Sequence[str] | None = None, level: float = 0.95
+) -> str:
+    """The predicted class that is right less often than the others, if chance does not explain it.
+
+    Every class with ten predictions or more is held against all others by Fisher's exact test,
+    one-sided, corrected for the number of classes looked at (Bonferroni). The class that most of
+    its errors truly are is named where equal shares do not explain it, corrected likewise. With
+    row weights predictions count by Kish's effective number.
 
     Examples
     --------
     >>> from kdcal_core.diagnostics import confusion
+    >>> predicted, true = [0] * 40 + [1] * 40, [0] * 20 + [1] * 60
+    >>> confusion_finding(confusion(predicted, true, 2), ("cat", "dog"))
+    'A prediction of class cat is right 50% of the time (20 of 40), the others 100%.'
     >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
-    'A prediction of class cat is right 33% of the time (1 of 3): most often it is class dog.'
+    'No predicted class is right less often than the others beyond chance; of all 4 predictions \
+50% are right (7% to 93%).'
     """
-    total = result.joint.sum(axis=0)
-    right = np.where(total > 0, np.nan_to_num(result.reverse.diagonal()), np.inf)
-    worst = int(np.argmin(right))
-    if right[worst] >= 1.0:
-        return f"All {total.sum():,.0f} predictions are right."
-    others = result.joint[:, worst].copy()
-    others[worst] = -1.0
+    total, right = result.joint.sum(axis=0), result.joint.diagonal()
+    whole, hits = float(total.sum()), float(right.sum())
+    if hits >= whole:
+        return f"All {whole:,.0f} predictions are right."
     names = [f"class {name}" for name in class_names or range(len(total))]
-    hits = result.joint[worst, worst]
-    other = names[int(np.argmax(others))]
-    tail = (
-        f": most often it is {other}."
-        if hits < others.max()
-        else f"; where it is wrong, most often it is {other}."
-    )
+    predicted = np.flatnonzero(total > 0)
+    share = total if result.effective is None else result.effective
+    rows = np.rint(np.where(total > 0, share, 0.0))
+    correct = np.rint(rows * np.nan_to_num(result.reverse.diagonal()))
+    looked = np.flatnonzero(rows >= LEAST_ROWS)
+    # as few right rows of this class as there are, were right and wrong ones dealt at random
+    p = np.asarray(hypergeom.cdf(correct[looked], rows.sum(), correct.sum(), rows[looked]))
+    worst = int(looked[np.argmin(p)]) if len(looked) else int(predicted[0])
+    if len(predicted) == 1 or p.min(initial=1.0) * max(len(looked), 1) >= 1.0 - level:
+        low, high = clopper_pearson(hits / whole, rows.sum(), level)
+        width = float(high - low)
+        rate, least, most = (number_text(float(v), width, True) for v in (hits / whole, low, high))
+        lead = (
+            f"All predictions are of {names[worst]}"
+            if len(predicted) == 1
+            else "No predicted class is right less often than the others beyond chance"
+        )
+        are = f"{rate} are right ({least} to {most})"
+        return f"{lead}; of all {whole:,.0f} predictions {are}."
+    others = (hits - right[worst]) / (whole - total[worst])
     return (
-        f"A prediction of {names[worst]} is right {100 * right[worst]:.0f}% of the time "
-        f"({hits:,.0f} of {total[worst]:,.0f}){tail}"
+        f"A prediction of {names[worst]} is right {100 * right[worst] / total[worst]:.0f}% of the "
+        f"time ({right[worst]:,.0f} of {total[worst]:,.0f}), the others {100 * others:.0f}%"
+        f"{_taken_for(result.joint[:, worst], worst, names, level)}."
     )
+
+
+def _taken_for(column: FloatArray, worst: int, names: Sequence[str], level: float) -> str:
+    """The class that most errors of a prediction truly are, where chance does not explain it."""
+    errors = column.copy()
+    errors[worst] = 0.0
+    most, wrong, choices = int(np.argmax(errors)), float(errors.sum()), len(errors) - 1
+    if choices < 2:
+        return ""
+    p = binom.sf(np.rint(errors[most]) - 1.0, np.rint(wrong), 1.0 / choices)
+    if p * choices >= 1.0 - level:
+        return ""
+    return f"; {errors[most]:,.0f} of its {wrong:,.0f} errors are {names[most]}"
 
 
 @dataclass(frozen=True)
@@ -199,7 +240,8 @@ def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
         return None
     cut = np.flatnonzero(np.diff(side)) + 1
     runs = [run for run in np.split(filled, cut) if _outside(curve)[run[0]] != 0]
-    return max((_pool(curve, run) for run in runs), key=lambda stretch: stretch.moved)
+    found = [one for one in (_pool(curve, run) for run in runs) if one.rows >= LEAST_ROWS]
+    return max(found, key=lambda stretch: stretch.moved, default=None)
 
 
 def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:

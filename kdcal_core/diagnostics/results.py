@@ -136,12 +136,14 @@ class Confusion:
 
     ``joint`` is (K, K) counts (weights summed); ``confusion`` is normalised by row (true
     class), ``reverse`` by column (predicted class): its diagonal is Conf1, Eq. 1. A class
-    without rows gives NaN.
+    without rows gives NaN. ``effective`` (K,) is Kish's effective number of each predicted
+    class's rows; None where rows have no weights.
     """
 
     joint: FloatArray
     confusion: FloatArray
     reverse: FloatArray
+    effective: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

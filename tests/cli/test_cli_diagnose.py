@@ -272,3 +272,23 @@ def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
     assert not any(tmp_path.glob("kdcal-*"))
+
+
+def test_many_classes_of_few_rows_read_well(run: Run, tmp_path: Path) -> None:
+    """One wrong row is no headline, and classes that are never predicted fill no table."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.arange(12), rng.integers(0, 4, 88)])
+    proba = rng.dirichlet(np.full(40, 0.05), 100)
+    proba[np.arange(100), y] += 4.0
+    proba[11] = np.eye(40)[13]
+    proba /= proba.sum(axis=1, keepdims=True)
+    table = pd.DataFrame(proba, columns=[f"prob_c{k:02d}" for k in range(40)])
+    table.assign(label=[f"c{k:02d}" for k in y]).to_csv(tmp_path / "p.csv", index=False)
+    code, out, _ = run("diagnose", "--predictions", tmp_path / "p.csv", "--target", "label")
+    assert code == 0
+    assert "A prediction of class" not in out
+    assert "No predicted class is right less often than the others beyond chance" in out
+    by_class = out.split("Predicted class")[1].split("\n\n")[0]
+    assert "c39" not in by_class
+    assert "28 classes are never predicted." in by_class
+    assert "MCE has no interval: the largest gap" in out

@@ -97,6 +97,9 @@ def test_one_row_reads_well():
     [
         (0.04312, 0.02, False, "0.043"),
         (0.04312, 0.2, False, "0.04"),
+        (0.4123, 0.6, False, "0.41"),
+        (0.9996, 1.0, False, "1.00"),
+        (12.4, 60.0, False, "12"),
         (0.8312, 0.06, False, "0.83"),
         (0.931, 0.3, True, "93%"),
         (0.931, 0.03, True, "93.1%"),
@@ -118,13 +121,58 @@ def test_an_undefined_estimate_says_why():
     assert estimate_text(nothing) == "not defined: why"
 
 
-def test_confusion_reads_both_ways():
-    mostly_right = confusion([0] * 10 + [1] * 10, [0] * 8 + [1] * 2 + [1] * 10, 2)
-    assert confusion_finding(mostly_right, ("cat", "dog")) == (
-        "A prediction of class cat is right 80% of the time (8 of 10); where it is wrong, most "
-        "often it is class dog."
+def test_a_class_that_is_right_less_often_beyond_chance_is_named():
+    predicted = np.repeat([0, 1, 2], 60)
+    true = predicted.copy()
+    true[:24] = [1] * 20 + [2] * 4
+    text = confusion_finding(confusion(predicted, true, 3), ("cat", "dog", "fish"))
+    assert text == (
+        "A prediction of class cat is right 60% of the time (36 of 60), the others 100%; 20 of its "
+        "24 errors are class dog."
     )
     assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
+
+
+def test_one_wrong_row_of_a_rare_class_is_no_finding():
+    """A class of one row, wrong, among 214 classes: it was the headline."""
+    rng = np.random.default_rng(0)
+    predicted = np.r_[213, rng.integers(0, 57, 199)]
+    true = np.where(rng.random(200) < 0.95, predicted, (predicted + 1) % 214)
+    true[0] = 5
+    names = [f"type {k}" for k in range(214)]
+    text = confusion_finding(confusion(predicted, true, 214), names)
+    assert text.startswith("No predicted class is right less often than the others beyond chance")
+    assert "type 213" not in text
+
+
+def test_few_confusions_are_chance():
+    """Classes that are right equally often are named in about one run of twenty."""
+    named = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        predicted = rng.integers(0, 20, 300)
+        true = np.where(rng.random(300) < 0.8, predicted, rng.integers(0, 20, 300))
+        named += confusion_finding(confusion(predicted, true, 20)).startswith("A prediction")
+    assert named <= 16
+
+
+def test_weights_are_no_rows_in_a_confusion():
+    predicted, true = np.repeat([0, 1], [40, 400]), np.repeat([1, 0, 1], [4, 36, 400])
+    weight = np.where(np.arange(440) < 1, 500.0, 1.0)
+    heavy = confusion(predicted, true, 2, sample_weight=weight)
+    assert heavy.effective[0] < 2.0
+    assert confusion_finding(heavy).startswith("No predicted class")
+    plain = confusion_finding(confusion(predicted, true, 2))
+    assert plain == "A prediction of class 0 is right 90% of the time (36 of 40), the others 100%."
+
+
+def test_a_stretch_of_a_few_rows_is_no_headline():
+    """Clearly over-confident on average; the bin of three rows outside the band is not named."""
+    score = np.r_[np.full(3, 0.95), np.full(200, 0.55)]
+    hit = np.r_[np.zeros(3), np.arange(200) < 106].astype(int)
+    gap = Estimate("Gap", "Confidence gap", 0.04, 0.01, 0.07, 203, percent=True)
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=10), gap)
+    assert text.startswith("Not perfectly calibrated on these 203 rows")
 
 
 def test_weights_do_not_pass_for_rows():

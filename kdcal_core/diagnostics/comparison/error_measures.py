@@ -15,15 +15,15 @@ from kdcal_core.diagnostics.calibration_error import (
     pooled_bins,
     resampled,
 )
-from kdcal_core.diagnostics.comparison.spread import GRID, Spread, error_grid, of_errors
+from kdcal_core.diagnostics.comparison.spread import Spread, error_grid, of_errors
 from kdcal_core.diagnostics.results import Norm, Strategy
-from kdcal_core.diagnostics.smooth_error import COARSE, lattice, lattice_errors
+from kdcal_core.diagnostics.smooth_error import lattice, lattice_errors, stretched
 from kdcal_core.diagnostics.targets import Target
 
 ROOM = 1.25  # the grid of true errors goes so far above the largest observed
 SMOOTH_GRID = slice(0, None, 3)  # every third true error, for what is slow to draw
 CHANCE_BINS = 10  # of the rates by which outcomes are drawn
-DRAW_STEPS = 11  # halvings of the bandwidth's range in a draw: within half a percent
+COARSE = 512  # cells of [0, 1] behind the draws
 
 
 def binned_spread(
@@ -61,7 +61,7 @@ def binned_spread(
 
 
 def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread:
-    """Smooth ECE likewise: the gaps lie on a lattice of logits.
+    """Smooth ECE likewise: the gaps lie on a lattice of [0, 1].
 
     Where a kernel holds hardly a row, a miss drawn twice or not at all stays where it is, and
     resampled rows show about half of the noise. So outcomes are drawn anew, a row being right
@@ -74,36 +74,21 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
     rng = np.random.default_rng(seed)
     for draw in range(n_draws):
         level = rng.random(len(problems[0].score))
-        for i, ((index, _), chance, weight) in enumerate(
-            zip(places, chances, weights, strict=True)
-        ):
+        for i, (index, chance, weight) in enumerate(zip(places, chances, weights, strict=True)):
             drawn[i, draw] = bin_sums(index, COARSE, weight * ((level < chance) - chance))
-    parts = [
-        (bin_sums(index, COARSE, weight * (one.hit - one.score)), deviation, width)
-        for one, (index, width), weight, deviation in zip(
-            problems, places, weights, drawn, strict=True
-        )
+    gaps = [
+        bin_sums(index, COARSE, weight * (one.hit - one.score))
+        for one, index, weight in zip(problems, places, weights, strict=True)
     ]
-    value = np.array([float(lattice_errors(gap[None, :], width)[0]) for gap, _, width in parts])
+    value = lattice_errors(np.array(gaps))
     goal = error_grid(max(ROOM * float(value.max()), 1e-6))[SMOOTH_GRID]
     truths, drawn_errors = [], []
-    for gap, deviation, width in parts:
-        scale, truth = _scales(gap, width, goal)
-        stacked = (scale[:, None, None] * gap + deviation).reshape(-1, COARSE)
-        drawn_errors.append(lattice_errors(stacked, width, DRAW_STEPS).reshape(len(goal), -1))
+    for gap, deviation in zip(gaps, drawn, strict=True):
+        scale, truth = stretched(gap, goal)
+        both = (scale[:, None, None] * gap + deviation).reshape(-1, COARSE)
+        drawn_errors.append(lattice_errors(both).reshape(len(goal), -1))
         truths.append(truth)
     return of_errors(value, np.array(truths), np.array(drawn_errors))
-
-
-def _scales(gap: FloatArray, width: float, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How far to stretch the gaps for errors near ``goal``, and the errors they then have.
-
-    The kernel's width goes with the error, so that the error is not in proportion to the gaps.
-    """
-    tried = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 2 * GRID)])
-    reached = np.maximum.accumulate(lattice_errors(tried[:, None] * gap, width))
-    scale = np.interp(goal, reached, tried)
-    return scale, lattice_errors(scale[:, None] * gap, width)
 
 
 def _chance(one: Target) -> FloatArray:
