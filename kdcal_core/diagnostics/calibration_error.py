@@ -69,7 +69,7 @@ def calibration_error(
     Returns
     -------
     Estimate
-        ``low <= value <= high``; ``expected`` is the mean of the same statistic over 500 draws
+        ``low <= value <= high``, or both NaN; ``expected`` is the mean of the same statistic over 500 draws
         of the outcomes with the stated probabilities.
 
     Raises
@@ -79,19 +79,21 @@ def calibration_error(
 
     Notes
     -----
-    Rows are resampled with replacement. Above 2,000 rows they are first dealt at random into
-    2,000 groups and groups are resampled, which has the same variance on average.
-
     The percentiles of resampled errors are no interval: an error is a sum of magnitudes, so a
-    resample is larger than its sample as the sample is larger than the truth. With gaps g_b and
-    resampled deviations e_b, the interval holds the errors of all t * g, t >= 0, for which the
-    observed value is no outlier among the errors of t * g + e: a test inverted along the
-    observed direction. It reaches 0 exactly where the observed value is within the noise of a
-    calibrated model. Two pseudo-rows a bin, drawn half way between what it says and what it
-    sees, keep a bin with only hits from looking certain. Coverage is measured in
-    ``tests/diagnostics``. For a debiased value the interval is the same, as it speaks of the same
-    quantity. With many thin bins the value itself can lie above what the data support; the
-    interval is then stretched to hold it.
+    resample is larger than its sample as the sample is larger than the truth. The interval is of
+    the population's error with these bins, and holds the errors t for which the observed value is
+    no outlier among the errors of t * u + e: an inverted test. u are the gaps that the rows make
+    likely (:func:`kdcal_core.diagnostics.error_interval.likely_gaps`) at norm 1. e are deviations
+    of the gaps with outcomes drawn anew, half way between what a bin says and what it sees:
+    binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,
+    and above 2,000 rows by resampling 2,000 random groups of rows with two pseudo-rows a bin.
+
+    It reaches 0 where the value is within the noise of a calibrated model. Where noise lifts the
+    value above all errors that the rows support, the interval ends at the value, and its lower end
+    takes all of what may go wrong. For a debiased value the interval is of the same quantity. A
+    largest gap ("max") is of the bins that hold rows, and has no interval (NaN; ``interval`` says
+    why) where one of them holds fewer than 20. ``tests/benchmarks/RESULTS_coverage.md`` holds the
+    measured coverage.
 
     Examples
     --------
