@@ -69,8 +69,8 @@ def calibration_error(
     Returns
     -------
     Estimate
-        ``low <= value <= high``, or both NaN; ``expected`` is the mean of the same statistic over 500 draws
-        of the outcomes with the stated probabilities.
+        ``low <= value <= high``, or both NaN; ``expected`` is the mean of the same statistic over
+        500 draws of the outcomes with the stated probabilities.
 
     Raises
     ------
