@@ -97,7 +97,8 @@ def test_what_is_read_back_is_what_the_comparison_said(run: ComparisonRun, fores
             other.key, other.name, other.family, other.notes,
         )  # fmt: skip
         for measure in other.scores.keys() - slow:
-            assert one.scores[measure] == other.scores[measure]
+            # a largest gap of thin bins has no interval, and NaN is not NaN
+            assert repr(one.scores[measure]) == repr(other.scores[measure])
         (curve,), (exact,) = one.reliability.curves, other.reliability.curves
         for part in dataclasses.fields(exact):
             np.testing.assert_array_equal(getattr(curve, part.name), getattr(exact, part.name))
