@@ -49,7 +49,7 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
         rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
     header = ("Estimate", "Value", interval, "By chance", "Rows")
     why = [
-        fill(f"{one.label} has no interval: {one.interval.removeprefix('none: ')}.", 80)
+        fill(f"{one.label} has no interval: {one.interval.removeprefix('none').lstrip(': ')}.", 80)
         for one in estimates
         if math.isfinite(one.value) and math.isnan(one.low)
     ]

@@ -324,7 +324,11 @@ def test_smooth_error_knows_its_noise():
 @pytest.mark.parametrize("rows", [([1.0], [1]), ([0.0], [0]), ([0.7] * 5, [1] * 5), ([1.0], [0])])
 def test_smooth_error_at_its_edges(rows):
     e = confidence_smooth_calibration_error(*rows)
-    assert 0.0 <= e.low <= e.value <= e.high <= 1.0
+    assert np.isnan(e.low)
+    assert e.interval.startswith("none on fewer than 200 rows")
+    many = confidence_smooth_calibration_error(rows[0] * 200, rows[1] * 200)
+    assert 0.0 <= many.low <= many.value <= many.high <= 1.0
+    assert many.value == pytest.approx(e.value, abs=1e-6)
     assert e.value == pytest.approx(abs(np.mean(rows[1]) - np.mean(rows[0])), abs=1e-3)
 
 
