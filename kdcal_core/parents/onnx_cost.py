@@ -145,6 +145,8 @@ class _Shapes:
 
         try:
             graph = shape_inference.infer_shapes(_one_row(model), data_prop=True).graph
+        except MemoryError:  # it follows the values of small tensors, which may grow too
+            raise
         except Exception:  # the C++ errors share no narrower base
             return cls({})
         return cls(dict(_known_dims(graph)))

@@ -94,7 +94,8 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
 
 
 def _load(model: Any, task: Task | None) -> Parent | Regressor:
-    cost = check_cost(model)
+    with model_trial(1, model.ByteSize(), _TRIAL_BYTES + model.ByteSize()):
+        cost = check_cost(model)
     graph = Graph(model)
     inputs = read_inputs(graph, cost)
     said = graph.said_task()

@@ -232,9 +232,19 @@ def test_graphs_of_many_nodes_are_refused_and_of_some_thousand_read(tmp_path: Pa
     assert parent.kind == "ReLU network (ONNX), 3,000 hidden layers of 4"
 
 
-@pytest.mark.parametrize("what", ["hidden size", "doubling", "loop"])
+@pytest.mark.parametrize("what", ["hidden size", "doubling", "loop", "growing shape"])
 def test_each_ends_within_seconds_and_500_mb(tmp_path: Path, what: str) -> None:
-    """The first hides its size from the file: it ends in the trial."""
+    """The first hides its size from the file: it ends in the trial.
+
+    The last grows while its shapes are inferred, since the values of whole numbers are followed.
+    """
+    names = ["s0", "s1", "s2", "s3", "s4"]
+    growing = [node("Concat", [one] * 60, [two], axis=0) for one, two in pairwise(names)]
+    growing += [
+        node("Gather", ["s4", "axes"], ["first"]),
+        node("Cast", ["first"], ["f"], to=FLOAT),
+        node("Add", ["x", "f"], ["y"]),
+    ]
     hidden = [
         node("Cast", ["size"], ["shape"], to=INT),
         node("ConstantOfShape", ["shape"], ["big"]),
@@ -248,6 +258,10 @@ def test_each_ends_within_seconds_and_500_mb(tmp_path: Path, what: str) -> None:
         ),
         "doubling": lambda: (saved(tmp_path, doubling(26), [AXES]), "of one row"),
         "loop": lambda: (saved(tmp_path, [loop("")], [YES]), "how often it runs"),
+        "growing shape": lambda: (
+            saved(tmp_path, growing, [const("s0", np.arange(2)), AXES]),
+            r"The model, opened and tried on 1 row, needed more than \d+ MiB of memory",
+        ),
     }[what]()
     with pytest.raises(InputError, match=says):
         run_limited(
