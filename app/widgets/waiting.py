@@ -30,6 +30,7 @@ Work = Callable[[Progress, Callable[[], bool]], Any]
 EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it
 _LAST = "last_job"
 _OWNERS = "job_owners"
+_STOPPED = "stopped_jobs"
 
 
 def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
@@ -94,9 +95,20 @@ def reading(owner: str) -> bool:
     return any(not job.key for job in jobs().active(owner))
 
 
-@st.fragment(run_every=0.5)
 def follow(job_id: str) -> None:
-    """The job's progress, with a button that stops it; the page runs anew when it has ended."""
+    """The job's progress, with a button that stops it; the page runs anew when it has ended.
+
+    Another review may have begun it. It becomes the open review's too, until Stop is pressed here.
+    """
+    review_id = session.open_review_id()
+    foreign = (job := jobs().get(job_id)) is not None and not _is_ours(job)
+    if foreign and review_id is not None and job_id not in st.session_state.get(_STOPPED, ()):
+        jobs().join(job_id, review_id)
+    _follow(job_id)
+
+
+@st.fragment(run_every=0.5)
+def _follow(job_id: str) -> None:
     job = jobs().get(job_id)
     if job is None or job.finished:
         st.rerun()
@@ -107,14 +119,26 @@ def progress(job: JobSnapshot, *, where: str) -> None:
     """How far the job is, and its Stop button; ``where`` tells two of them on a page apart."""
     with st.container(border=True):
         st.progress(job.progress, text=_sentence(job))
+        if not _is_ours(job):
+            st.caption("It goes on for another review that asked for the same.")
+            return
         st.button(
             "Stop",
             key=f"stop_{where}_{job.id}",
             icon=":material/stop_circle:",
-            on_click=jobs().cancel,
+            on_click=_stop,
             args=(job.id,),
             disabled=job.state == "cancelling",
         )
+
+
+def _is_ours(job: JobSnapshot) -> bool:
+    return any(map(job.belongs_to, owners()))
+
+
+def _stop(job_id: str) -> None:
+    st.session_state[_STOPPED] = (*st.session_state.get(_STOPPED, ()), job_id)
+    jobs().cancel(job_id, owners())
 
 
 def start_again(job: JobSnapshot) -> bool:

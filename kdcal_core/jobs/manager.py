@@ -238,9 +238,38 @@ class JobManager:
         mine = [job for job in ended if any(map(job.belongs_to, chosen))]
         return max(mine, key=lambda job: job.ended or 0.0, default=None)
 
-    def cancel(self, job_id: str) -> None:
-        """Stop the job. Nothing happens where it has ended already or is unknown."""
-        self._stop(job_id, None)
+    def join(self, job_id: str, owner: str) -> None:
+        """Make the job this owner's too, where it is queued or running.
+
+        It then goes on while one of its owners is there and wants it.
+        """
+        with self._changed:
+            self._arrive(owner)
+            job = self._jobs.get(job_id)
+            if job is not None and job.state in ("queued", "running"):
+                self._belong(job, tuple(dict.fromkeys((*job.owners, owner))))
+
+    def cancel(self, job_id: str, owners: Iterable[str] | None = None) -> None:
+        """Stop the job. Nothing happens where it has ended already or is unknown.
+
+        Parameters
+        ----------
+        job_id : str
+            The job.
+        owners : iterable of str, optional
+            Who no longer wants it: a job that somebody else asked for too goes on for them. By
+            default it is stopped for all.
+        """
+        with self._changed:
+            job = self._jobs.get(job_id)
+            if job is None or job.finished:
+                return
+            leaving = set(job.owners if owners is None else owners)
+            left = tuple(one for one in job.owners if one not in leaving)
+            if left:
+                self._belong(job, left)
+            else:
+                self._stop(job_id, None)
 
     def seen(self, owners: Iterable[str]) -> None:
         """Note that somebody has these owners' jobs before them now.
@@ -272,6 +301,7 @@ class JobManager:
                 self._records.forget(old.id)
         with self._changed:
             self._prune()
+            self._arrive(job.owner)
             self._jobs[job.id] = job
             self._work[job.id] = work
             self._line.add(Place(job.id, (job.owner,), short))
@@ -285,11 +315,19 @@ class JobManager:
         job = self.find(key) if key else None
         if job is None or job.state not in ("queued", "running", "done"):
             return ""
-        if not job.finished and not job.belongs_to(owner):
-            self._set(job.id, others=(*job.others, owner))
-            self._line.join(job.id, owner)
-            self._record(self._jobs[job.id])
+        self.join(job.id, owner)
         return job.id
+
+    def _belong(self, job: JobSnapshot, owners: tuple[str, ...]) -> None:
+        if owners != job.owners:
+            self._set(job.id, owner=owners[0], others=owners[1:])
+            self._line.belong(job.id, owners)
+            self._record(self._jobs[job.id])
+
+    def _arrive(self, owner: str) -> None:
+        """Who asks for a job is there, however long ago they were last seen."""
+        if owner in self._seen:
+            self._seen[owner] = time.monotonic()
 
     def _record(self, job: JobSnapshot) -> None:
         try:
@@ -348,7 +386,7 @@ class JobManager:
             while active := [job for job in self._jobs.values() if not job.finished]:
                 now = time.monotonic()
                 for job in active:
-                    last = max(self._seen.get(one, now) for one in (job.owner, *job.others))
+                    last = max(self._seen.get(one, now) for one in job.owners)
                     if now - last > self._grace:
                         self._stop(job.id, unwatched(job.title, self._grace))
                 self._changed.wait(min(self._grace / 4, _LOOK_EVERY))

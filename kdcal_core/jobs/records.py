@@ -148,7 +148,7 @@ def _encode(job: JobSnapshot) -> dict[str, Any]:
     return {
         "id": job.id,
         "title": job.title,
-        "owners": [job.owner, *job.others],
+        "owners": list(job.owners),
         "key": job.key,
         "submitted": job.submitted,
         "started": job.started,

@@ -72,6 +72,11 @@ class JobSnapshot:
         """Whether it will not change any more."""
         return self.state in _FINISHED
 
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Who began it and all who asked for it since."""
+        return (self.owner, *self.others)
+
     def belongs_to(self, owner: str) -> bool:
         """Whether ``owner`` began it or asked for it."""
-        return owner == self.owner or owner in self.others
+        return owner in self.owners

@@ -43,34 +43,46 @@ class Line:
         self._running: dict[str, Place] = {}
         self._last_turn: dict[str, int] = {}  # of each owner, counted in jobs begun
         self._turn = 0
+        self._orders: dict[bool, list[Place]] = {}  # of short and of long jobs, while they hold
 
     def add(self, place: Place) -> None:
         """A job comes."""
+        self._orders.clear()
         self._queued[place.job_id] = place
 
-    def join(self, job_id: str, owner: str) -> None:
-        """A further owner asks for a job."""
+    def belong(self, job_id: str, owners: tuple[str, ...]) -> None:
+        """A job has other owners: somebody asked for it too, or no longer wants it."""
+        self._orders.clear()
         for places in (self._queued, self._running):
             if job_id in places:
-                place = places[job_id]
-                places[job_id] = replace(place, owners=(*place.owners, owner))
+                places[job_id] = replace(places[job_id], owners=owners)
 
     def leave(self, job_id: str) -> None:
         """A job ends, or is stopped before it began."""
+        self._orders.clear()
         self._queued.pop(job_id, None)
         self._running.pop(job_id, None)
 
     def next(self) -> str | None:
-        """The job that starts now, which from here on runs; None where there is no place or job."""
-        long = sum(not place.short for place in self._running.values())
+        """The job that starts now, which from here on runs; None where there is no place or job.
+
+        Short jobs come first while fewer of them run than there are places kept for them. Of the
+        other places each owner gets a share, so that an endless row of uploads holds up no long
+        job for ever.
+        """
         if len(self._running) >= self._all_places:
             return None
+        n_short = sum(place.short for place in self._running.values())
         order = self._order(short=True)
-        if not order and long < self._long_places:
-            order = self._order(short=False)
+        if len(self._running) - n_short < self._long_places:
+            if not order:
+                order = self._order(short=False)
+            elif n_short >= self._all_places - self._long_places:
+                order = in_turn([*self._queued.values()], self._running.values(), self._last_turn)
         if not order:
             return None
         place = order[0]
+        self._orders.clear()
         self._running[place.job_id] = self._queued.pop(place.job_id)
         self._turn += 1
         self._last_turn.update(dict.fromkeys(place.owners, self._turn))
@@ -82,11 +94,13 @@ class Line:
         return [place.job_id for place in order].index(job_id) + 1
 
     def _order(self, *, short: bool) -> list[Place]:
-        queued, running = (
-            [place for place in places.values() if place.short == short]
-            for places in (self._queued, self._running)
-        )
-        return in_turn(queued, running, self._last_turn)
+        if short not in self._orders:  # every page that waits asks for it twice a second
+            queued, running = (
+                [place for place in places.values() if place.short == short]
+                for places in (self._queued, self._running)
+            )
+            self._orders[short] = in_turn(queued, running, self._last_turn)
+        return self._orders[short]
 
 
 def in_turn(
@@ -101,9 +115,9 @@ def in_turn(
     Parameters
     ----------
     queued : sequence of Place
-        In the order they came; all of them short, or none.
+        In the order they came.
     running : iterable of Place
-        What runs of the same kind.
+        What runs beside them.
     last_turn : mapping
         For each owner a number that grows with the time at which a job of theirs last started.
 

@@ -257,3 +257,20 @@ def test_a_home_that_cannot_be_written_leaves_the_app_up(home: Path) -> None:
     assert not tab.exception
     assert "could not keep its files" in tab.error[0].value
     assert escape_markdown("KDCAL_HOME") in tab.error[0].value
+
+
+def test_stop_leaves_a_job_to_the_other_review_that_asked_for_it(home: Path) -> None:
+    probe = {"n": 600, "pause": 0.1}
+    key = job_key(PROBES + "count", probe)
+    job = count("another", key=key)
+    review = create_review(Workspace()).id
+    tab = page("count", **probe)
+    tab.session_state["review"] = review
+    tab.run()
+    assert jobs().get(job).owners == ("another", review)
+    tab.main.button[0].click().run()
+    assert jobs().get(job).owners == ("another",)
+    assert not tab.main.button
+    assert "It goes on for another review" in tab.main.caption[0].value
+    jobs().cancel(job)
+    jobs().wait(job, 60)
