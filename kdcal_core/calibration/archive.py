@@ -123,15 +123,22 @@ def read_archive(
 def new_file(path: str | Path) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place once the body has ended well.
 
+    A link stays, and the file that it points to is written.
+
     Raises
     ------
     InputError
-        The folder to write into does not exist, or the file cannot be written.
+        The folder to write into does not exist, the file cannot be written, or the path is a pipe
+        or a device, which a file must never take the place of.
     """
-    path = Path(path)
+    given, path = str(path), Path(os.path.realpath(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(
+            "The file to write is a pipe or a device", fix="Name a regular file.", file=given
+        )
     if not path.absolute().parent.is_dir():
         raise InputError(
-            "The folder to write into does not exist", fix="Create it first.", file=str(path)
+            "The folder to write into does not exist", fix="Create it first.", file=given
         )
     made = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
@@ -141,7 +148,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
         raise InputError(
             f"The file cannot be written: {error.strerror or error}",
             fix="Choose a place that can be written to and has room.",
-            file=str(path),
+            file=given,
         ) from error
     finally:
         made.unlink(missing_ok=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kdcal_core import __version__
 from kdcal_core.cli.text import printable
@@ -15,11 +16,25 @@ FAMILIES = (
     *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),
     *("quantiles", "samples", "dropout"),
 )
+_NEGATIVE = re.compile(r"-[\d.]")  # no option begins so
 _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong in one line."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Take "-1=p" after an option for its value, as the class -1 is written."""
+        words = list(sys.argv[1:] if args is None else args)
+        at = 0
+        while at + 1 < len(words):
+            option = self._option_string_actions.get(words[at])
+            if words[at] == "--":
+                break
+            if option is not None and option.nargs is None and _NEGATIVE.match(words[at + 1]):
+                words[at : at + 2] = [f"{words[at]}={words[at + 1]}"]
+            at += 1
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         print(f"kdcal: {printable(message)}. See '{self.prog} --help'.", file=sys.stderr)

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> str:
 def _run(options: argparse.Namespace) -> str:
     check_files(options)
     to_output = options.json == "-"
-    if options.json and not to_output:
+    if options.json is not None and not to_output:
         read = (options.data, options.predictions, options.model, options.evaluation)
         check_out(options.json, read, force=options.force)
     # Files are read in a worker process with limits, as hostile as an upload to the app.

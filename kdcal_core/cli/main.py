@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["convert", "no-such-file.pkl", "--out", "model.skops"])
     2
     """
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A class name that the terminal cannot show is no reason to fail.
@@ -71,6 +73,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         return _fail(f"This went wrong unforeseen: {type(error).__name__}: {error}", UNFORESEEN)
     return _say(said)
+
+
+def _open_standard_streams() -> None:
+    """Have closed streams read nothing and write nowhere, as a daemon's do.
+
+    Python has None for them, and prints what is meant for a closed stderr to stdout.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # opened in this order, each takes its own number, which no other file takes then
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _say(text: str) -> int:

@@ -9,7 +9,7 @@ from kdcal_core.errors import InputError
 
 
 def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:
-    """Refuse a file to write that is there already, is a folder or lies in none.
+    """Refuse a file to write that is there already, is no regular file or lies in no folder.
 
     Parameters
     ----------
@@ -38,6 +38,10 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
         )
     if path.is_dir():
         raise InputError("The file to write is a folder", fix="Name a file in it.", file=out)
+    if path.exists() and not path.is_file():
+        raise InputError(
+            "The file to write is a pipe or a device", fix="Name a regular file.", file=out
+        )
     if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
         raise InputError(
             "The file to write is one of those that are read", fix="Choose another name.", file=out

@@ -323,8 +323,8 @@ def _from_single(
         pair = softmax_logits(np.column_stack([np.zeros(len(value)), value]), file=file)
     else:
         outside = (value < 0) | (value > 1)
-        fix = "Probabilities lie between 0 and 1; for log odds choose the kind 'logits' on the "
-        fix += "Load page, or name the column 'logit'."
+        fix = "Probabilities lie between 0 and 1. Divide percentages by 100; of log odds, say that "
+        fix += "they are logits (on the Load page, or with --output-kind logit)."
         _raise_at(outside, "A probability is below 0 or above 1", fix, column, file)
         pair = check_proba(np.column_stack([1.0 - value, value]), file=file)
     return pair if list(classes).index(name) == 1 else np.ascontiguousarray(pair[:, ::-1])

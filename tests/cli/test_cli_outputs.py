@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,3 +283,34 @@ def test_a_column_of_mixed_decimals_is_named_in_report_and_json(run: Run, tmp_pa
     told = "Column 'age' was kept as text, though its values read as numbers: 1,5 with a decimal"
     assert told in out
     assert any(told in note for note in json.loads(report.read_text())["sets"][0]["notes"])
+
+
+def test_a_class_with_a_minus_sign_is_no_option(run: Run, tmp_path: Path) -> None:
+    frame = pd.read_csv(written(tmp_path, "p"))
+    table = tmp_path / "signs.csv"
+    signs = np.where(frame["label"] == 1, -1, 1)
+    frame.assign(label=signs).to_csv(table, index=False)
+    words = ("diagnose", "--predictions", table, "--target", "label")
+    _, out, _ = run(*words)
+    advice = out[out.index("--outputs") :].split(".\n")[0]
+    code, out, err = run(*words, *shlex.split(advice))
+    assert (code, err) == (0, "")
+    assert "Probabilities: -1 in p." in out
+    assert "Warning" not in out
+
+
+@pytest.mark.parametrize("scale", ["percent", "logit"])
+def test_the_way_out_for_numbers_that_are_no_probabilities(
+    run: Run, tmp_path: Path, scale: str
+) -> None:
+    frame = pd.read_csv(written(tmp_path, "p"))
+    other = {"percent": 100 * frame["p"], "logit": np.log(frame["p"] / (1 - frame["p"]))}[scale]
+    table = tmp_path / "scale.csv"
+    frame.assign(p=other).to_csv(table, index=False)
+    words = ("diagnose", "--predictions", table, "--target", "label", "--outputs", "1=p")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "Divide percentages by 100" in err
+    assert "--output-kind logit" in err
+    if scale == "logit":
+        assert run(*words, "--output-kind", "logit")[0] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -193,3 +194,24 @@ def test_a_library_that_is_not_installed_is_named(
 def test_kinds_of_models_have_their_article() -> None:
     assert converting._NAMES["xgboost"] == "an XGBoost"
     assert set(converting._NAMES) == set(converting._WRITERS)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell as POSIX has it")
+def test_closed_streams_neither_fail_nor_mix(rows: Path) -> None:
+    """``kdcal ... >&-`` writes its file; ``2>&-`` keeps warnings out of the JSON."""
+    table = pd.read_csv(rows)
+    table.rename(columns={"p_no": "score"}).drop(columns="p_yes").to_csv(rows, index=False)
+    words = [sys.executable, "-m", "kdcal_core.cli", "diagnose", "--predictions", str(rows)]
+    words = [*words, "--target", "answer", "--outputs", "yes=score", "--json"]
+    made = rows.parent / "p.json"
+
+    def shell(*more: str, ending: str) -> subprocess.CompletedProcess[str]:
+        line = f"{shlex.join([*words, *more])} {ending}"
+        return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+
+    done = shell(str(made), ending=">&- <&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    doubts = json.loads(made.read_text())["doubts"]
+    assert "wrong way round" in doubts[0]
+    done = shell("-", ending="2>&-")
+    assert json.loads(done.stdout)["doubts"] == doubts

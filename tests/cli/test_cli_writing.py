@@ -116,3 +116,38 @@ def test_a_process_told_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.wait(60) == 128 + signal.SIGTERM
     assert not list(temporary.glob("kdcal-*"))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["rows.csv", "temporary"]
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real.name)
+    (tmp_path / "dangling.json").symlink_to("later.json")
+    for one in ("link.json", "dangling.json"):
+        with new_file(tmp_path / one) as made:
+            made.write_text("new")
+        assert (tmp_path / one).is_symlink()
+    assert real.read_text() == (tmp_path / "later.json").read_text() == "new"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes as POSIX has them")
+def test_no_file_takes_the_place_of_a_pipe_or_a_device(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows, pipe = tmp_path / "rows.csv", tmp_path / "pipe"
+    rows.write_text(ROWS)
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="a pipe or a device"), new_file(pipe) as made:
+        made.write_text("new")
+    words = ("diagnose", "--predictions", rows, "--target", "answer", "--json", pipe)
+    assert "a pipe or a device" in refused(capsys, *words, "--force")
+    assert pipe.is_fifo()
+
+
+def test_an_empty_name_is_no_file_to_write(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(ROWS)
+    words = ("diagnose", "--predictions", rows, "--target", "answer")
+    assert "is a folder" in refused(capsys, *words, "--json", "")
