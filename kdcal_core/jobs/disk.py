@@ -5,17 +5,19 @@ Used by jobs and by reviews.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 _FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
+_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems say of a lock that is held
 
 
 def private(path: str, flags: int) -> int:
@@ -39,10 +41,15 @@ def make_folder(folder: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Let only their owner use the folder and all that is in it."""
+    """Let only their owner use the folder and all that is in it.
+
+    Files that others delete meanwhile are left out, and so is what a symbolic link points to.
+    """
     folder.chmod(0o700)
     for path in folder.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+        if not path.is_symlink():
+            with suppress(FileNotFoundError):
+                path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
@@ -85,6 +92,11 @@ def try_lock(path: Path) -> IO[bytes] | None:
     The system gives the lock back when the process ends, however it ends, so neither a process
     id that was given again nor a file left behind can mislead. Close the file to give it back.
 
+    Raises
+    ------
+    OSError
+        Where the file cannot be opened, or its file system has no locks, as some network drives.
+
     Examples
     --------
     >>> import tempfile
@@ -97,9 +109,11 @@ def try_lock(path: Path) -> IO[bytes] | None:
     file = open(path, "ab", opener=private)  # noqa: SIM115 (it is open for as long as it is held)
     try:
         _lock(file)
-    except OSError:
+    except OSError as error:
         file.close()
-        return None
+        if error.errno in _HELD:
+            return None
+        raise OSError(error.errno, "its file system cannot lock files", str(path)) from error
     return file
 
 
@@ -123,7 +137,7 @@ def locked(
     TimeoutError
         Where it was held all the time.
     OSError
-        Where the lock's file cannot be opened.
+        Where the lock's file cannot be opened or locked.
 
     Examples
     --------

@@ -7,6 +7,7 @@ import json
 import secrets
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -133,7 +134,8 @@ def start_sample(
             workspace, review_id, sample, (root or samples_root()) / name, progress, cancelled
         )
     except BaseException:
-        workspace.delete(review_id)
+        with suppress(InputError, OSError):  # what failed first is what is reported
+            workspace.delete(review_id)
         raise
 
 

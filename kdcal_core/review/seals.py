@@ -19,6 +19,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs.disk import write_text
 
 SEAL = ".sha256"
+_SEALED = (".arrow", ".json", ".npy")  # what kdcal writes into a folder
 _REVIEW = re.compile(r"[A-Za-z0-9_-]{16}")
 _SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
 _MAX_CHECKED = 4096
@@ -118,12 +119,9 @@ def check_seal(path: Path) -> bool:
     OSError
         Where it cannot be read.
     """
-    try:
-        sealed = _seal_of(path).read_text(encoding="ascii")
-    except FileNotFoundError:  # of an earlier version
+    sealed = _sealed(path)
+    if sealed is None:
         return False
-    except UnicodeDecodeError:
-        sealed = ""
     if digest_of(path) != sealed:
         raise changed(path)
     return True
@@ -146,7 +144,8 @@ def check_digest(path: Path, digest: str) -> None:
 def check_folder(folder: Path) -> bool:
     """Whether every file in the folder is sealed and as it was then. False where one has no seal.
 
-    Where nothing changed since the last check this costs a look at each file.
+    Files that kdcal does not write there, and those that are being written, do not count. Where
+    nothing changed since the last check this costs a look at each file.
 
     Raises
     ------
@@ -155,10 +154,9 @@ def check_folder(folder: Path) -> bool:
     OSError
         Where one cannot be read, or is gone while its seal is there.
     """
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = [path for path in found if path.suffix != SEAL]
-    for path in found:
-        if path.suffix == SEAL and path.with_suffix("") not in files:
+    files = _files_of(folder)
+    for path in folder.rglob(f"*{SEAL}"):
+        if path.with_suffix("") not in files and _is_ours(path.with_suffix("")):
             raise FileNotFoundError(path.with_suffix(""))
     sealed = [check_seal(path) for path in files]  # each of them, whatever the first one says
     return bool(sealed) and all(sealed)
@@ -166,8 +164,7 @@ def check_folder(folder: Path) -> bool:
 
 def seal_folder(folder: Path) -> None:
     """Seal every file in the folder that is not sealed yet."""
-    found = {path for path in folder.rglob("*") if path.is_file()}
-    seal(*(path for path in found if path.suffix != SEAL and _seal_of(path) not in found))
+    seal(*(path for path in _files_of(folder) if _sealed(path) is None))
 
 
 def copy_sealed(source: Path, to: Path) -> None:
@@ -191,6 +188,23 @@ def changed(path: Path) -> InputError:
         f"The file {name}{review} is damaged: it is not as kdcal wrote it",
         fix="Load the file again on the Load page, or put the file back from a backup.",
     )
+
+
+def _sealed(path: Path) -> str | None:
+    """The digest in the file's seal; None where an earlier version or a lost write left none."""
+    try:
+        return _seal_of(path).read_bytes().decode("ascii", errors="replace") or None
+    except FileNotFoundError:
+        return None
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and _is_ours(path))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether kdcal wrote it: systems leave files too (.DS_Store, ._y.npy, .nfs0001)."""
+    return path.suffix in _SEALED and not path.name.startswith(".")
 
 
 def _seal_of(path: Path) -> Path:

@@ -1,7 +1,7 @@
 """Arrays of a scored set, read back with suspicion: their files may have been changed meanwhile.
 
-Every file is held against the digest that was written beside it (`kdcal_core.review.seals`). Sets
-of earlier versions have none, and are held against the set's own digest when they are first read.
+Every file is held against the digest that was written beside it (`kdcal_core.review.seals`), and
+all of them against the set's own digest, which the review knows.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
             raise ValueError("classes that there are not")
         if weight is not None and (weight.dtype, weight.shape) != (np.dtype(np.float64), y.shape):
             raise ValueError("weights of another shape")
-        if not sealed:
-            _seal_known(folder, digest, digest_arrays(proba, y, weight, *classes))
+        _check_content(folder, sealed, digest, digest_arrays(proba, y, weight, *classes))
     return ScoredSet(proba, y, classes, digest, name, weight)
 
 
@@ -71,8 +70,8 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
         )
         if weight is not None and weight.min(initial=1) <= 0:
             raise ValueError("weights that are none")
-        if not sealed:
-            _seal_known(folder, digest, regression_digest(y, weight, true_mean, distribution))
+        found = regression_digest(y, weight, true_mean, distribution)
+        _check_content(folder, sealed, digest, found)
     return RegressionSet(distribution, y, digest, name, weight, true_mean)
 
 
@@ -117,12 +116,16 @@ def _mapped(path: Path) -> NDArray[Any]:
     return values
 
 
-def _seal_known(folder: Path, digest: str, found: str) -> None:
-    """Seal the files of a set that an earlier version left, once they have the set's digest."""
+def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
+    """Refuse files that are not this set's, sealed or not; seal those of an earlier version.
+
+    Seals alone would let pass another set's files that were put here together with their seals.
+    """
     if found != digest:
         raise changed(folder)
-    with suppress(OSError):  # a home that can only be read
-        seal_folder(folder)
+    if not sealed:
+        with suppress(OSError):  # a home that can only be read
+            seal_folder(folder)
 
 
 def _numbers(path: Path, n_rows: int | None = None) -> NDArray[Any]:

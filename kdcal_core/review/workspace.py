@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import re
 import secrets
@@ -106,13 +107,31 @@ class Workspace:
         return folder
 
     def delete(self, review_id: str) -> None:
-        """Delete the review with all its files; nothing happens where there is none."""
+        """Delete the review with all its files; nothing happens where there is none.
+
+        Raises
+        ------
+        InputError
+            Where another process holds on to the review.
+        OSError
+            Where the folder of reviews cannot be written.
+        """
+        self._delete(review_id)
+
+    def _delete(self, review_id: str, *, before: float = math.inf) -> None:
+        """Delete the review if it was last used ``before``, in seconds since the epoch."""
         folder = self._find(review_id)
-        if folder is not None:
+        if folder is None:
+            return
+        with self._alone(review_id):  # or who writes it now would leave a part of it
+            state = folder / _STATE
+            if not state.exists() or state.stat().st_mtime >= before:
+                return
+            state.unlink()  # from here on there is no such review
             shutil.rmtree(folder, ignore_errors=True)
-            for path in (self.root / _LOCKS).glob(f"{review_id}.*"):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        for path in (self.root / _LOCKS).glob(f"{review_id}.*"):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def read(self, review_id: str) -> Review:
         """The review as it is on disk.
@@ -159,11 +178,18 @@ class Workspace:
             Where its folder cannot be written.
         """
         folder = self.folder(review_id)
+        with self._alone(review_id):
+            review = change(self.read(review_id))
+            make_private(folder)  # what workers have left in it
+            self._write(folder, review)  # last: once it is written nothing can fail
+        return review
+
+    @contextlib.contextmanager
+    def _alone(self, review_id: str) -> Iterator[None]:
+        """With no other writer of the review in the body."""
         try:
             with locked(self.lock(review_id, "write"), seconds=_LOCK_SECONDS):
-                review = change(self.read(review_id))
-                self._write(folder, review)
-                make_private(folder)  # what workers have left in it as well
+                yield
         except TimeoutError as error:
             raise InputError(
                 f"Another process has been writing the review {review_id} for {_LOCK_SECONDS} "
@@ -171,7 +197,6 @@ class Workspace:
                 fix="Try again. If that does not help, stop the other servers that share this "
                 "KDCAL_HOME.",
             ) from error
-        return review
 
     def lock(self, review_id: str, what: str) -> Path:
         """The file of a lock of this review, among all processes that share the home.
@@ -227,8 +252,8 @@ class Workspace:
         for path in self._states():
             try:
                 if path.stat().st_mtime < oldest:
-                    self.delete(path.parent.name)
-            except FileNotFoundError:  # another session was quicker
+                    self._delete(path.parent.name, before=oldest)
+            except (InputError, OSError):  # another session was quicker, or has it in use
                 continue
 
     def _states(self) -> Iterator[Path]:

@@ -202,3 +202,48 @@ def test_a_file_that_did_not_change_is_read_once(
     path.write_bytes(b"0" * 100)  # at once again: the clock may not have ticked
     os.utime(path, (old, old))
     assert digest_of(path) == first
+
+
+def test_files_that_systems_leave_are_not_the_reviews(workspace: Workspace, tmp_path: Path) -> None:
+    """A file manager's notes and what another thread is writing come, change and go."""
+    review = scored(workspace, tmp_path)
+    folder = set_folder(workspace, review)
+    for sealed in (True, False):
+        for name in (".DS_Store", "Thumbs.db", "._y.npy", ".0123.tmp", ".nfs000001"):
+            (folder / name).write_text(f"as it was, {sealed}")
+        if not sealed:
+            unseal(folder)
+        assert check_folder(folder) == sealed
+        load_set(workspace, review.id, "calibration")
+        for name in (".DS_Store", "Thumbs.db"):
+            (folder / name).write_text("changed")
+        for name in ("._y.npy", ".0123.tmp", ".nfs000001"):
+            (folder / name).unlink()
+        load_set(workspace, review.id, "calibration")
+        assert check_folder(folder)
+
+
+def test_the_files_of_another_set_are_refused_with_their_seals(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    for task, load in (("classification", load_set), ("regression", load_regression_set)):
+        review = scored(workspace, tmp_path, task)
+        folder = set_folder(workspace, review)
+        np.save(folder / "y.npy", np.load(folder / "y.npy")[::-1])
+        seal(folder / "y.npy")
+        assert check_folder(folder)
+        with pytest.raises(InputError, match=f"of the review {review.id} is damaged"):
+            load(workspace, review.id, "calibration")  # type: ignore[operator]
+
+
+def test_a_seal_whose_write_was_lost_is_written_again(workspace: Workspace, tmp_path: Path) -> None:
+    """A machine that loses power can leave an empty file."""
+    review = scored(workspace, tmp_path)
+    folder = set_folder(workspace, review)
+    (folder / f"y.npy{SEAL}").write_text("")
+    load_set(workspace, review.id, "calibration")
+    assert check_folder(folder)
+    (folder / f"y.npy{SEAL}").write_text("")
+    np.save(folder / "y.npy", np.load(folder / "y.npy")[::-1])
+    with pytest.raises(InputError, match="is damaged"):
+        load_set(workspace, review.id, "calibration")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -64,6 +66,95 @@ def test_a_writer_that_does_not_let_go_is_named(
         pytest.raises(InputError, match=f"writing the review {review_id}"),
     ):
         workspace.update(review_id, lambda review: review)
+
+
+def test_files_that_go_while_the_review_is_written_do_no_harm(tmp_path: Path) -> None:
+    """Other steps of the review write and delete in its folder at the same time."""
+    workspace = Workspace(tmp_path / "home")
+    review_id = workspace.create()
+    folder = workspace.folder(review_id)
+    (folder / "gone").symlink_to(folder / "nowhere")
+    (folder / "theirs").symlink_to(tmp_path / "theirs")
+    (tmp_path / "theirs").write_text("theirs")
+    (tmp_path / "theirs").chmod(0o644)
+    rglob = Path.rglob
+
+    def vanishing(self: Path, pattern: str) -> Iterator[Path]:
+        yield self / "just-deleted.tmp"
+        yield from rglob(self, pattern)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "rglob", vanishing)
+        workspace.update(review_id, lambda review: replace(review, title="New"))
+    assert workspace.read(review_id).title == "New"
+    assert mode(tmp_path / "theirs") == 0o644
+
+
+def test_a_review_is_as_it_was_where_its_files_cannot_be_made_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(tmp_path)
+    review_id = workspace.create()
+
+    def denied(folder: Path) -> None:
+        raise PermissionError(folder)
+
+    monkeypatch.setattr("kdcal_core.review.workspace.make_private", denied)
+    with pytest.raises(PermissionError):
+        workspace.update(review_id, lambda review: replace(review, title="New"))
+    assert workspace.read(review_id).title != "New"
+
+
+def test_a_review_is_not_deleted_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(tmp_path)
+    review_id = workspace.create()
+    deleting = threading.Thread(target=workspace.delete, args=[review_id])
+
+    def change(review: Review) -> Review:
+        deleting.start()
+        time.sleep(0.1)
+        return review
+
+    workspace.update(review_id, change)
+    deleting.join()
+    assert not (tmp_path / review_id).exists()
+
+    old, month = workspace.create(), time.time() - (KEEP_DAYS + 1) * 86_400
+    os.utime(workspace.folder(old) / "review.json", (month, month))
+    pruning = threading.Thread(target=workspace.create)
+
+    def use(review: Review) -> Review:
+        os.utime(workspace.folder(old) / "review.json", (month, month))  # reading it has used it
+        pruning.start()
+        time.sleep(0.1)
+        return replace(review, title="In use again")
+
+    workspace.update(old, use)
+    pruning.join()
+    assert workspace.read(old).title == "In use again"
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    workspace = Workspace(tmp_path)
+    review_id = workspace.create()
+
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    began = time.monotonic()
+    for write in (
+        lambda: workspace.update(review_id, lambda review: review),
+        lambda: start_sample(workspace, SAMPLE),
+    ):
+        with pytest.raises(OSError, match="cannot lock files"):
+            write()
+    assert time.monotonic() - began < 5  # it does not wait for what never comes
 
 
 def test_a_review_read_again_is_what_another_process_wrote(tmp_path: Path) -> None:
