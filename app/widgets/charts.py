@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
 import re
 from collections.abc import Callable, Sequence
@@ -79,10 +80,18 @@ def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) 
     args, kwargs
         Its arguments: results of the core, settings, the theme. All of their content counts.
     """
-    # only the digest is kept; nothing is ever read back from these bytes
-    content = pickle.dumps((make.__module__, make.__qualname__, args, kwargs))
-    figure: go.Figure = _drawn(hashlib.sha256(content).hexdigest(), make, args, kwargs)
+    figure: go.Figure = _drawn(_digest(make, args, kwargs), make, args, kwargs)
     return figure
+
+
+def _digest(make: Callable[..., go.Figure], args: Any, kwargs: dict[str, Any]) -> str:
+    content = io.BytesIO()  # only its digest is kept; nothing is ever read back from these bytes
+    pickler = pickle.Pickler(content)
+    # equal parts are written out each time: which of them are one object is not part of the content
+    # and differs between a result that was just computed and its copy from a cache
+    pickler.fast = True
+    pickler.dump((make.__module__, make.__qualname__, args, kwargs))
+    return hashlib.sha256(content.getbuffer()).hexdigest()
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

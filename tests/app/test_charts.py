@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,6 +23,10 @@ def picture(values: np.ndarray, *, dark: bool) -> go.Figure:
     return go.Figure(go.Scatter(y=values), layout={"height": 300 if dark else 200})
 
 
+def named(found: dict[str, Sequence[object]], *, dark: bool) -> go.Figure:
+    return go.Figure(go.Bar(x=found["x"], y=found["y"][1]))
+
+
 @pytest.fixture(autouse=True)
 def nothing_drawn() -> None:
     charts._drawn.clear()
@@ -37,6 +42,16 @@ def test_equal_results_are_drawn_once_and_others_anew() -> None:
     assert drawn_once(picture, values, dark=False) is not first
     assert drawn_once(picture, values, dark=True).layout.height == 300
     assert len(TIMES) == 3
+
+
+def test_a_copy_from_a_cache_is_not_drawn_again() -> None:
+    name, values = "a name of a column", np.arange(3.0)
+    computed = {"x": [name, name], "y": (values, values)}  # one object in two places
+    first = drawn_once(named, computed, dark=False)
+    copied = {"x": [name, "".join(list(name))], "y": (values, values.copy())}
+    assert drawn_once(named, copied, dark=False) is first
+    copied["y"][1][0] = 1.0
+    assert drawn_once(named, copied, dark=False) is not first
 
 
 def test_what_is_sent_is_what_was_drawn() -> None:
