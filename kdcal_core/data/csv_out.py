@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pandas as pd
 
-# What spreadsheets take for the start of a formula, in full width too; names may be crafted.
-_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-_NUMBER = r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?%?"
+# What spreadsheets take for the start of a formula, in any width and after signs that they skip:
+# blanks, and characters that show nothing. Names may be crafted.
+_STARTS = frozenset("=+-@\N{MINUS SIGN}")
+_BREAKS = ("\t", "\r", "\n")
+_NUMBER = r"[+\-−]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?%?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?: to {_NUMBER}| \({_NUMBER} to {_NUMBER}\))?")
+
+# A formula after what another language's spreadsheet takes for the end of a cell.
+_INNER = re.compile(rf"([;\t\r\n][\s\"]*)(?=[=+@＝＋＠−-])(?!{_NUMBER}\s*(?:[;\t\r\n]|$))")
 
 
 def safe_cell(text: str) -> str:
@@ -24,7 +30,18 @@ def safe_cell(text: str) -> str:
     >>> safe_cell("-0.5"), safe_cell("-0.5 to 0.1"), safe_cell("<=50K")
     ('-0.5', '-0.5 to 0.1', '<=50K')
     """
-    return f"'{text}" if text.startswith(_STARTS) and not _NUMBERS.fullmatch(text) else text
+    if _NUMBERS.fullmatch(text.strip()):
+        return text
+    first = next((sign for sign in text if _shows(sign)), "")
+    blank = len(text) - len(text.lstrip())
+    inner = text[:blank] + _INNER.sub(r"\1'", text[blank:])
+    starts = unicodedata.normalize("NFKC", first)[:1] in _STARTS or text.startswith(_BREAKS)
+    return f"'{inner}" if starts else inner
+
+
+def _shows(sign: str) -> bool:
+    """Whether a sign is neither blank nor a control or format character."""
+    return not sign.isspace() and unicodedata.category(sign) not in ("Cc", "Cf")
 
 
 def to_csv(table: pd.DataFrame) -> bytes:
@@ -37,8 +54,10 @@ def to_csv(table: pd.DataFrame) -> bytes:
     """
     safe = table.map(_safe)
     safe.columns = [_safe(column) for column in safe.columns]
-    return safe.to_csv(index=False).encode()
+    return safe.to_csv(index=False, lineterminator="\n").encode()
 
 
 def _safe(cell: object) -> object:
-    return safe_cell(cell) if isinstance(cell, str) else cell
+    # "\r" alone would end the row: it is written without quotes
+    plain = cell.replace("\r\n", "\n").replace("\r", "\n") if isinstance(cell, str) else cell
+    return safe_cell(plain) if isinstance(plain, str) else plain

@@ -7,11 +7,25 @@ import pytest
 
 from kdcal_core.data.csv_out import safe_cell, to_csv
 
+HIDDEN = [" =1", "\u00a0@x", "\u200b=1", "\ufeff=1", "\x00=1", "\ufe66=1", "\u207c1", "\u22121+x"]
 RUN = ["=1+1", "+1+cmd|' /C calc'!A0", "-2+3", "-1|x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]
-LEFT = ["-0.5", "+3", "-1e-5", "-1,200.5", "-12%", "-0.5 to 0.1", "-1 (-2 to 0)", "<=50K", "a=b"]
+LEFT = [
+    "-0.5",
+    "+3",
+    "-1e-5",
+    "-1,200.5",
+    "-12%",
+    "-0.5 to 0.1",
+    "-1 (-2 to 0)",
+    "<=50K",
+    "a=b",
+    " -0.5",
+    "\u22120.5",
+    "a; -0.5; b",
+]
 
 
-@pytest.mark.parametrize("text", RUN)
+@pytest.mark.parametrize("text", RUN + HIDDEN)
 def test_formulas_become_text(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
 
@@ -27,3 +41,15 @@ def test_headings_are_cells_too_and_numbers_are_not_text() -> None:
     assert list(back) == ["'=x", "n"]
     assert back["'=x"].iloc[0] == "'=y"
     assert back["n"].tolist() == [-0.5, 1.0]
+
+
+def test_a_formula_after_the_end_of_a_cell_elsewhere_is_text() -> None:
+    assert safe_cell("x;=cmd|a") == "x;'=cmd|a"
+    assert safe_cell("x\t -2+cmd|a") == "x\t '-2+cmd|a"
+
+
+def test_a_carriage_return_ends_no_row() -> None:
+    table = pd.DataFrame({"name": ["x\r=1+1", "y"], "b\r": [1, 2]})
+    back = pd.read_csv(io.BytesIO(to_csv(table)))
+    assert back.shape == (2, 2)
+    assert back["name"].tolist() == ["x\n'=1+1", "y"]
