@@ -105,33 +105,38 @@ def equal_rows(
 ) -> EqualRows:
     """How many of ``second`` are in ``first``, and how many pairs match beside chance.
 
-    Rows of few distinct values equal each other by chance. How often they do is read off the first
-    set itself: with c pairs of equal rows among its n (n - 1) / 2, so many of the n m pairs across
-    the sets would match were they drawn apart. Pairs that share a row are not drawn apart from each
-    other: where a few values are frequent the count varies by more than its root, by
-    n m sd(q) (1/n + 1/m)^(1/2) besides, q being the share of a row's value.
+    Rows of few distinct values equal each other by chance. How often they do is read off both sets:
+    with c pairs of equal rows among the T = n (n - 1) / 2 + m (m - 1) / 2 within them, c n m / T of
+    the n m pairs across would match were the sets drawn apart. A small first set alone may have no
+    equal rows, and still many pairs with a large second one. c is itself a count, which varies by
+    its root. Pairs that share a row are not drawn apart from each other: where a few values are
+    frequent the count varies by n m sd(q) (1/n + 1/m)^(1/2) besides, q being the share of a row's
+    value.
 
     Parameters
     ----------
     first, second : (n,) and (m,) arrays of :func:`row_keys`
     unseen : float
-        Equal pairs that are added to those within ``first``, where none may be chance too.
+        Equal pairs that are added to those within the sets, where none may be chance too.
 
     Examples
     --------
     >>> found = equal_rows(np.array([1, 2, 3], np.uint64), np.array([3, 3, 4], np.uint64))
     >>> found.rows, found.pairs, found.expected
-    (2, 2, 0.0)
+    (2, 2, 1.5)
     """
     values, count = np.unique(first, return_counts=True)
     place = np.minimum(np.searchsorted(values, second), len(values) - 1)
     hit = values[place] == second
     n, m = len(first), len(second)
-    equal = unseen + float((count * (count - 1.0) / 2.0).sum())
-    expected = equal / max(n * (n - 1) / 2.0, 1.0) * n * m
+    _, others = np.unique(second, return_counts=True)
+    equal = unseen + sum(float((c * (c - 1.0) / 2.0).sum()) for c in (count, others))
+    within = n * (n - 1) / 2.0 + m * (m - 1) / 2.0
+    expected = equal / max(within, 1.0) * n * m
     share = count / n
     uneven = float((share * (share - (share**2).sum()) ** 2).sum())
-    error = (expected + (n * m) ** 2 * uneven * (1.0 / n + 1.0 / m)) ** 0.5
+    drawn = expected + expected**2 / max(equal, 1.0)
+    error = (drawn + (n * m) ** 2 * uneven * (1.0 / n + 1.0 / m)) ** 0.5
     return EqualRows(int(hit.sum()), m, expected, int(count[place[hit]].sum()), error)
 
 

@@ -147,3 +147,18 @@ def test_no_equal_rows_no_words_and_one_is_one():
     assert overlap_words(same).startswith(
         "1 row of the evaluation set is in the calibration set too"
     )
+
+
+def test_a_small_set_without_equal_rows_of_its_own_is_no_sign_of_copies():
+    """The small set's own rows cannot say how often values match; those of the large one can."""
+    for small, large in ((50, 5000), (5000, 50)):
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            X = {
+                name: pd.DataFrame({"code": rng.integers(0, 2000, n)})
+                for name, n in (("calibration", small), ("evaluation", large))
+            }
+            cal, new = rows(small, seed), rows(large, 100 + seed)
+            found = overlap(ReviewData(cal, new, cal.classes, X))
+            assert found.rows > 0
+            assert not found.beyond_chance, seed
