@@ -169,7 +169,7 @@ def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
         width = min(one["high"] - one["low"], one["change_high"] - one["change_low"])
 
         def text(name: str, one: dict[str, Any] = one, width: float = width) -> str:
-            return number_text(one[name], width)
+            return number_text(one[name], width, one["percent"])
 
         interval = f"{text('change_low')} to {text('change_high')}"
         cells = text("before"), text("after"), text("change"), interval

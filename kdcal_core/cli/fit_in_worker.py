@@ -68,13 +68,15 @@ def _with_changes(made: Fitted) -> list[dict[str, Any]]:
     if made.found is None:
         return []
     gain = Gain.of(made.found)
-    pairs = {one.title: gain.pairs[one.key] for one in made.found.measures if one.key in gain.pairs}
+    measures = {one.title: one for one in made.found.measures if one.key in gain.pairs}
+    pairs = {title: gain.pairs[one.key] for title, one in measures.items()}
     return [
         {
             **asdict(one),
             "change": pairs[one.label].difference.value,
             "change_low": pairs[one.label].difference.low,
             "change_high": pairs[one.label].difference.high,
+            "percent": gain.after.scores[measures[one.label].key].percent,
             "verdict": pairs[one.label].verdict,
         }
         for one in made.card.estimates

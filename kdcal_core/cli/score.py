@@ -81,7 +81,7 @@ def _check(options: argparse.Namespace, source: str) -> None:
 
 def _report(found: dict[str, Any], out: str, seconds: float) -> str:
     rows = found["rows"]
-    lines = [f"{rows:,} rows in {seconds:,.1f} s, mean confidence {found['confidence']:.4f}."]
+    lines = [f"{rows:,} rows in {seconds:,.1f} s, mean confidence {found['confidence']:.1%}."]
     lines += [printable(note) for note in found["notes"]]
     shares = [(name, f"{n:,}", f"{n / rows:.1%}") for name, n in found["classes"].items()]
     return "\n".join(

@@ -32,10 +32,11 @@ _LOOKED_AT = 1_000
 _MOST = 0.9  # of the values read as numbers
 
 
-def almost_numbers_note(values: pa.ChunkedArray, name: str) -> str | None:
+def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> str | None:
     """Say so where a column of text holds numbers, written in ways that are not read as such.
 
     The ways are named with the first value and its row, counted from 1, and with what to change.
+    ``before`` is the number of rows of the file before these.
 
     Examples
     --------
@@ -52,9 +53,8 @@ def almost_numbers_note(values: pa.ChunkedArray, name: str) -> str | None:
         left = pc.and_not(left, of_kind)
         row = pc.index(of_kind, True).as_py()
         if row >= 0 and what:
-            found.append(
-                f"{values[row].as_py().strip()[:40]} with {what} (first in row {row + 1:,})"
-            )
+            value, at = values[row].as_py().strip()[:40], before + row + 1
+            found.append(f"{value} with {what} (first in row {at:,})")
             fixes += [fix] if fix else []
     if not fixes:
         return None

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from kdcal_core.data.almost_numbers import almost_numbers_note
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
 from kdcal_core.data.csv_format import CsvFormat
 from kdcal_core.data.csv_tables import (
@@ -69,6 +70,8 @@ class TableBlocks:
     ----------
     names : tuple of str
         The columns. Untrusted text.
+    notes : dict of str to str
+        By column, what :meth:`read` saw so far of text whose values read as numbers. Untrusted.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class TableBlocks:
 
     def __init__(self, path: str | Path, *, name: str | None = None) -> None:
         self._path = Path(path)
+        self.notes: dict[str, str] = {}
         self.file = name or self._path.name
         if not self._path.is_file():
             raise InputError("There is no such file", fix="Check its path.", file=self.file)
@@ -137,10 +141,19 @@ class TableBlocks:
                 )
         wanted = list(columns)
         batches = self._parquet(wanted) if self._csv is None else self._csv.batches(wanted)
+        before = 0
         for batch in batches:
             if batch.num_rows:
+                self._note(batch, before)
+                before += batch.num_rows
                 frame, _ = to_frame(pa.Table.from_batches([batch]), self.file)
                 yield frame[wanted]
+
+    def _note(self, batch: pa.RecordBatch, before: int) -> None:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if name not in self.notes and pa.types.is_string(column.type):
+                note = almost_numbers_note(pa.chunked_array([column]), name, before)
+                self.notes |= {name: note} if note else {}
 
     def head(self) -> pd.DataFrame:
         """The first rows of all columns, their types as these rows alone have them."""

@@ -343,6 +343,7 @@ def test_every_change_printed_is_after_less_before(
         *("--calibrator", "isotonic", *words, "--target", "income", "--out", tmp_path / "c.kdcal"),
     )
     assert code == 0
+    assert re.search(r"^Accuracy +8\d\.\d% +8\d\.\d% ", said, re.MULTILINE)
     found = [re.findall(r"(?<![\w-])-?\d*\.\d+", line) for line in said.splitlines()]
     assert sum(len(numbers) == 5 for numbers in found) == 6
     for line in (numbers for numbers in found if len(numbers) == 5):

@@ -14,6 +14,7 @@ from kdcal_core.calibration.files import make_card, save_calibrator
 from kdcal_core.calibration.files.scoring import score_table
 from kdcal_core.cli import main
 from kdcal_core.data import ScoredSet, encode_labels
+from kdcal_core.data.blocks import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.parents import load_parent, parent_info
 
@@ -238,3 +239,26 @@ def test_a_class_that_is_a_formula_is_text_in_a_spreadsheet(
     found = pd.read_csv(out, dtype=str) if suffix == ".csv" else pd.read_parquet(out)
     # a Parquet file is no spreadsheet: its text is the class's
     assert set(found["predicted"]) == {f"'{bad}" if suffix == ".csv" else bad, good}
+
+
+def test_columns_of_almost_numbers_are_noted(
+    capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path
+) -> None:
+    frame = pd.read_csv(place / "rows.csv").head(20).astype({"education": str})
+    rows = tmp_path / "rows.csv"
+    values = ["0.25"] * 4 + ["0,05"] + ["0.5"] * 15
+    frame.assign(education=values).to_csv(rows, index=False)
+    table = TableBlocks(rows)
+    assert sum(len(block) for block in table.read(["education"])) == 20
+    assert "0,05 with a decimal comma (first in row 5)" in table.notes["education"]
+    predictions = tmp_path / "predictions.csv"
+    one = np.linspace(0.1, 0.9, 20)
+    made = pd.DataFrame({"p_<=50K": one, "p_>50K": 1 - one, "education": values})
+    made = made.assign(**{name: frame[name] for name in frame if name not in made})
+    made.to_csv(predictions, index=False)
+    words = ("--calibrator", place / "heterogeneous_tree.kdcal", "--predictions", predictions)
+    code, out, err = run(capsys, *words, "--out", tmp_path / "out.csv")
+    assert (code, err) == (0, "")
+    assert "Column 'education' was kept as text" in out
+    assert "mean confidence" in out.splitlines()[0]
+    assert out.splitlines()[0].endswith("%.")

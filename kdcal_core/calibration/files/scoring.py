@@ -116,6 +116,7 @@ def score_table(
         "confidence": total / n_rows,
         "notes": [
             *scorer.notes,
+            *scorer.table.notes.values(),
             *(
                 f"{n:,} rows have a category in {column[:80]!r} that the calibrator's fit did not "
                 "see: to it, their value is missing."
