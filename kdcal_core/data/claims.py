@@ -7,19 +7,21 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 
-#: What a file may unpack to, however small it is.
+#: What a file may unpack to, however small it is, where its reader says nothing else.
 FREE_BYTES = 128 << 20
 _MOST_ITEMS = 2_000_000  # lists and objects in a JSON text; each takes some 60 bytes, and two here
 _HARM = "It is damaged, or built to fill the memory. Write it again from its source."
 
 
-def check_ratio(stored: int, unpacked: int, most: int, *, file: str | None = None) -> None:
+def check_ratio(
+    stored: int, unpacked: int, most: int, *, free: int = FREE_BYTES, file: str | None = None
+) -> None:
     """Refuse a file that unpacks to more than ``most`` times what it stores.
 
     Raises
     ------
     InputError
-        It does, and to more than `FREE_BYTES`.
+        It does, and to more than ``free`` bytes.
 
     Examples
     --------
@@ -28,7 +30,7 @@ def check_ratio(stored: int, unpacked: int, most: int, *, file: str | None = Non
     Traceback (most recent call last):
     kdcal_core.errors.InputError: The file of 1,000 bytes would unpack to 900,000,000 bytes, ...
     """
-    if unpacked > max(FREE_BYTES, most * stored):
+    if unpacked > max(free, most * stored):
         raise InputError(
             f"The file of {stored:,} bytes would unpack to {unpacked:,} bytes, more than {most:,} "
             "times its size",

@@ -16,6 +16,7 @@ from kdcal_core.errors import InputError
 
 ROW_BYTES = 4 << 20  # what one row may hold
 _PIECE = 1 << 20
+_QUOTED = re.compile(r'(?:[^"]++|"")*+')  # to the mark that closes it
 
 
 class _Scan:
@@ -59,8 +60,14 @@ class _Scan:
             return False
         if '"' not in piece:
             parts = piece.split(self._separator)
-            for part in parts[:-1]:
-                self._end_field(len(part))
+            if len(parts) > 1:
+                self._end_field(len(parts[0]))
+            if len(parts) > 2:  # fields that begin and end here
+                lengths = list(map(len, parts[1:-1]))
+                most = max(lengths)
+                last = len(lengths) - 1 - lengths[::-1].index(most)
+                self.longest = max(self.longest, (most, self.field + last))
+                self.field += len(lengths)
             self._field_length += len(parts[-1])
             self._fresh = not parts[-1] and (len(parts) > 1 or self._fresh)
         else:
@@ -69,23 +76,24 @@ class _Scan:
 
     def _walk(self, piece: str) -> None:
         begin = 0 if self._fresh else -1  # where a field begins
-        after = 0
-        skipped = -1
-        for found in self._token.finditer(piece):
-            at = found.start()
-            if at == skipped:
-                continue
-            if found[0] == self._separator:
-                if not self.inside:
-                    self._end_field(at - after)
-                    begin = after = at + 1
-            elif not self.inside:
-                if at == begin:
-                    self.inside, self.opened = True, (self.row, self.field)
-            elif piece[at + 1 : at + 2] == '"':
-                skipped = at + 1
-            else:
+        after = at = 0
+        while True:
+            if self.inside:
+                match = _QUOTED.match(piece, at)
+                at = match.end() if match else at
+                if at == len(piece):
+                    break
                 self.inside = False
+                at += 1
+            found = self._token.search(piece, at)
+            if found is None:
+                break
+            at = found.end()
+            if found[0] == self._separator:
+                self._end_field(at - 1 - after)
+                begin = after = at
+            elif at - 1 == begin:
+                self.inside, self.opened = True, (self.row, self.field)
         self._field_length += len(piece) - after
         self._fresh = begin == len(piece)
 
@@ -195,7 +203,7 @@ def _pieces(stream: Any, encoding: str) -> Iterator[str]:
     try:
         while piece := text.readline(_PIECE):
             while piece.endswith('"'):  # two of them must not come apart
-                if not (more := text.readline(1)):
+                if not (more := text.readline(_PIECE)):
                     break
                 piece += more
             yield piece

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,14 @@ _ENCODINGS = {
 class CsvSource:
     """An open file and what a first pass over it found.
 
-    ``head`` holds its first bytes, ``size`` the number of all of them, and ``n_quotes`` how many
-    quotation marks there are: where there is one, a field may hold a line break.
+    ``again`` opens it anew: after an error Arrow's threads go on reading what they were given, so
+    that nobody else may read that. ``head`` holds its first bytes, ``size`` the number of all of
+    them, and ``n_quotes`` how many quotation marks there are: where there is one, a field may hold
+    a line break.
     """
 
     stream: pa.NativeFile
+    again: Callable[[], pa.NativeFile]
     head: bytes
     size: int
     n_quotes: int
@@ -173,9 +177,9 @@ def read_options(form: CsvFormat, *, threads: bool) -> pa_csv.ReadOptions:
 
 
 def _stream(source: CsvSource, encoding: str) -> pa.NativeFile:
-    source.stream.seek(0)
     if encoding == "utf-8":
-        return source.stream
+        return source.again()
+    source.stream.seek(0)
     content = decode_text(source.stream.read(), encoding)
     return pa.BufferReader(content.encode("utf-8", "replace"))
 

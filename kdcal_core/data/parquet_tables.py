@@ -1,8 +1,9 @@
 """Reading a Parquet file: its claims are checked before a row is read.
 
 A column of equal values takes a few bytes, however many rows it has, and a dictionary holds a long
-text once that stands in every row. So no file may unpack to more than a thousand times its size;
-ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times.
+text once that stands in every row. So no file may unpack to more than a thousand times its size
+and a gigabyte: ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times, and
+sorted or constant columns of millions of rows to any multiple, but not to gigabytes.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kdcal_core.data import claims
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
 from kdcal_core.data.claims import check_ratio
 from kdcal_core.errors import InputError
 
 MOST_RATIO = 1000
+FREE_BYTES = 1 << 30  # of a table; it takes some four times that while it is read
+_CELL_BYTES = 64  # of it on average: numbers and labels, not long texts
 
 
 def read_parquet(
@@ -66,7 +70,12 @@ def check_claims(
     unpacked = max(stated, n_rows * n_columns * 8)
     if max_bytes is not None:
         check_size(unpacked, file, max_bytes)
-    check_ratio(stored, unpacked, MOST_RATIO, file=file)
+    check_ratio(stored, unpacked, MOST_RATIO, free=_free(n_rows * n_columns), file=file)
+
+
+def _free(n_cells: int) -> int:
+    """What a table of so many cells may unpack to, however small its file is."""
+    return max(claims.FREE_BYTES, min(FREE_BYTES, n_cells * _CELL_BYTES))
 
 
 def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
@@ -86,11 +95,10 @@ def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: 
     source.seek(0)
     table = pq.ParquetFile(source, read_dictionary=text).read()
     table.validate(full=True)  # a damaged file may hold text that is no UTF-8
-    unpacked = table.nbytes + sum(
-        decoded_bytes(table[name]) for name in text if name in table.column_names
-    )
-    check_size(unpacked, file, max_bytes)
-    check_ratio(source.size(), unpacked, MOST_RATIO, file=file)
+    decoded = sum(decoded_bytes(table[name]) for name in text if name in table.column_names)
+    check_size(table.nbytes + decoded, file, max_bytes)
+    free = _free(table.num_rows * table.num_columns)
+    check_ratio(source.size(), table.nbytes + decoded, MOST_RATIO, free=free, file=file)
     return table.cast(parquet.schema_arrow) if text else table
 
 

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -97,7 +98,11 @@ def read_table(
             frame, notes = read_parquet(stream, file, max_bytes)
         else:
             refuse_foreign(head, file)
-            frame, notes = read_csv(CsvSource(stream, head, size, n_quotes), file, max_bytes)
+            again = (
+                partial(_open, source) if isinstance(source, str | Path) else partial(_view, stream)
+            )
+            csv = CsvSource(stream, again, head, size, n_quotes)
+            frame, notes = read_csv(csv, file, max_bytes)
     return Table(frame, digest, file, notes)
 
 
@@ -173,7 +178,7 @@ def _opened(source: str | Path | IO[bytes], file: str) -> Iterator[pa.NativeFile
         if not Path(source).is_file():
             raise InputError("There is no such file", fix="Check the path.", file=file)
         try:
-            stream = pa.OSFile(str(source))
+            stream = _open(source)
         except OSError as error:
             raise InputError("The file cannot be opened", fix=str(error), file=file) from error
     else:
@@ -182,6 +187,16 @@ def _opened(source: str | Path | IO[bytes], file: str) -> Iterator[pa.NativeFile
         stream = pa.BufferReader(source.read())
     with stream:
         yield stream
+
+
+def _open(path: str | Path) -> pa.NativeFile:
+    return pa.OSFile(str(path))
+
+
+def _view(stream: pa.NativeFile) -> pa.NativeFile:
+    """The bytes behind a stream in memory, not copied, with a position of their own."""
+    stream.seek(0)
+    return pa.BufferReader(stream.read_buffer())
 
 
 def _scan(stream: pa.NativeFile) -> tuple[int, str, int]:
