@@ -24,10 +24,10 @@ Where can rows unlike the data come from?
 
 * **Your own table** with the model's features: another site, another year, another camera.
 * **Random values** between the least and the largest of each column, whole numbers where it holds
-  whole numbers, categories among its own: every value could be met, their combinations are new.
+  whole numbers, categories among its own: every value is possible, their combinations are new.
 * **Spheres** around the centre of the data, as in the papers. At radius 1 lies the farthest
   ordinary row, every feature measured in its standard deviation. They are points in every
-  direction and no rows that could be met: an age may be negative.
+  direction and not possible rows: an age may be negative.
 * **Shuffled**: each feature of the ordinary rows shuffled on its own.
 * **Shifted**: ordinary rows, with one feature moved by so many of its standard deviations, as
   after a change of units. It may leave what the feature can be.
@@ -65,7 +65,7 @@ def _offer() -> bool:
     with st.container(border=True):
         st.markdown(
             "Here you will see how confident the model and its calibrators are far from the data, "
-            "and how well that confidence tells foreign rows from ordinary ones. The model is "
+            "and how well that confidence separates foreign rows from ordinary ones. The model is "
             f"asked about {n:,} rows made from its data, which takes some seconds."
         )
         return st.button(
@@ -106,7 +106,7 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
 
 
 def _kinds(review: Review, base: Foreign) -> list[str]:
-    """What can be made; first rows that could be met, where spheres leave what columns can be."""
+    """What can be made; possible rows first, where spheres leave what columns can be."""
     order: tuple[ForeignKind, ...] = ("sphere", "uniform", "shuffled")
     if base.run.record.n_bounded:
         order = ("uniform", "sphere", "shuffled")

@@ -55,8 +55,8 @@ def has_model(review: Review) -> bool:
         st.markdown(text.WILL_SHOW)
         st.markdown(
             "It needs the model: this review holds its predictions only, and how confident a model "
-            "is of rows that are in no table can be learnt only by asking it. Add the model on the "
-            "Load page, or open a sample that has one."
+            "is of rows that are in no table can be found out only by asking it. Add the model on "
+            "the Load page, or open a sample that has one."
         )
         session.page_link("load", "Go to Load")
     return False
@@ -127,11 +127,11 @@ def _setting(fit: Fit) -> Setting:
         format_func=lambda share: f"{share:.1%}",
         key="foreign_alpha",
         persist_state="session",
-        help="It sets the floor from the held-out rows. Nothing is fitted anew.",
+        help="It sets the floor from the held-out rows. Nothing is refitted.",
     )
     least = 1.0 / (graph.n_holdout + 1)
     if alpha < least:
-        st.caption(f"{graph.n_holdout:,} held-out rows cannot promise less than {least:.1%}.")
+        st.caption(f"{graph.n_holdout:,} held-out rows cannot guarantee less than {least:.1%}.")
     st.caption(map_words.floor_words(alpha, graph.n_holdout))
     with st.expander("Exponent and variance"):
         gammas = graph.gammas

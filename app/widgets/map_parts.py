@@ -48,9 +48,9 @@ OFFER = (
 )
 MAP = r"""
 **Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
-and white is its prior, its share among the rows of the fit: what one says who knows nothing about
-a row. **The dashed box** is the range of the data. Beyond it there are none, and whatever a model
-says there is extrapolation.
+and white is its prior, its share among the rows of the fit: the answer without any
+knowledge of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and
+whatever a model says there is extrapolation.
 
 **A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
 surely, all the way out in the outermost ones (paper 000 section 1; Fig. 8 is this picture). **The
@@ -75,15 +75,15 @@ together stands on the page Out of distribution.
 SETTINGS = """
 * **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
   unknown. A larger alpha lets the prior in closer to the data (in place of the constant that
-  paper 000 prints, which spoils the accuracy inside).
-* **The exponent** of the kernel (paper 000 Eq. 18: gamma times log n) says how fast a polytope
-  stops counting the rows of others: small ones blur, large ones let each stand alone. It was
-  chosen by the log loss of held-out rows.
+  paper 000 prints, which lowers the accuracy inside).
+* **The exponent** of the kernel (paper 000 Eq. 18: gamma times log n) says how fast the rows of
+  other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
+  rows. It was chosen by the log loss of held-out rows.
 * **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper
   000 Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers farther
   out.
 
-All three act at once: nothing is fitted anew.
+All three act at once: nothing is refitted.
 """
 
 

@@ -16,7 +16,7 @@ from kdcal_core.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Where the rows of a table lie, told by its numeric columns.
+    """Where the rows of a table lie, by its numeric columns.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def on_spheres(
     A radius of 1 is the distance of the farthest row, every column measured in its standard
     deviation. All spheres share their directions (decision D20), and the columns that are no
     numbers come from rows of the data, the same on each sphere. They are points to ask a model
-    about and no rows that could be met: an age may be -260 (:func:`impossible`).
+    about and not possible rows: an age may be -260 (:func:`impossible`).
     """
     directions = sphere_points(n, len(where.columns), where.reach, seed)
     away = np.concatenate([radius * directions for radius in radii])

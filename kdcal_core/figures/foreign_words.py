@@ -60,8 +60,9 @@ def distance_finding(
     """How sure the model is at the farthest sphere, and its kernel density version there.
 
     "Far" is ten times as far as the farthest ordinary row, or whatever the last radius is. The
-    version counts as fallen to the prior from where it stays within 0.02 of it. ``unknown`` is the
-    share of the rows on each sphere whose density lies below the version's floor, (R,).
+    version counts as fallen to the prior from where :func:`reaches_prior` finds it there.
+    ``unknown`` is the share of the rows on each sphere whose density lies below the version's
+    floor, (R,).
     """
     said = _fall_words(parent, graph, prior)
     return said if unknown is None else f"{said} {_unknown_words(parent.radii, unknown)}"
@@ -86,10 +87,14 @@ def _fall_words(parent: DistanceCurve, graph: DistanceCurve | None, prior: float
     radius, last = reaches_prior(graph, prior), float(graph.mean[-1])
     version = "the kernel density version"
     if radius is None:
-        return f"{sentence} and {version} {last:.2f}, which has not come to the prior, {prior:.2f}."
+        return f"{sentence} and {version} {last:.2f}, which has not reached the prior, {prior:.2f}."
     if radius == graph.radii[0]:
-        return f"{sentence}; {version} keeps to the prior, {prior:.2f}, at every distance."
-    word = "falls" if graph.mean.max() > prior + NEAR else "rises"
+        return f"{sentence}; {version} stays at the prior, {prior:.2f}, at every distance."
+    word = "comes"
+    if graph.mean.max() > prior + NEAR:
+        word = "falls"
+    elif graph.mean.min() < prior - NEAR:
+        word = "rises"
     same = f"{last:.2f}" == f"{prior:.2f}"
     there = f"{last:.2f}, {'the prior' if same else f'about the prior of {prior:.2f}'},"
     since = f"from radius {radius:g} on" if radius < graph.radii[-1] else "only there"
@@ -97,7 +102,10 @@ def _fall_words(parent: DistanceCurve, graph: DistanceCurve | None, prior: float
 
 
 def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
-    """The radius from which on mean confidence stays within 0.02 of the prior, if it does.
+    """The radius from which on confidence stays within 0.02 of the prior, if it does.
+
+    Mean and band both have to: where some rows are answered surely and others not at all, the
+    mean may pass through the prior while hardly a row has it.
 
     Examples
     --------
@@ -105,7 +113,8 @@ def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
     >>> reaches_prior(DistanceCurve(np.arange(3.0), one, one, one, (10, 90), 5, 0), 0.5)
     1.0
     """
-    far = np.flatnonzero(np.abs(curve.mean - prior) > NEAR)
+    away = np.abs(np.stack([curve.mean, curve.low, curve.high]) - prior).max(axis=0)
+    far = np.flatnonzero(away > NEAR)
     first = int(far[-1]) + 1 if far.size else 0
     return float(curve.radii[first]) if first < len(curve.radii) else None
 
@@ -127,11 +136,12 @@ def set_finding(
 
 
 def by_confidence_words(density: Estimate, confidence: Estimate, prior: float) -> str:
-    """Why foreign rows are told by the density, with what the confidence would give."""
+    """Why foreign rows are ranked by density, with what the confidence would give."""
     return (
-        "Foreign rows are told by their density. Confidence misleads where one class is frequent, "
-        f"because far away it falls back to the largest class prior, {prior:.0%} here: by it the "
-        f"AUROC would be {estimate_text(confidence)} in place of {estimate_text(density)}."
+        "AUROC and FPR@95 of the kernel density version rank rows by density, and the AUROC is "
+        f"{estimate_text(density)}. By confidence it would be {estimate_text(confidence)}: far "
+        f"from the data the confidence falls back to the largest class prior, {prior:.0%} here, "
+        "which misleads where one class is frequent."
     )
 
 
@@ -141,12 +151,12 @@ def confidence_only_words(prior: float) -> str:
     Examples
     --------
     >>> confidence_only_words(0.9)[:75]
-    'This model has no density, so its confidence is the only score that can tel'
+    'This model has no density, so rows can be ranked by its confidence alone. T'
     """
     return (
-        "This model has no density, so its confidence is the only score that can tell foreign rows "
-        "from ordinary ones. It misleads where one class is frequent: a cautious answer, the "
-        f"largest class prior, is {prior:.0%} sure itself."
+        "This model has no density, so rows can be ranked by its confidence alone. That misleads "
+        "where one class is frequent: even the most cautious answer, the class shares, has a "
+        f"confidence of {prior:.0%} here."
     )
 
 
@@ -161,7 +171,7 @@ def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
     Examples
     --------
     >>> made_words("shifted", ("age", -260.0, 17.0))
-    "No such rows can be met: 'age' goes down to -260 here, and never below 17 in the data."
+    "Such rows cannot occur: 'age' goes down to -260 here, and never below 17 in the data."
     """
     what = (
         "These are points on a sphere in standardised units, as in the papers, to see the model's "
@@ -172,7 +182,7 @@ def made_words(kind: str, beyond: tuple[str, float, float] | None) -> str:
     if beyond is not None:
         column, least, low = beyond
         what += (
-            f" No such rows can be met: {column[:60]!r} goes down to {least:.3g} here, and never "
+            f" Such rows cannot occur: {column[:60]!r} goes down to {least:.3g} here, and never "
             f"below {low:.3g} in the data."
         )
     return what.strip()
@@ -211,12 +221,12 @@ def blend_words(parent: float, graph: float) -> str:
     Examples
     --------
     >>> blend_words(0.5, 1.0)[:68]
-    "Among the data two opinions are blended: the model's own, with weigh"
+    "Among the data two answers are blended: the model's own, with weight"
     """
     return (
-        f"Among the data two opinions are blended: the model's own, with weight {parent:.2f}, and "
-        f"its region's class shares, with weight {graph:.2f}. The weights with the least held-out "
-        "log loss were taken; (1, 0) would be the model itself."
+        f"Among the data two answers are blended: the model's own, with weight {parent:.2f}, and "
+        f"the class shares of the row's region, with weight {graph:.2f}. These weights have the "
+        "least held-out log loss; weights 1 and 0 would be the model itself."
     )
 
 
@@ -277,13 +287,13 @@ def surest_words(
 
 
 def selection_words(selection: Selection) -> str:
-    """Which exponent is in force, and what the others would cost."""
+    """Which exponent is in force, and the held-out log loss of others."""
     chosen, best = selection.chosen, selection.best
     loss = selection.log_loss
     if selection.n == 0:
         return (
             f"No rows are held out, so the exponent, {selection.exponents[chosen]:.3g}, could not "
-            "be chosen by them."
+            "be chosen from them."
         )
     sentence = (
         f"The exponent in force is {selection.exponents[chosen]:.3g}: held-out log loss "
@@ -292,10 +302,12 @@ def selection_words(selection: Selection) -> str:
     if loss[chosen] - loss[best] < 5e-4:
         worst = int(np.argmax(loss))
         return (
-            f"{sentence}, the least of {len(loss)}; the worst, {selection.exponents[worst]:.3g}, "
-            f"would cost {loss[worst]:.3f}."
+            f"{sentence}, the least of {len(loss)}; the largest is {loss[worst]:.3f}, at "
+            f"exponent {selection.exponents[worst]:.3g}."
         )
-    return f"{sentence}. Exponent {selection.exponents[best]:.3g} would cost {loss[best]:.3f}."
+    return (
+        f"{sentence}. The least is {loss[best]:.3f}, at exponent {selection.exponents[best]:.3g}."
+    )
 
 
 def inside_words(parent: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:

@@ -14,7 +14,7 @@ from kdcal_core.runs.storage import Rows, load_array, load_record, load_rows, lo
 
 Kind = Literal["forest", "network"]
 
-FIT = "calibrator"
+FIT = "calibrator, no class ruled out"
 """How graphs are fitted: results of another way are not those of the exported file."""
 GRAPH_FILE = "graph.zip"
 JUDGED = "judged"

@@ -140,7 +140,7 @@ def test_a_fitted_version_fills_the_page(page: AppTest, network: str) -> None:
     assert "falls to 0&#46;50, the prior, from radius" in page.subheader[0].value
     assert "By its density it counts" in page.subheader[0].value
     told = " ".join(caption.value for caption in page.caption)
-    assert "Foreign rows are told by their density" in told
+    assert "rank rows by density" in told
     assert "below the floor" in told
     assert "Kernel density, geodesic" in lines(page)
     assert "Kernel density, Euclidean" not in lines(page)

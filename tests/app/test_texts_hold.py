@@ -37,7 +37,7 @@ def test_what_the_outer_ring_loses():
     assert f"{1 - acceptance('circle', 1):.0%} of the outer ring" in lab_text.FLAWS
 
 
-@pytest.mark.parametrize(("below", "said"), [(0.0, "an equal part"), (4.0, "98% at four units")])
+@pytest.mark.parametrize(("below", "said"), [(0.0, "equal weight"), (4.0, "98% at four units")])
 def test_how_the_prior_takes_over_below_the_floor(below, said):
     counts = [[3, 0], [0, 7]]
     prior = np.array([0.3, 0.7])

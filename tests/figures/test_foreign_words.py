@@ -14,9 +14,9 @@ from kdcal_core.figures import foreign_words as words
 RADII = np.array([0.0, 1.0, 2.0, 10.0])
 
 
-def curve(*mean: float) -> DistanceCurve:
-    middle = np.array(mean)
-    return DistanceCurve(RADII, middle, middle - 0.1, middle + 0.1, (10, 90), 50, 0)
+def curve(*mean: float, band: tuple[float, ...] = (0.0,)) -> DistanceCurve:
+    middle, half = np.array(mean), np.array(band)
+    return DistanceCurve(RADII, middle, middle - half, middle + half, (10, 90), 50, 0)
 
 
 def test_the_finding_holds_the_far_confidences_and_where_the_prior_begins() -> None:
@@ -32,14 +32,14 @@ def test_a_dip_to_the_prior_that_does_not_last_does_not_count() -> None:
     assert words.reaches_prior(curve(0.5, 0.9, 0.5, 0.5), 0.5) == 2.0
     sentence = words.distance_finding(curve(0.7, 0.9, 0.95, 0.97), curve(0.7, 0.9, 0.5, 0.6), 0.5)
     assert sentence.endswith(
-        "the kernel density version 0.60, which has not come to the prior, 0.50."
+        "the kernel density version 0.60, which has not reached the prior, 0.50."
     )
 
 
 @pytest.mark.parametrize(
     ("mean", "said"),
     [
-        ((0.5, 0.5, 0.5, 0.51), "keeps to the prior, 0.50, at every distance."),
+        ((0.5, 0.5, 0.5, 0.51), "stays at the prior, 0.50, at every distance."),
         ((0.3, 0.4, 0.49, 0.5), "rises to 0.50, the prior, from radius 2 on."),
         ((0.7, 0.6, 0.51, 0.51), "falls to 0.51, about the prior of 0.50, from radius 2 on."),
         ((0.7, 0.9, 0.8, 0.5), "falls to 0.50, the prior, only there."),
@@ -49,6 +49,20 @@ def test_the_finding_says_how_the_prior_is_come_to(mean: tuple[float, ...], said
     sentence = words.distance_finding(curve(0.7, 0.6, 0.5, 0.51), curve(*mean), 0.5)
     assert sentence.startswith("Far away (radius 10) the model says 0.51;")
     assert sentence.endswith(said)
+
+
+def test_a_mean_that_passes_through_the_prior_while_rows_do_not_have_it_does_not_count() -> None:
+    """A band from 54% to 78% at the radius where the mean crossed the prior of 64%."""
+    found = curve(0.8, 0.64, 0.64, 0.64, band=(0.1, 0.1, 0.01, 0.0))
+    assert words.reaches_prior(found, 0.64) == 2.0
+    sentence = words.distance_finding(
+        curve(0.7, 0.6, 0.6, 0.59), found, 0.64, np.array([0.0, 0.3, 0.97, 1.0])
+    )
+    assert "falls to 0.64, the prior, from radius 2 on." in sentence
+    assert sentence.endswith("at least 95% of the rows as unknown from radius 2 on.")
+    flat = curve(0.64, 0.64, 0.64, 0.64, band=(0.1, 0.0, 0.0, 0.0))
+    sentence = words.distance_finding(curve(0.7, 0.6, 0.6, 0.59), flat, 0.64)
+    assert sentence.endswith("comes to 0.64, the prior, from radius 1 on.")
 
 
 def test_without_a_version_the_finding_names_the_prior() -> None:
@@ -74,7 +88,7 @@ def test_the_density_says_from_where_on_rows_are_unknown(
     sentence = words.distance_finding(
         curve(0.9, 0.95, 0.95, 0.97), near_prior, 0.9, np.array(unknown)
     )
-    assert "keeps to the prior" in sentence
+    assert "stays at the prior" in sentence
     assert sentence.endswith(f"By its density it {said}")
 
 
@@ -107,15 +121,15 @@ def test_the_selection_names_the_exponent_in_force_and_what_others_cost() -> Non
     chosen = Selection(exponents, exponents / 7, loss, loss / 9, 80, 1)
     assert words.selection_words(chosen) == (
         "The exponent in force is 1: held-out log loss 0.300 on 80 rows, the least of 3; the "
-        "worst, 2, would cost 0.600."
+        "largest is 0.600, at exponent 2."
     )
     assert words.selection_words(replace(chosen, chosen=2)) == (
-        "The exponent in force is 2: held-out log loss 0.600 on 80 rows. Exponent 1 would cost "
-        "0.300."
+        "The exponent in force is 2: held-out log loss 0.600 on 80 rows. The least is "
+        "0.300, at exponent 1."
     )
     nothing = replace(chosen, log_loss=np.full(3, np.nan), n=0, chosen=2)
     assert words.selection_words(nothing) == (
-        "No rows are held out, so the exponent, 2, could not be chosen by them."
+        "No rows are held out, so the exponent, 2, could not be chosen from them."
     )
 
 
@@ -144,7 +158,7 @@ def test_the_surest_row_is_named_with_what_the_version_says_of_it() -> None:
 def test_the_blend_is_told_with_its_weights() -> None:
     sentence = words.blend_words(0.619, 0.4)
     assert "the model's own, with weight 0.62" in sentence
-    assert "class shares, with weight 0.40" in sentence
+    assert "class shares of the row's region, with weight 0.40" in sentence
 
 
 def test_ties_are_told_where_there_are_any() -> None:

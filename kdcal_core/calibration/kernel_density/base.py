@@ -31,6 +31,7 @@ from kdcal_core.calibration.kernel_density.rows import (
     split_off,
     take,
     warn_of_overlap,
+    warn_of_unseen_classes,
 )
 from kdcal_core.calibration.kernel_density.settling import Wishes, settle
 from kdcal_core.calibration.kernel_density.views import (
@@ -186,6 +187,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
                 InputWarning,
                 stacklevel=2,
             )
+        blends = self.inside == "blend" and held is not None
+        warn_of_unseen_classes(rows.y, parent.classes, blends=blends)
         warn_of_other_activations(parent)
         rows, held, layer = self._choose(parent, rows, held, part_of(report, 0.0, 0.1))
         self._placement, self.graph_ = settle(

@@ -30,6 +30,9 @@ class Blend:
     class say exactly zero. It replaces the class ratio, not the density: what the floor and the
     prior do outside the data stays as it was.
 
+    Of a class without a row in the fit (prior 0) the polytopes know nothing: it keeps the parent's
+    probability, and the other classes share what is left.
+
     Attributes
     ----------
     parent, graph : float in [0, 20]
@@ -56,16 +59,22 @@ class Blend:
         >>> Blend(0.5, 1.0).mix(sure, unsure, unsure[0]).round(2).tolist()
         [[0.75, 0.25]]
         """
-        logs = opinions(parent_proba, local, prior)
+        known = prior > 0
+        logs = opinions(parent_proba, local, prior)[:, :, known]
         mixed: FloatArray = softmax(_weighted((self.parent, self.graph), logs), axis=1)
-        return mixed
+        if known.all():
+            return mixed
+        whole: FloatArray = parent_proba.copy()
+        whole[:, known] = mixed * (1.0 - parent_proba[:, ~known].sum(axis=1, keepdims=True))
+        return whole
 
 
 def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
     """The weights of the smallest log loss on held-out rows, drawn to one half where rows are few.
 
     ``3 / h`` times the squared distance of the weights from one half is added to the mean log
-    loss. The sum is convex in the two weights, so a minimum is the minimum.
+    loss. The sum is convex in the two weights, so a minimum is the minimum. Rows of a class of
+    prior 0 say nothing about the weights and are left out.
 
     Parameters
     ----------
@@ -83,7 +92,12 @@ def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: F
     >>> fit_blend(parent, local, y, prior).mix(parent[:1], local[:1], prior).round(3).tolist()
     [[0.75, 0.25]]
     """
-    logs = opinions(parent_proba, local, prior)
+    known = prior > 0
+    used = known[y]
+    if not used.any():
+        return Blend(CENTRE, CENTRE)
+    logs = opinions(parent_proba, local, prior)[:, used][:, :, known]
+    y = (np.cumsum(known) - 1)[y[used]]
     found = minimize(
         drawn_log_loss_and_slope,
         x0=[CENTRE, CENTRE],

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration.kernel_density.arithmetic import log_n
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition import default_exponents
 
@@ -30,6 +30,31 @@ def chosen_exponents(gamma: Any, n: int) -> FloatArray:
             fix='Give one, a list of them, or "auto".',
         )
     return np.asarray(gammas * log_n(n))
+
+
+UNSEEN = 0.5
+"""How many rows a class without a row counts as, where no class is to be ruled out."""
+
+
+def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
+    """Share of each class among the rows of the fit, (K,).
+
+    Parameters
+    ----------
+    counts : (K,) array of int
+    rules_out : bool
+        Whether a class without a row has share 0, as in the papers; else it counts as half a row,
+        because few rows do not show that there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_shares(np.array([12, 7, 0]), rules_out=False).round(3).tolist()
+    [0.615, 0.359, 0.026]
+    """
+    rows = counts if rules_out else np.where(counts > 0, counts, UNSEEN)
+    share: FloatArray = rows / rows.sum()
+    return share
 
 
 def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:

@@ -41,7 +41,8 @@ class KernelDensityForest(KernelDensityEstimator):
         Share of ordinary rows that may be treated as unknown.
     prior : (K,) array, optional
         Prior of the classes in the parent's order; their shares among the rows of the fit where
-        left out.
+        left out. With ``inside="blend"`` a class without a row counts as half a row, so that few
+        rows rule no class out; in the papers it has prior 0.
     scale : bool or "standard", default=True
         True: divide coordinates by the largest norm of a row of the fit (the papers' protocol).
         "standard": centre each coordinate and divide it by its standard deviation first, which a

@@ -334,9 +334,12 @@ class KernelDensityGraph:
         mixed = self.blend.mix(
             _parents(located), self._local_as_fitted[located.index], self._fitted_prior
         )
-        if np.array_equal(self.prior, self._fitted_prior):
+        known = self._fitted_prior > 0
+        if known.all() and np.array_equal(self.prior, self._fitted_prior):
             return mixed
-        mixed *= ratio(self.prior, self._fitted_prior)
+        # A class without a row stands to the others as the parent has it, unless it is ruled out.
+        unseen = np.where(self.prior > 0, self.prior[known].sum(), 0.0)
+        mixed *= np.where(known, ratio(self.prior, self._fitted_prior), unseen)
         total = mixed.sum(axis=1, keepdims=True)
         return np.where(total > 0, ratio(mixed, total), self.prior)
 

@@ -161,6 +161,27 @@ def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: In
         warnings.warn(sentence, InputWarning, stacklevel=4)
 
 
+def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool) -> None:
+    """Warn of classes without a row in the fit, whose probability is not learnt from rows.
+
+    Parameters
+    ----------
+    blends : bool
+        Whether the parent is blended in: then such a class keeps its probability there.
+    """
+    unseen = np.setdiff1d(np.arange(len(classes)), y)
+    if not len(unseen):
+        return
+    named = ", ".join(repr(classes[at][:40]) for at in unseen[:6]) + ", ..." * (len(unseen) > 6)
+    inside = "stays the model's own" if blends else "is 0"
+    warnings.warn(
+        f"The rows of the fit have none of class {named}: inside the data its probability "
+        f"{inside}. Give rows of every class.",
+        InputWarning,
+        stacklevel=3,
+    )
+
+
 def _are_indices(values: Any) -> bool:
     return isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu"
 

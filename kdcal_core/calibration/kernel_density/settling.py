@@ -9,7 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.calibration.kernel_density.arithmetic import log_n
-from kdcal_core.calibration.kernel_density.choices import checked_prior, chosen_exponents
+from kdcal_core.calibration.kernel_density.choices import (
+    checked_prior,
+    chosen_exponents,
+    class_shares,
+)
 from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.gaussians import fit_gaussians
 from kdcal_core.calibration.kernel_density.graph import (
@@ -93,7 +97,9 @@ def settle(
         counts=counts,
         exponents=exponents,
         class_masses=masses,
-        prior=checked_prior(wishes.prior, counts.sum(axis=0) / n),
+        prior=checked_prior(
+            wishes.prior, class_shares(counts.sum(axis=0), rules_out=wishes.inside == "ratio")
+        ),
         gamma=float(exponents[-1] / log_n(n)),
         variance_floor=floor,
         log_floor=PAPERS_LOG_FLOOR,

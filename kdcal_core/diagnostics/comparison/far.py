@@ -54,6 +54,6 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
         frame = on_spheres(about, extent(about), (RADIUS,), POINTS, seed)
         words = (
             f"{POINTS:,} points on a sphere at {RADIUS:g} times the distance of the farthest row, "
-            "every column in its standard deviations (no rows that could be met)"
+            "every column in its standard deviations (not possible rows)"
         )
     return FarRows(parent.predict_proba(frame), frame, words)

@@ -28,10 +28,12 @@ from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork, me
 from kdcal_core.calibration.kernel_density import settling
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.jobs.memory import memory_limit
 from kdcal_core.parents import wrap_parent
 from kdcal_core.partition import pack_bits
 
 
+@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_one_two_or_three_rows_suffice_where_a_hold_out_is_given(forest, rows):
     X, y = xor(20, seed=1)
@@ -42,6 +44,7 @@ def test_one_two_or_three_rows_suffice_where_a_hold_out_is_given(forest, rows):
     np.testing.assert_allclose(proba[1], model.prior_)
 
 
+@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
 def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
     with pytest.warns(InputWarning, match="too few rows"):
         model = KernelDensityForest(forest).fit(*[part[:1] for part in xor(20)])
@@ -49,6 +52,7 @@ def test_a_single_row_cannot_be_held_out_so_the_papers_floor_stands_in(forest):
     assert np.isfinite(model.predict_proba([[0.0, 0.0], [1e6, 0.0]])).all()
 
 
+@pytest.mark.filterwarnings("ignore:The rows of the fit have none of class")
 def test_a_class_without_rows_has_prior_zero_unless_it_is_given(forest):
     X, y = xor(100, seed=1)
     model = KernelDensityForest(forest, inside="ratio").fit(X[y == 1], y[y == 1])
@@ -410,10 +414,10 @@ def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
 def test_the_limit_of_a_worker_counts():
     resource = pytest.importorskip("resource")
     limit = 2 * 1024**3
-    told = "from kdcal_core.calibration import memory; "
-    told += f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit})); "
+    told = "from kdcal_core.jobs import memory; "
+    told += f"import resource; resource.setrlimit(memory.memory_limit(), ({limit}, {limit})); "
     told += "print(memory.available_bytes())"
-    assert resource.getrlimit(resource.RLIMIT_AS)[0] != limit
+    assert resource.getrlimit(memory_limit())[0] != limit
     found = subprocess.run([sys.executable, "-c", told], capture_output=True, check=True)
     assert 0 < int(found.stdout) < limit
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
+from kdcal_core.calibration.kernel_density.arithmetic import inside
 from kdcal_core.calibration.kernel_density.blend import (
     Blend,
     fit_blend,
@@ -22,7 +23,7 @@ from kdcal_core.calibration.kernel_density.blend import (
     opinions,
 )
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition import LeafCodes, find_polytopes, geodesic_kernel
 
 THIRDS = np.full(3, 1 / 3)
@@ -363,3 +364,54 @@ def test_a_rare_category_does_not_hide_rows_far_away_in_the_numbers():
     # one category costs as much as another, however rare
     gaps = [np.linalg.norm(coordinates[kind == k][0, 2:] - usual[0, 2:]) for k in ("u", "v", "w")]
     assert gaps == pytest.approx([gaps[0]] * 3)
+
+
+def _three_clouds(n, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 3)) + 1.2 * y[:, None], y
+
+
+@pytest.mark.parametrize("missing", [0, 2])
+def test_a_class_that_few_rows_lack_is_not_ruled_out(missing):
+    """Forty rows without one class: its rows were given probabilities down to 1e-49."""
+    forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
+    forest.fit(*_three_clouds(200, 0))
+    X, y = _three_clouds(60, 1)
+    with pytest.warns(InputWarning, match=f"none of class '{missing}'"):
+        model = KernelDensityForest(forest).fit(X[y != missing], y[y != missing])
+    X, y = _three_clouds(2000, 2)
+    own, said = forest.predict_proba(X), model.predict_proba(X)
+    np.testing.assert_allclose(said.sum(axis=1), 1.0)
+    n = model.graph_.n
+    assert model.prior_[missing] == pytest.approx(0.5 / (n + 0.5))
+    np.testing.assert_allclose(model.predict_proba([[1e6] * 3])[0], model.prior_)
+    share = inside(model.graph_.log_marginal(model.locate(X)), model.graph_.effective_log_floor)
+    expected = share * own[:, missing] + (1 - share) * model.prior_[missing]
+    np.testing.assert_allclose(said[:, missing], expected)
+    loss = [-np.log(p[np.arange(len(y)), y].clip(1e-12)).mean() for p in (own, said)]
+    assert loss[1] < loss[0] + 1.0  # was 2 to 4 above it
+
+
+def test_a_given_prior_rules_a_class_without_rows_in_or_out(forest):
+    X, y = ROWS[:2]
+    one = X[y == 1], y[y == 1]
+    with pytest.warns(InputWarning, match="none of class"):
+        in_, out = (
+            KernelDensityForest(forest, prior=prior).fit(*one) for prior in ([0.3, 0.7], [0.0, 1.0])
+        )
+    share = inside(in_.graph_.log_marginal(in_.locate(X)), in_.graph_.effective_log_floor)
+    own = forest.predict_proba(X)[:, 0]
+    np.testing.assert_allclose(in_.predict_proba(X)[:, 0], share * own + (1 - share) * 0.3)
+    np.testing.assert_array_equal(out.predict_proba(X)[:, 0], 0.0)
+
+
+def test_held_out_rows_of_a_class_without_prior_leave_the_weights_alone():
+    parent, local, y = _opinions(np.random.default_rng(8), n=60)
+    prior = np.array([0.4, 0.0, 0.6])
+    among = y != 1
+    fitted = fit_blend(parent, local, y, prior)
+    assert fitted == fit_blend(parent[among], local[among], y[among], prior)
+    mixed = fitted.mix(parent, local, prior)
+    np.testing.assert_allclose(mixed[:, 1], parent[:, 1])
+    np.testing.assert_allclose(mixed.sum(axis=1), 1.0)
