@@ -187,9 +187,11 @@ class _Wanted:
             outputs = self._named(guessed.outputs)
             if not outputs:
                 raise InputError(
-                    "No column's name tells that it holds the model's probabilities",
-                    fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two. "
-                    "Where the target is a quantity, give --task regression.",
+                    "No column was found that by its name and its values holds the model's "
+                    "probabilities of the target's classes",
+                    fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two; of "
+                    "logits also --output-kind logit. Divide percentages by 100 first. Where the "
+                    "target is a quantity, give --task regression.",
                     file=table.name,
                 )
             kind, by = self.output_kind or guessed.output_kind, guessed.class_by

@@ -307,7 +307,12 @@ def test_the_way_out_for_numbers_that_are_no_probabilities(
     other = {"percent": 100 * frame["p"], "logit": np.log(frame["p"] / (1 - frame["p"]))}[scale]
     table = tmp_path / "scale.csv"
     frame.assign(p=other).to_csv(table, index=False)
-    words = ("diagnose", "--predictions", table, "--target", "label", "--outputs", "1=p")
+    words = ("diagnose", "--predictions", table, "--target", "label")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "by its name and its values" in err
+    assert "Divide percentages by 100" in err
+    words = (*words, "--outputs", "1=p")
     code, _, err = run(*words)
     assert code == 2
     assert "Divide percentages by 100" in err
