@@ -30,7 +30,7 @@ from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, 
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Features, HasLayers, Parent, load_parent
+from kdcal_core.parents import Features, HasLayers, Parent, load_parent, wrap_parent
 from kdcal_core.parents.identity import file_digest
 
 KIND = "calibrator"
@@ -241,7 +241,8 @@ def load_calibrator(
     path : str or Path
     model : str, Path or Parent, optional
         The model: its file, or what :func:`kdcal_core.load_parent` made of it. Another model than
-        the one that was calibrated is refused.
+        the one that was calibrated is refused. A fitted model in memory is taken as
+        :func:`kdcal_core.wrap_parent` takes it; that it is the one cannot be checked.
     parent : Parent, optional
         The same as ``model``.
     any_model : bool
@@ -274,7 +275,9 @@ def load_calibrator(
 
 
 def _opened(model: str | Path | Parent) -> Parent:
-    return load_parent(model, task="classification") if isinstance(model, str | Path) else model
+    if isinstance(model, str | Path):
+        return load_parent(model, task="classification")
+    return wrap_parent(model, task="classification")
 
 
 def _checked(card: CalibratorCard, model: Parent | None) -> str:

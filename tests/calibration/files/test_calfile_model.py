@@ -83,9 +83,17 @@ def test_probabilities_of_nobody_knows_which_model_are_warned_of(made):
 def test_a_model_from_memory_cannot_be_checked_and_that_is_said(made):
     folder, _, X = made
     forest = RandomForestClassifier(10, random_state=0).fit(X, np.resize([0, 1], len(X)))
-    loaded = load_calibrator(folder / "platt.kdcal", model=wrap_parent(forest))
-    with pytest.warns(InputWarning, match="not loaded from a file cannot be checked"):
-        loaded.score_rows(X)
+    for model in (wrap_parent(forest), forest):
+        loaded = load_calibrator(folder / "platt.kdcal", model=model)
+        with pytest.warns(InputWarning, match="not loaded from a file cannot be checked"):
+            assert loaded.score_rows(X).proba.shape == (len(X), 2)
+
+
+def test_what_is_no_model_is_refused_before_it_is_asked(made):
+    folder, _, _ = made
+    for wrong in (3, {"model": 1}):
+        with pytest.raises(InputError):
+            load_calibrator(folder / "platt.kdcal", model=wrong)
 
 
 def test_an_array_has_the_columns_of_the_fit_in_their_order(made):
