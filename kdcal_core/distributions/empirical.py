@@ -112,10 +112,12 @@ class Empirical(Piecewise):
         m = self.samples.shape[1]
         k = min(max(FEWEST, round(m**0.5)), MOST)
         used, mass = min(k, m - 1), 1 / (m + 1)
-        lower = self.samples[:, [used]] - self.samples[:, : max(used, 1)].mean(1, keepdims=True)
-        inner = self.samples[:, [m - 1 - used]]
-        upper = self.samples[:, m - max(used, 1) :].mean(1, keepdims=True) - inner
-        return ParetoTail(mass, lower, k), ParetoTail(mass, upper, k)
+        # the mean of differences: that of equal samples is zero to the last digit
+        lower = self.samples[:, [used]] - self.samples[:, : max(used, 1)]
+        upper = self.samples[:, m - max(used, 1) :] - self.samples[:, [m - 1 - used]]
+        ends = (excess.mean(axis=1, keepdims=True) for excess in (lower, upper))
+        below, above = (ParetoTail(mass, scale, k) for scale in ends)
+        return below, above
 
     def _mean(self) -> FloatArray:
         mean: FloatArray = self.samples.mean(axis=1)

@@ -151,8 +151,11 @@ class Weighted(PredictiveDistribution):
         return mean
 
     def _std(self) -> FloatArray:
-        away = self.samples - self._mean()[:, np.newaxis]
-        std: FloatArray = np.sqrt((self.shares() * away**2).sum(axis=1))
+        # about the heaviest sample, so that equal ones have no spread of rounding
+        heaviest = _rowwise.pick(self.samples, self.weights.argmax(axis=1)[:, np.newaxis])
+        shares, around = self.shares(), self.samples - heaviest
+        away = around - (shares * around).sum(axis=1, keepdims=True)
+        std: FloatArray = np.sqrt((shares * away**2).sum(axis=1))
         return std
 
     def _crps(self, y: FloatArray) -> FloatArray:

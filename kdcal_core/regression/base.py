@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
 
 Progress = Callable[[float, str], None]
@@ -151,6 +151,34 @@ def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> F
     return drawn
 
 
+def drawn_inside(
+    distribution: PredictiveDistribution, y: FloatArray, pit: FloatArray, seed: int = 0
+) -> FloatArray:
+    """The same PIT values, those of 0 and 1 drawn from their gap where y lies beyond m samples.
+
+    Samples that are equal, as those of counts often are, end their support; 0 or 1 would send
+    other rows to the far end of their tails. All that is known of such an outcome is its rank.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Empirical
+    >>> samples, y = Empirical([[2.0, 2.0, 2.0, 2.0]]), np.array([3.0])
+    >>> pit = pit_values(samples, y)
+    >>> pit.tolist(), bool(0.8 < drawn_inside(samples, y, pit)[0] < 1)
+    ([1.0], True)
+    """
+    outside = _is_outside(pit)
+    if not outside.any():
+        return pit
+    ranked: FloatArray = np.where(outside, randomised_pit(distribution, y, seed), pit)
+    return ranked
+
+
+def _is_outside(pit: FloatArray) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (pit <= PIT_EDGE) | (pit >= 1 - PIT_EDGE)
+    return found
+
+
 def count_outside(pit: FloatArray) -> int:
     """Outcomes so far out that their PIT value is 0 or 1, or within 1e-16 of it.
 
@@ -165,7 +193,7 @@ def count_outside(pit: FloatArray) -> int:
     >>> count_outside(np.array([0.0, *np.full(200, 0.5), 1e-300]))
     2
     """
-    outside = int(((pit <= PIT_EDGE) | (pit >= 1 - PIT_EDGE)).sum())
+    outside = int(_is_outside(pit).sum())
     if outside > MANY_OUTSIDE * len(pit):
         warnings.warn(
             f"{outside:,} of {len(pit):,} calibration outcomes lie outside all that their "

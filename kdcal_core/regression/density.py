@@ -16,7 +16,14 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.errors import InputError
 from kdcal_core.regression._quantile_network import QuantileCurves, train_curves
-from kdcal_core.regression.base import Progress, count_outside, part_of, pit_values
+from kdcal_core.regression.base import (
+    Progress,
+    check_outcomes,
+    count_outside,
+    drawn_inside,
+    part_of,
+    pit_values,
+)
 
 FEATURE_LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 FEWEST_ROWS = 20
@@ -120,6 +127,7 @@ class DensityRecalibration(BaseEstimator):
                 fix=f"Give at least {FEWEST_ROWS} calibration rows, or recalibrate globally.",
             )
         self.n_outside_ = count_outside(pit)
+        pit = drawn_inside(distribution, check_outcomes(y, len(pit)), pit, self.seed)
         score = np.clip(ndtri(pit), -_FARTHEST, _FARTHEST)
         shape = _shape(distribution)
         self._reference = np.sort(shape, axis=0)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.regression.base import check_outcomes, count_outside, pit_values
+from kdcal_core.regression.base import check_outcomes, count_outside, drawn_inside, pit_values
 from kdcal_core.regression.recalibrated import Recalibrated
 from kdcal_core.regression.widening import widened, widening_of
 
@@ -55,8 +55,10 @@ class GlobalRecalibration(BaseEstimator):
         """
         y = check_outcomes(y, len(distribution))
         self.widening_ = widening_of(distribution, y)
-        self.pit_ = np.sort(pit_values(widened(distribution, self.widening_), y, self.seed))
-        self.n_outside_ = count_outside(self.pit_)
+        base = widened(distribution, self.widening_)
+        pit = pit_values(base, y, self.seed)
+        self.n_outside_ = count_outside(pit)
+        self.pit_ = np.sort(drawn_inside(base, y, pit, self.seed))
         return self
 
     def predict(

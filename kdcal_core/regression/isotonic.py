@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
-from kdcal_core.regression.base import check_outcomes, count_outside, pit_values
+from kdcal_core.regression.base import check_outcomes, count_outside, drawn_inside, pit_values
 from kdcal_core.regression.widening import widened, widening_of
 
 BETWEEN = 8
@@ -92,8 +92,10 @@ class IsotonicRecalibration(BaseEstimator):
         self._validate_params()
         y = check_outcomes(y, len(distribution))
         self.widening_ = widening_of(distribution, y)
-        pit = pit_values(widened(distribution, self.widening_), y, self.seed)
+        base = widened(distribution, self.widening_)
+        pit = pit_values(base, y, self.seed)
         self.n_outside_ = count_outside(pit)
+        pit = drawn_inside(base, y, pit, self.seed)
         self.knots_, self.values_ = _corners(pit, len(pit) + (self.ends == "open"))
         if self.smoothing == "auto":
             self.knots_, self.values_ = _smooth(self.knots_, self.values_)

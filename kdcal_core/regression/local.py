@@ -20,6 +20,7 @@ from kdcal_core.regression.base import (
     check_outcomes,
     check_space,
     count_outside,
+    drawn_inside,
     pit_values,
 )
 from kdcal_core.regression.kernels import Kernel, kernel_weights
@@ -174,8 +175,10 @@ class LocalRecalibration(BaseEstimator):
         space = check_space(space, len(distribution))
         y = check_outcomes(y, len(distribution))
         self.widening_ = widening_of(distribution, y)
-        self.pit_ = pit_values(widened(distribution, self.widening_), y, self.seed)
-        self.n_outside_ = count_outside(self.pit_)
+        base = widened(distribution, self.widening_)
+        pit = pit_values(base, y, self.seed)
+        self.n_outside_ = count_outside(pit)
+        self.pit_ = drawn_inside(base, y, pit, self.seed)
         self._scaling = Scaling.of(space) if self.standardise else None
         self._search = NeighbourSearch(self._scaled(space), self.search, self.epsilon)
         asked = neighbours_of(len(self.pit_)) if self.k == "auto" else int(self.k)

@@ -18,6 +18,7 @@ from kdcal_core.regression.base import (
     Progress,
     check_outcomes,
     check_space,
+    drawn_inside,
     part_of,
     pit_values,
 )
@@ -147,7 +148,8 @@ def select_neighbours(
     fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
     grid = _servable(ks, int(np.bincount(fold).max()), n)
     base = widened(distribution, widening_of(distribution, y))
-    pit = np.clip(pit_values(base, y, seed), PIT_EDGE, 1 - PIT_EDGE)
+    pit = drawn_inside(base, y, pit_values(base, y, seed), seed)
+    pit = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
     scored = np.arange(n)
     if n > max_rows:
         scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))

@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from kdcal_core.diagnostics.regression import uniformity_tests
-from kdcal_core.distributions import Concatenated, Empirical, Normal, Quantiles, randomised_pit
+from kdcal_core.distributions import (
+    Concatenated,
+    Empirical,
+    Normal,
+    Quantiles,
+    Weighted,
+    randomised_pit,
+)
 
 NAMES = ("kolmogorov_smirnov", "cramer_von_mises", "anderson_darling", "frosini")
 
@@ -124,6 +131,21 @@ def test_samples_without_spread_end_their_support():
     assert point.cdf([[1.0, 2.0, 3.0]]).tolist() == [[0.0, 1.0, 1.0]]
     assert point.log_density([[1.0, 2.0]]).tolist() == [[-np.inf, np.inf]]
     assert (point.std()[0], point.crps(5.0)[0], point.pit([2.0], [0.5])[0]) == (0.0, 3.0, 0.5)
+
+
+@pytest.mark.parametrize("m", [5, 9, 16, 50])
+@pytest.mark.parametrize("value", [0.1, 0.7, 1e12 / 3])
+def test_equal_samples_have_no_tail_of_rounding(value, m):
+    """The mean of nine times 0.1 is not 0.1."""
+    ours = Empirical(np.full((1, m), value))
+    assert ours.cdf([value])[0] == 1.0
+    assert ours.cdf_left([value])[0] == 0.0
+    assert (ours.ppf([[0.001, 0.5, 0.999]]) == value).all()
+    assert ours.log_density([value])[0] == np.inf
+    beside = np.nextafter(value, [[-np.inf, np.inf]])
+    assert (ours.log_density(beside) == -np.inf).all()
+    assert (ours.cdf(beside) == [0.0, 1.0]).all()
+    assert Weighted(ours.samples, np.ones(m)).std()[0] == 0.0
 
 
 def test_what_a_prediction_itself_resolves():
