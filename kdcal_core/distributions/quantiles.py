@@ -18,6 +18,9 @@ from kdcal_core.distributions.base import Rows
 from kdcal_core.distributions.normal import log_normal_density
 from kdcal_core.errors import InputError, InputWarning
 
+MANY_ROWS = 20
+"""Rows that do not all cross at the same step by chance."""
+
 
 class Quantiles(Piecewise):
     """Quantiles at q levels a row.
@@ -40,13 +43,14 @@ class Quantiles(Piecewise):
     ------
     InputError
         Where a level is impossible, given twice or the only one, a quantile is not finite, or
-        quantiles cross in all rows or descend in most: then the columns are reversed.
+        quantiles descend in most rows, cross at half of the steps of every row, or at the same
+        step in all of 20 rows or more: then the columns are reversed or swapped.
 
     Warns
     -----
     InputWarning
-        Where quantiles cross in some rows: names the first and their share. They are
-        sorted.
+        Where quantiles cross otherwise: names the first row and the shares of rows and of
+        neighbouring levels. They are sorted.
 
     Notes
     -----
@@ -166,11 +170,17 @@ def _check_levels(ascending: FloatArray) -> None:
 
 
 def _judge_crossing(values: FloatArray) -> None:
-    """Refuse quantiles that cross in all rows, or descend in most; warn of those of some rows."""
-    crossing = (np.diff(values, axis=1) < 0).any(axis=1)
-    reversed_ = values[:, -1] < values[:, 0]
+    """Refuse quantiles that look like columns of wrong levels; warn of those that cross a little.
+
+    A model of 99 levels may well cross somewhere in every row. Columns are in a wrong order where
+    in most rows the highest lies below the lowest, where every row crosses at half of its steps,
+    or where all of many rows cross at the same step.
+    """
+    falls = np.diff(values, axis=1) < 0
+    crossing, reversed_ = falls.any(axis=1), values[:, -1] < values[:, 0]
     n, count = len(values), int(crossing.sum())
-    if count == n or reversed_.mean() > 0.5:
+    swapped = n >= MANY_ROWS and bool(falls.all(axis=0).any())
+    if reversed_.mean() > 0.5 or (count == n and (swapped or falls.mean() >= 0.5)):
         reverse = int(reversed_.sum())
         what = (
             f"The quantile of the highest level lies below that of the lowest in {reverse:,} of "
@@ -185,7 +195,8 @@ def _judge_crossing(values: FloatArray) -> None:
         )
     warnings.warn(
         f"The quantiles cross in {crossing.mean():.1%} of the rows ({count:,} of {n:,}), first in "
-        f"row {int(np.flatnonzero(crossing)[0]) + 1:,}. They were sorted.",
+        f"row {int(np.flatnonzero(crossing)[0]) + 1:,}, and {falls.mean():.2%} of all "
+        "neighbouring levels descend. They were sorted.",
         InputWarning,
         stacklevel=3,
     )

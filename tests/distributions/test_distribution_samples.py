@@ -188,6 +188,26 @@ def test_quantiles_that_cross_in_all_rows_or_descend_are_refused(values, words):
     assert "reversed" in str(caught.value)
 
 
+def test_two_swapped_columns_among_many_levels_are_refused():
+    levels, rng = np.linspace(0.1, 0.9, 9), np.random.default_rng(0)
+    values = np.sort(rng.normal(size=(50, 9)), axis=1)[:, [0, 1, 3, 2, 4, 5, 6, 7, 8]]
+    with pytest.raises(InputError, match="cross in all 50 rows"):
+        Quantiles(levels, values)
+
+
+def test_a_model_that_crosses_a_little_in_every_row_is_sorted_with_a_note():
+    levels, rng = np.arange(1, 100) / 100, np.random.default_rng(0)
+    exact = rng.normal(size=(200, 1)) + stats.norm.ppf(levels)
+    values = exact + rng.normal(0, 0.02, exact.shape)
+    assert (np.diff(values, axis=1) < 0).any(axis=1).all()
+    share = r"100.0% of the rows \(200 of 200\), first in row 1, and \d+\.\d+% of all neighbouring"
+    with pytest.warns(InputWarning, match=share):
+        ours = Quantiles(levels, values)
+    assert_allclose(ours.ppf(0.5), exact[:, 49], atol=0.05)
+    with pytest.warns(InputWarning, match="They were sorted"):
+        Quantiles(levels, values[:1])  # a single row has one step that falls in all rows
+
+
 def test_levels_may_come_in_any_order():
     ours = Quantiles([0.9, 0.1, 0.5], [[3.0, 1.0, 2.0]])
     assert ours.ppf([[0.1, 0.5, 0.9]]).tolist() == [[1.0, 2.0, 3.0]]
