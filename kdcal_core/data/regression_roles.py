@@ -35,6 +35,12 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "shape": ("shape", "alpha"),
     "df": ("df", "nu", "dof", "degrees_of_freedom"),
 }
+_STD_WORDS = frozenset(("std", "sd", "sigma", "stdev", "stddev", "stderr", "uncertainty"))
+_SPREAD_WORDS: Mapping[str, frozenset[str]] = {
+    "std": _STD_WORDS,
+    "log_std": _STD_WORDS,
+    "variance": frozenset(("variance", "sigma2")),
+}
 _PARAMETRIC: tuple[tuple[Family, tuple[str, ...]], ...] = (
     ("lognormal", ("log_mean", "log_std")),
     ("student_t", ("mean", "scale", "df")),
@@ -173,6 +179,8 @@ def spread_column(
 ) -> tuple[str, str | None]:
     """The parameter and the column of a spread for each row; no column where there is none.
 
+    A column of positive numbers with such a word in its name, as "uncertainty_sd", may be one too.
+
     Examples
     --------
     >>> frame = pd.DataFrame({"y": [1.0], "pred": [2.0], "pred_std": [0.5]})
@@ -180,9 +188,18 @@ def spread_column(
     ('std', 'pred_std')
     """
     free = [str(name) for name in frame.columns if name not in taken]
-    found = dict(_parameters([name for name in free if mostly_numbers(frame[name])]))
+    free = [name for name in free if mostly_numbers(frame[name])]
+    found = dict(_parameters(free))
     wanted = ("log_std",) if log else ("std", "variance")
-    return next(((name, found[name]) for name in wanted if name in found), (wanted[0], None))
+    for name in wanted:
+        if name in found:
+            return name, found[name]
+    positive = [name for name in free if (pd.to_numeric(frame[name], errors="coerce") > 0).all()]
+    for name in wanted:
+        for column in positive:
+            if _SPREAD_WORDS[name] & set(simple(column).split("_")):
+                return name, column
+    return wanted[0], None
 
 
 def _parameters(columns: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core.data import Roles, guess_roles
-from kdcal_core.data.regression_roles import predictions_in
+from kdcal_core.data.regression_roles import predictions_in, spread_column
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -159,3 +159,24 @@ def test_a_wanted_task_wins_over_the_columns() -> None:
     assert guess_roles(labels, task="regression") == Roles(
         target="y", task="regression", family="point", parameters=(("mean", "pred"),)
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "found"),
+    [
+        ("uncertainty_sd", [0.5, 2.0], ("std", "uncertainty_sd")),
+        ("Uncertainty of the model", [0.5, 2.0], ("std", "Uncertainty of the model")),
+        ("sigma_hat", [0.5, 2.0], ("std", "sigma_hat")),
+        ("total variance", [0.5, 2.0], ("variance", "total variance")),
+        ("sigma_hat", [-0.5, 2.0], ("std", None)),  # no spread is negative
+        ("sdk_version", [1.0, 2.0], ("std", None)),
+        ("var_1", [1.0, 2.0], ("std", None)),  # a variable
+    ],
+)
+def test_a_spread_is_seen_by_a_word_of_its_name(
+    column: str, values: list[float], found: tuple[str, str | None]
+) -> None:
+    frame = pd.DataFrame({"y": [1.0, 2.0], "prediction": [1.0, 2.0], column: values})
+    assert spread_column(frame, taken={"y", "prediction"}) == found
+    log = spread_column(frame, taken={"y", "prediction"}, log=True)
+    assert log == ("log_std", found[1] if found[0] == "std" else None)
