@@ -42,9 +42,11 @@ from kdcal_core.parents.regression_outputs import (
 )
 from kdcal_core.parents.row_cost import model_trial
 
-# Memory that a trial may take: this, so many copies of its largest tensor, and of the file.
+# Memory that a trial may take: this, so many copies of its largest tensor, and of the file, of
+# which a tree's small numbers take a byte each, and eight in every list of the runtime.
 _TRIAL_BYTES = 256 << 20
 _TRIAL_COPIES = 4
+_FILE_COPIES = 32
 _BYTES_A_CELL = 4
 
 
@@ -102,8 +104,9 @@ def _load(model: Any, task: Task | None) -> Parent | Regressor:
     if said is not None:
         check_task(said, task)
     n_rows, n_bytes = inputs.trial_rows, model.ByteSize()
-    tried_bytes = n_bytes + n_rows * cost.row_cells * _BYTES_A_CELL
-    with model_trial(n_rows, n_bytes, _TRIAL_BYTES + _TRIAL_COPIES * tried_bytes):
+    tried_bytes = n_rows * cost.row_cells * _BYTES_A_CELL
+    more_bytes = _TRIAL_BYTES + _TRIAL_COPIES * tried_bytes + _FILE_COPIES * n_bytes
+    with model_trial(n_rows, n_bytes, more_bytes):
         if (said or task) == "regression":
             return _regressor(graph, inputs)
         return _classifier(graph, inputs)

@@ -270,3 +270,30 @@ def test_each_ends_within_seconds_and_500_mb(tmp_path: Path, what: str) -> None:
             seconds=60,
             memory_bytes=500 << 20,
         )
+
+
+def test_a_forest_of_a_hundred_classes_is_no_bomb(tmp_path: Path) -> None:
+    """Its small numbers take a byte each in the file and eight in memory, some times over."""
+    n, k = 6000, 100  # trees of one split, and classes
+    trees = np.repeat(np.arange(n), 3)
+    leaves = {"class_treeids": np.repeat(np.arange(n), 2 * k)}
+    leaves["class_nodeids"] = np.tile(np.repeat([1, 2], k), n)
+    leaves["class_ids"] = np.tile(np.arange(k), 2 * n)
+    forest = node(
+        "TreeEnsembleClassifier", ["x"], ["label", "p"], domain="ai.onnx.ml",
+        nodes_treeids=trees.tolist(), nodes_nodeids=[0, 1, 2] * n, nodes_featureids=[0] * 3 * n,
+        nodes_values=[0.0] * 3 * n, nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"] * n,
+        nodes_truenodeids=[1, 0, 0] * n, nodes_falsenodeids=[2, 0, 0] * n,
+        class_weights=[1.0 / n / k] * (2 * n * k), classlabels_int64s=list(range(k)),
+        **{name: numbers.tolist() for name, numbers in leaves.items()},
+    )  # fmt: skip
+    graph = helper.make_graph(
+        [forest], "g", [value("x", ["n", 4])], [value("label", None, INT), value("p", None)]
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    reply = run_limited(
+        "kdcal_core.review.in_worker:inspect_model", {"path": str(path), "name": path.name}
+    )
+    assert reply["parent"]["kind"] == "Tree ensemble (ONNX), 6,000 trees"
