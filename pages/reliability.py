@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from app.widgets import reliability_parts as parts
-from app.widgets import results, session
+from app.widgets import session, set_results
 from app.widgets.set_choice import choose_set
+from kdcal_core.runs import set_overview
 
 review = session.scored_review("reliability")
 if review is not None:
-    scored = results.scored_set(session.workspace(), review, choose_set(review, "reliability"))
-    parts.finding(scored)
-    parts.diagram(review, scored)
-    parts.scores_and_confusion(review, scored)
-    parts.every_estimate(review, scored)
+    which = choose_set(review, "reliability")
+    overview = set_results.of(review, set_overview, which=which)
+    if overview is not None:
+        parts.finding(overview)
+    parts.diagram(review, which)
+    if overview is not None:
+        parts.scores_and_confusion(review, which, overview)
+    parts.every_estimate(review, which)

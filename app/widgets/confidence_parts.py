@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import results, session, waiting
+from app.widgets import set_results
 from app.widgets.charts import PAPER_002, chart, drawn_once, estimate_row, is_dark
 from kdcal_core.calibration import BY_CLASS, CALIBRATORS, ConfidenceCurve
-from kdcal_core.data import ScoredSet, escape_markdown
+from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.figures import (
     bandwidth_figure,
@@ -21,7 +21,19 @@ from kdcal_core.figures import (
     noise_figure,
     words,
 )
-from kdcal_core.review import Review
+from kdcal_core.review import Review, Which
+from kdcal_core.runs import (
+    ClassCurves,
+    Losses,
+    SetOverview,
+    class_curves,
+    class_halves,
+    class_histograms,
+    class_method,
+    largest_classes,
+    method_losses,
+    predicted_class,
+)
 
 MAX_PANELS = 20
 MANY_ROWS = 100_000
@@ -115,17 +127,20 @@ ADVICE = """
 """
 
 
-def choose_class(review: Review, fit_set: ScoredSet) -> int:
+FIT: Which = "calibration"  # the set that curves and methods are fitted on
+
+
+def choose_class(review: Review, overview: SetOverview) -> int:
     """The predicted class to look at: at first the one with most false positives."""
-    joint = results.confusion_of(fit_set).joint
+    joint = overview.confusion.joint
     predicted = joint.sum(axis=0)
     wrong = predicted - np.diag(joint)
     label: int = st.selectbox(
         "Predicted class",
-        options=range(len(fit_set.classes)),
+        options=range(len(review.classes)),
         index=int(np.argmax(wrong)),
         format_func=lambda at: (
-            f"{fit_set.classes[at][:60]} ({predicted[at]:,.0f} predicted, {wrong[at]:,.0f} wrong)"
+            f"{review.classes[at][:60]} ({predicted[at]:,.0f} predicted, {wrong[at]:,.0f} wrong)"
         ),
         key=f"confidence_label_{review.id}",
         persist_state="session",
@@ -134,9 +149,8 @@ def choose_class(review: Review, fit_set: ScoredSet) -> int:
     return label
 
 
-def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label: int) -> None:
+def curve(review: Review, overview: SetOverview, label: int) -> None:
     """The page's finding and main picture: Conf_KDE over its histogram."""
-    name = fit_set.classes[label]
     finding = st.container()
     with st.container(border=True):
         picture, settings = st.columns([3, 1.3], gap="medium")
@@ -145,13 +159,22 @@ def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label:
             n_bins = st.slider(
                 "Histogram bins", 5, 25, 10, key="anchor_bins", persist_state="session"
             )
-            shown = _histogram_rows(fit_set, eval_set)
-        found = results.curve_of(fit_set, bandwidth, label)
-        anchor = results.anchor_of(shown, label, n_bins)
+            shown = _histogram_rows(review)
+        labels = _with(label, _largest(overview))
+        with picture:
+            curves = _curves(review, labels, bandwidth)
+            anchors = set_results.of(
+                review, class_histograms, which=shown, labels=labels, n_bins=n_bins
+            )
+        if curves is None or anchors is None:
+            return
+        at = labels.index(label)
+        found, anchor = curves.curves[str(bandwidth)][at], anchors.anchors[at]
+        name = review.classes[label]
         with settings:
             if np.isfinite(found.bandwidth):
                 st.caption(f"Bandwidth of this class: {found.bandwidth:.4f}")
-            _notes(fit_set, bandwidth, label)
+            _notes(name, curves.notes[str(bandwidth)], label)
         with picture:
             chart(
                 drawn_once(confidence_curve_figure, found, anchor, dark=is_dark()),
@@ -163,23 +186,25 @@ def curve(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label:
                 name=f"{review.title} confidence {name}",
             )
     with finding:
-        _finding(fit_set, found, label)
-        if eval_set is not None:
+        _finding(review, found, label)
+        if review.has_evaluation:
             st.caption("Sentence and tiles: the calibration set, on which the curve is fitted.")
 
 
-def _finding(fit_set: ScoredSet, found: ConfidenceCurve, label: int) -> None:
+def _curves(review: Review, labels: list[int], bandwidth: str | float) -> ClassCurves | None:
+    searched = "mon2" if bandwidth in ("mon", "mon4") else bandwidth  # found in the same search
+    return set_results.of(review, class_curves, which=FIT, labels=labels, bandwidth=searched)
+
+
+def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
     """The sentence on this class and the estimates over the rows predicted to be it."""
-    name = fit_set.classes[label]
-    mine = results.predicted_as(fit_set, label)
-    sentence = words.confidence_words(found, name)
-    if mine.n_rows:
-        estimates = results.summary_of(mine)
-        overall = results.reliability_of(mine, "confidence", n_bins=15, strategy="uniform")
-        sentence += f" {reliability_finding(overall, telling(estimates))}"
+    sentence = words.confidence_words(found, review.classes[label])
+    mine = set_results.of(review, predicted_class, which=FIT, label=label)
+    if mine is not None and mine.reliability is not None:
+        sentence += f" {reliability_finding(mine.reliability, telling(mine.estimates))}"
     st.subheader(escape_markdown(sentence, 600), anchor=False)
-    if mine.n_rows:
-        estimate_row(estimates)
+    if mine is not None and mine.estimates:
+        estimate_row(mine.estimates)
 
 
 def _bandwidth() -> str | float:
@@ -207,10 +232,10 @@ def _bandwidth() -> str | float:
     )
 
 
-def _histogram_rows(fit_set: ScoredSet, eval_set: ScoredSet | None) -> ScoredSet:
-    if eval_set is None:
-        return fit_set
-    which = st.segmented_control(
+def _histogram_rows(review: Review) -> Which:
+    if not review.has_evaluation:
+        return FIT
+    which: Which = st.segmented_control(
         "Histogram from",
         options=["calibration", "evaluation"],
         default="calibration",
@@ -221,36 +246,44 @@ def _histogram_rows(fit_set: ScoredSet, eval_set: ScoredSet | None) -> ScoredSet
         help="The curve is fitted on the calibration set. The evaluation set tests it on rows "
         "that it has not seen.",
     )
-    return eval_set if which == "evaluation" else fit_set
+    return which
 
 
-def _notes(fit_set: ScoredSet, bandwidth: str | float, label: int) -> None:
-    name = escape_markdown(fit_set.classes[label])
-    for note in results.kde_of(fit_set, bandwidth).notes_:
+def _notes(name: str, notes: tuple[str, ...], label: int) -> None:
+    for note in notes:
         about = _CLASS_NOTE.fullmatch(note)
         if about is not None and int(about[1]) == label:
-            st.warning(f"**{name}** {escape_markdown(about[2], 400)}", icon=":material/visibility:")
+            st.warning(
+                f"**{escape_markdown(name)}** {escape_markdown(about[2], 400)}",
+                icon=":material/visibility:",
+            )
 
 
-def bandwidths(review: Review, fit_set: ScoredSet) -> None:
+def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
     """b_mon2 against b_mon for every class."""
     with st.container(border=True):
         st.markdown("**Two bandwidth rules, class by class**")
-        labels = _largest(fit_set)
-        recommended = [results.curve_of(fit_set, "mon2", at) for at in labels]
-        monotone = [results.curve_of(fit_set, "mon", at) for at in labels]
-        anchors = [results.anchor_of(fit_set, at, 10) for at in labels]
+        largest = _largest(overview)
+        labels = _with(label, largest)
+        curves = _curves(review, labels, "mon2")
+        counted = set_results.of(review, class_histograms, which=FIT, labels=labels, n_bins=10)
+        if curves is None or counted is None:
+            return
+        _say_which(largest, len(review.classes))
+        at = [labels.index(one) for one in largest]
+        recommended, monotone = ([curves.curves[rule][i] for i in at] for rule in ("mon2", "mon"))
+        anchors = [counted.anchors[i] for i in at]
         chart(
             drawn_once(
-                bandwidth_figure, recommended, monotone, anchors, fit_set.classes, dark=is_dark()
+                bandwidth_figure, recommended, monotone, anchors, review.classes, dark=is_dark()
             ),
             key="bandwidths",
-            takeaway=words.bandwidth_words(recommended, monotone, fit_set.classes),
+            takeaway=words.bandwidth_words(recommended, monotone, review.classes),
             how_to_read=BANDWIDTHS,
-            alt=words.bandwidth_words(recommended, monotone, fit_set.classes),
+            alt=words.bandwidth_words(recommended, monotone, review.classes),
             table=lambda: pd.DataFrame(
                 {
-                    "class": [fit_set.classes[at] for at in labels],
+                    "class": [review.classes[one] for one in largest],
                     "b_mon2": [found.bandwidth for found in recommended],
                     "b_mon": [found.bandwidth for found in monotone],
                     "true_positives": [found.n_tp for found in recommended],
@@ -261,16 +294,22 @@ def bandwidths(review: Review, fit_set: ScoredSet) -> None:
         )
 
 
-def _largest(fit_set: ScoredSet) -> list[int]:
-    """The classes most often predicted, in their own order; says so where some are left out."""
-    predicted = results.confusion_of(fit_set).joint.sum(axis=0)
-    order = np.argsort(-predicted, kind="stable")[:MAX_PANELS]
-    if len(order) < len(predicted):
-        st.caption(f"The {MAX_PANELS} classes most often predicted, of {len(predicted):,}.")
-    return sorted(int(at) for at in order)
+def _largest(overview: SetOverview) -> list[int]:
+    """The classes most often predicted, in their own order: those that panels show."""
+    return list(map(int, largest_classes(overview.confusion.joint, MAX_PANELS)))
 
 
-def methods(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, label: int) -> None:
+def _with(label: int, largest: list[int]) -> list[int]:
+    """What one computation is about: the classes of the panels, and the chosen one."""
+    return largest if label in largest else [*largest, label]
+
+
+def _say_which(largest: list[int], n_classes: int) -> None:
+    if len(largest) < n_classes:
+        st.caption(f"The {MAX_PANELS} classes most often predicted, of {n_classes:,}.")
+
+
+def methods(review: Review, overview: SetOverview, label: int) -> None:
     """All methods over one histogram, and their losses by class."""
     with st.container(border=True):
         st.markdown("**Methods compared**")
@@ -286,64 +325,70 @@ def methods(review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, labe
         if not chosen:
             st.caption("Choose at least one method.")
             return
-        _overlay(review, fit_set, label, chosen)
+        _overlay(review, overview, label, chosen)
     with st.container(border=True):
         st.markdown("**Mean log loss by class and method**")
-        losses = _compared(review, fit_set, eval_set, tuple(chosen))
+        losses = _compared(review, chosen)
         if losses is not None:
-            _losses(review, fit_set, losses, chosen)
+            _losses(review, losses, chosen)
 
 
-def _compared(
-    review: Review, fit_set: ScoredSet, eval_set: ScoredSet | None, chosen: tuple[str, ...]
-) -> results.Losses | None:
+def _compared(review: Review, chosen: list[str]) -> Losses | None:
     """The losses of the methods: at once for few rows; for many as a job, when asked for."""
-    if fit_set.n_rows <= MANY_ROWS:
-        return results.comparison_of(fit_set, eval_set, chosen)
-    job = results.comparison_job(fit_set, eval_set, chosen)
-    if job is not None and job.state == "done":
-        losses: results.Losses = job.result
-        return losses
-    if job is not None and not job.finished:
-        waiting.follow(job.id)
-        return None
-    if job is not None and job.error is not None:
-        session.error_box(job.error)
-    st.caption(
-        f"Fitting and cross-fitting {len(chosen)} methods on {fit_set.n_rows:,} rows takes about "
-        "a minute. The rest of the app stays usable meanwhile."
+    n_rows = review.sets[FIT].n_rows
+
+    def offer() -> bool:
+        if n_rows <= MANY_ROWS:
+            return True
+        st.caption(
+            f"Fitting and cross-fitting {len(chosen)} methods on {n_rows:,} rows takes a minute "
+            "or more. The rest of the app stays usable meanwhile."
+        )
+        return st.button("Compare the methods", key="compare_methods", icon=":material/play_arrow:")
+
+    return set_results.of(
+        review, method_losses, offer=offer, methods=chosen, with_evaluation=review.has_evaluation
     )
-    if st.button("Compare the methods", key="compare_methods", icon=":material/play_arrow:"):
-        results.start_comparison(review.id, fit_set, eval_set, chosen)
-        st.rerun()
-    return None
 
 
-def _overlay(review: Review, fit_set: ScoredSet, label: int, chosen: list[str]) -> None:
-    points = {key: results.method_points(fit_set, key, label) for key in chosen}
-    lines = {key: xy for key, (is_curve, xy) in points.items() if is_curve}
-    clouds = {key: xy for key, (is_curve, xy) in points.items() if not is_curve}
-    anchor = results.anchor_of(fit_set, label, 10)
+def _overlay(review: Review, overview: SetOverview, label: int, chosen: list[str]) -> None:
+    labels, name = _with(label, _largest(overview)), review.classes[label]
+    fits = set_results.all_of(
+        review, class_method, [{"which": FIT, "labels": labels, "key": key} for key in chosen]
+    )
+    counted = set_results.of(review, class_histograms, which=FIT, labels=labels, n_bins=10)
+    if fits is None or counted is None:
+        return
+    at = labels.index(label)
+    points = {
+        key: (fit.points[at].score, fit.points[at].confidence)
+        for key, fit in zip(chosen, fits, strict=True)
+    }
+    curves = {key for key, fit in zip(chosen, fits, strict=True) if fit.is_curve}
+    anchor = counted.anchors[at]
     picture, legend = st.columns([3, 1.3], gap="medium")
     with picture:
         chart(
             method_cloud(
-                anchor, clouds, lines=lines, dark=is_dark(), n_rows=int(anchor.count.sum())
+                anchor,
+                {key: xy for key, xy in points.items() if key not in curves},
+                lines={key: xy for key, xy in points.items() if key in curves},
+                dark=is_dark(),
+                n_rows=int(anchor.count.sum()),
             ),
             key="methods_overlay",
-            takeaway=f"What each method makes of a prediction of class {fit_set.classes[label]}, "
+            takeaway=f"What each method makes of a prediction of class {name}, "
             f"over the share of its {int(anchor.count.sum()):,} rows that was right.",
             how_to_read=METHODS,
-            alt=f"{len(chosen)} methods over the histogram of predictions of "
-            f"{fit_set.classes[label]}.",
+            alt=f"{len(chosen)} methods over the histogram of predictions of {name}.",
             table=lambda: pd.concat(
                 [
                     pd.DataFrame({"method": key, "score": score, "confidence": confidence})
-                    for key, (_, (score, confidence)) in points.items()
+                    for key, (score, confidence) in points.items()
                 ],
                 ignore_index=True,
             ),
-            name=f"{review.title} methods {fit_set.classes[label]}",
+            name=f"{review.title} methods {name}",
         )
     with legend:
         for key in chosen:
@@ -351,12 +396,12 @@ def _overlay(review: Review, fit_set: ScoredSet, label: int, chosen: list[str]) 
             st.caption(f"**{entry.label}**: {entry.description} ({entry.reference})")
 
 
-def _losses(review: Review, fit_set: ScoredSet, losses: results.Losses, chosen: list[str]) -> None:
-    refitted, crossed, evaluated = losses
+def _losses(review: Review, losses: Losses, chosen: list[str]) -> None:
+    refitted, crossed, evaluated = (losses.resubstitution, losses.cross_fitted, losses.evaluation)
     filled, hollow = (crossed, refitted) if evaluated is None else (evaluated, crossed)
     st.caption(f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}.")
     chart(
-        drawn_once(losses_figure, filled, fit_set.classes, dark=is_dark(), beside=hollow),
+        drawn_once(losses_figure, filled, review.classes, dark=is_dark(), beside=hollow),
         key="losses",
         takeaway=words.losses_words(filled, chosen),
         how_to_read=LOSSES,
@@ -369,7 +414,7 @@ def _losses(review: Review, fit_set: ScoredSet, losses: results.Losses, chosen: 
     )
 
 
-def noise(review: Review, scored: ScoredSet) -> None:
+def noise(review: Review, overview: SetOverview) -> None:
     """The picture of noise from two halves, with a control that cuts anew."""
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
@@ -378,16 +423,21 @@ def noise(review: Review, scored: ScoredSet) -> None:
         if again.button("Cut again", key="noise_again", icon=":material/casino:", width="stretch"):
             seed += 1
             st.session_state["noise_seed"] = seed
-        halves = [results.halves_of(scored, at, seed) for at in _largest(scored)]
+        largest = _largest(overview)
+        found = set_results.of(review, class_halves, which=FIT, labels=largest, seed=seed)
+        if found is None:
+            return
+        _say_which(largest, len(review.classes))
+        halves = found.halves
         chart(
-            drawn_once(noise_figure, halves, scored.classes, dark=is_dark()),
+            drawn_once(noise_figure, halves, review.classes, dark=is_dark()),
             key="noise",
-            takeaway=words.noise_words(halves, scored.classes),
+            takeaway=words.noise_words(halves, review.classes),
             how_to_read=NOISE,
-            alt=words.noise_words(halves, scored.classes),
+            alt=words.noise_words(halves, review.classes),
             table=lambda: pd.concat(
                 [
-                    half.table().assign(label=scored.classes[half.label], half=at + 1, seed=seed)
+                    half.table().assign(label=review.classes[half.label], half=at + 1, seed=seed)
                     for pair in halves
                     for at, half in enumerate(pair)
                 ],

@@ -7,10 +7,10 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from app.widgets import results
+from app.widgets import set_results
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number
-from kdcal_core.data import ScoredSet, escape_markdown
+from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import (
     Kind,
     Reliability,
@@ -26,7 +26,8 @@ from kdcal_core.figures import (
     small_multiples,
     words,
 )
-from kdcal_core.review import Review
+from kdcal_core.review import Review, Which
+from kdcal_core.runs import SetOverview, set_estimates, set_reliability
 
 MAX_PANELS = 20
 
@@ -87,45 +88,51 @@ Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
 """
 
 
-def finding(scored: ScoredSet) -> None:
+def finding(found: SetOverview) -> None:
     """The page's one sentence and its row of estimates."""
-    overall = results.reliability_of(scored, "confidence", n_bins=15, strategy="uniform")
-    estimates = results.summary_of(scored)
-    sentence = reliability_finding(overall, telling(estimates))
+    sentence = reliability_finding(found.reliability, telling(found.estimates))
     st.subheader(escape_markdown(sentence, 400), anchor=False)
-    estimate_row(estimates)
+    estimate_row(found.estimates)
 
 
-def diagram(review: Review, scored: ScoredSet) -> None:
+def diagram(review: Review, which: Which) -> None:
     """The main picture with its settings beside it."""
     with st.container(border=True):
         picture, settings = st.columns([3, 1.3], gap="medium")
         with settings:
             kind = _kind()
-            label = _label(review, scored) if kind != "confidence" else None
+            label = _label(review) if kind != "confidence" else None
             n_bins = st.slider("Bins", 5, 50, 15, key="reliability_bins", persist_state="session")
             strategy = _strategy()
-        found = results.reliability_of(scored, kind, n_bins=n_bins, strategy=strategy, label=label)
-        curve = found.curves[0]
-        across, up = _titles(kind)
         with picture:
-            chart(
-                drawn_once(reliability_figure, curve, dark=is_dark(), x_title=across, y_title=up),
-                key="reliability_diagram",
-                takeaway=_takeaway(found, scored),
-                how_to_read=DIAGRAM,
-                alt=words.reliability_alt(curve),
-                table=curve.table,
-                name=f"{review.title} {scored.name} reliability {kind}",
-            )
-    _multiples(review, scored, kind, n_bins, strategy)
+            found = set_results.of(
+                review, set_reliability,
+                which=which, kind=kind, n_bins=n_bins, strategy=strategy, label=label,
+            )  # fmt: skip
+            if found is not None:
+                _drawing(review, which, found)
+    _multiples(review, which, kind, n_bins, strategy)
 
 
-def _takeaway(found: Reliability, scored: ScoredSet) -> str:
+def _drawing(review: Review, which: Which, found: Reliability) -> None:
+    curve = found.curves[0]
+    across, up = _titles(found.kind)
+    chart(
+        drawn_once(reliability_figure, curve, dark=is_dark(), x_title=across, y_title=up),
+        key="reliability_diagram",
+        takeaway=_takeaway(found, review.classes),
+        how_to_read=DIAGRAM,
+        alt=words.reliability_alt(curve),
+        table=curve.table,
+        name=f"{review.title} {which} reliability {found.kind}",
+    )
+
+
+def _takeaway(found: Reliability, classes: tuple[str, ...]) -> str:
     """The diagram's finding, unless it is the one that heads the page."""
     if found.kind == "confidence":
         return ""
-    return reliability_finding(found, class_names=scored.classes)
+    return reliability_finding(found, class_names=classes)
 
 
 def _kind() -> Kind:
@@ -140,11 +147,11 @@ def _kind() -> Kind:
     return kind
 
 
-def _label(review: Review, scored: ScoredSet) -> int:
+def _label(review: Review) -> int:
     label: int = st.selectbox(
         "Class",
-        options=range(len(scored.classes)),
-        format_func=lambda at: scored.classes[at][:80],
+        options=range(len(review.classes)),
+        format_func=lambda at: review.classes[at][:80],
         key=f"reliability_label_{review.id}",
         persist_state="session",
     )
@@ -172,29 +179,30 @@ def _titles(kind: Kind) -> tuple[str, str]:
     return "Stated confidence", "How often it is right"
 
 
-def _multiples(
-    review: Review, scored: ScoredSet, kind: Kind, n_bins: int, strategy: Strategy
-) -> None:
+def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: Strategy) -> None:
     kind = "top-label" if kind == "confidence" else kind
-    found = results.reliability_of(
-        scored, kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False
-    )
-    some = [curve for curve in found.curves if curve.n]
-    curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
-    curves.sort(key=lambda curve: curve.label or 0)
-    across, up = _titles(kind)
     with st.container(border=True):
         st.markdown(f"**Class by class: {KINDS[kind].lower()}**")
+        found = set_results.of(
+            review, set_reliability,
+            which=which, kind=kind, n_bins=min(n_bins, 15), strategy=strategy, smooth=False,
+        )  # fmt: skip
+        if found is None:
+            return
+        some = [curve for curve in found.curves if curve.n]
+        curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
+        curves.sort(key=lambda curve: curve.label or 0)
+        across, up = _titles(kind)
         if len(curves) < len(found.curves):
             st.caption(_drawn(len(curves), len(some), len(found.curves)))
         chart(
-            small_multiples(curves, scored.classes, dark=is_dark(), x_title=across, y_title=up),
+            small_multiples(curves, review.classes, dark=is_dark(), x_title=across, y_title=up),
             key="reliability_multiples",
-            takeaway=reliability_finding(found, class_names=scored.classes),
+            takeaway=reliability_finding(found, class_names=review.classes),
             how_to_read=MULTIPLES,
             alt=" ".join(words.reliability_alt(curve) for curve in curves[:5]),
-            table=lambda: _tables(found, scored.classes),
-            name=f"{review.title} {scored.name} reliability by class",
+            table=lambda: _tables(found, review.classes),
+            name=f"{review.title} {which} reliability by class",
         )
 
 
@@ -213,12 +221,12 @@ def _tables(found: Reliability, classes: tuple[str, ...]) -> pd.DataFrame:
     return pd.concat(named, ignore_index=True)
 
 
-def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
+def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> None:
     """Scores of right and wrong predictions beside the confusion tables."""
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown("**How sure it was**")
-        histogram = results.score_histogram_of(scored)
+        histogram = found.scores
         chart(
             drawn_once(score_histogram_figure, histogram, dark=is_dark()),
             key="score_histogram",
@@ -233,11 +241,11 @@ def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
                     "wrong": histogram.wrong,
                 }
             ),
-            name=f"{review.title} {scored.name} scores",
+            name=f"{review.title} {which} scores",
         )
     with right.container(border=True, height="stretch"):
         st.markdown("**What is taken for what**")
-        which: Literal["joint", "confusion", "reverse"] = st.segmented_control(
+        table: Literal["joint", "confusion", "reverse"] = st.segmented_control(
             "Table",
             options=list(TABLES),
             default="reverse",
@@ -247,28 +255,31 @@ def scores_and_confusion(review: Review, scored: ScoredSet) -> None:
             persist_state="session",
             label_visibility="collapsed",
         )
-        tables = results.confusion_of(scored)
+        tables = found.confusion
         chart(
-            drawn_once(confusion_figure, tables, which, scored.classes, dark=is_dark()),
+            drawn_once(confusion_figure, tables, table, review.classes, dark=is_dark()),
             key="confusion",
-            takeaway=confusion_finding(tables, scored.classes),
+            takeaway=confusion_finding(tables, review.classes),
             how_to_read=CONFUSION,
-            alt=words.confusion_alt(tables, which, scored.classes),
-            table=lambda: pd.DataFrame(getattr(tables, which), columns=list(scored.classes)).assign(
-                true_class=list(scored.classes)
+            alt=words.confusion_alt(tables, table, review.classes),
+            table=lambda: pd.DataFrame(getattr(tables, table), columns=list(review.classes)).assign(
+                true_class=list(review.classes)
             ),
-            name=f"{review.title} {scored.name} confusion {which}",
+            name=f"{review.title} {which} confusion {table}",
         )
 
 
-def every_estimate(review: Review, scored: ScoredSet) -> None:
+def every_estimate(review: Review, which: Which) -> None:
     """The table of all estimates with full names."""
     with st.expander(
         "Every estimate, with its full name", key="every_estimate", on_change="rerun"
     ) as shown:
         if not shown.open:
             return
-        estimates = results.estimates_of(scored)
+        found = set_results.of(review, set_estimates, which=which)
+        if found is None:
+            return
+        estimates = found.estimates
         table = pd.DataFrame(
             {
                 "Estimate": [e.name for e in estimates],
@@ -295,5 +306,5 @@ def every_estimate(review: Review, scored: ScoredSet) -> None:
         csv_button(
             lambda: pd.DataFrame([vars(e) for e in estimates]),
             key="estimates_csv",
-            name=f"{review.title} {scored.name} estimates",
+            name=f"{review.title} {which} estimates",
         )

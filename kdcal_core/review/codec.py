@@ -1,17 +1,25 @@
 """Frozen dataclasses to JSON and back, each value checked against its declared type.
 
-What comes back may have been edited on disk or sent by a worker that read a hostile file.
+Small arrays of numbers are carried as their bytes, numbers that are not finite as text, because
+JSON has neither. What comes back may have been edited on disk or sent by a worker that read a
+hostile file.
 """
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import math
 import types
 import typing
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
+
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def encode(value: Any) -> dict[str, Any]:
@@ -23,7 +31,25 @@ def encode(value: Any) -> dict[str, Any]:
     >>> encode(Roles(target="y", features=("a",)))["features"]
     ('a',)
     """
-    return dataclasses.asdict(value)
+    encoded: dict[str, Any] = _encode(value)
+    return encoded
+
+
+def _encode(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {one.name: _encode(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+        return {"dtype": value.dtype.str, "shape": value.shape, "base64": content}
+    if isinstance(value, np.generic):
+        return _encode(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return type(value)(map(_encode, value))
+    if isinstance(value, dict):
+        return {key: _encode(item) for key, item in value.items()}
+    return value
 
 
 def decode(kind: type[T], value: Any) -> T:
@@ -63,11 +89,33 @@ def _decode(kind: Any, value: Any) -> Any:
         return {str(key): _decode(arguments[1], item) for key, item in value.items()}
     if origin is typing.Literal and value in arguments:
         return value
+    if origin is np.ndarray:
+        return _decode_array(np.dtype(typing.get_args(arguments[1])[0]), value)
     if kind is float and type(value) is int:
         return float(value)
+    if kind is float and isinstance(value, str) and value in _NOT_FINITE:
+        return _NOT_FINITE[value]
     if isinstance(kind, type) and origin is None and type(value) is kind:
         return value
     raise TypeError(f"{value!r} is not of type {getattr(kind, '__name__', kind)}")
+
+
+def _decode_array(dtype: np.dtype[Any], value: Any) -> Any:
+    """A read-only array of the declared type; whole numbers count as numbers, as with scalars."""
+    whole = np.dtype(np.int64)
+    match value:
+        case {"dtype": str(kept), "shape": [*shape], "base64": str(content)} if (
+            kept == dtype.str or (kept == whole.str and dtype == np.float64)
+        ):
+            pass
+        case _:
+            raise TypeError(f"this is not an array of {dtype}")
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise TypeError(f"{shape} is not the shape of an array")
+    array = np.frombuffer(base64.b64decode(content, validate=True), np.dtype(kept)).reshape(shape)
+    array = array.astype(dtype, copy=False)
+    array.flags.writeable = False
+    return array
 
 
 def _decode_dataclass(kind: Any, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A real server and many visitors: how long a click takes, and what 200 sessions leave behind.
+"""A real server and its visitors: how long a click takes, what 200 sessions and large tables leave.
 
 Every visitor is a websocket that asks for a page as a browser does and waits until the run has
 ended.
@@ -26,6 +26,8 @@ PAGES = ("load", "reliability", "confidence_by_class", "regions")
 REPEATS = 7
 SESSIONS = 200
 AT_ONCE = 5  # of the 200
+LARGE_ROWS, SEED = 10_000_000, 0
+LARGE_PAGES = (("reliability", 4), ("confidence_by_class", 4))  # with the charts of each
 
 
 def run() -> list[dict[str, Any]]:
@@ -45,7 +47,56 @@ def run() -> list[dict[str, Any]]:
         for what, took in seconds.items()
     ]
     words = ", ".join(f"after {n} {size:.0f}" for n, size in sizes.items())
-    return [*rows, {"name": "visitors", "what": f"MB of the server by sessions: {words}"}]
+    sessions = {"name": "visitors", "what": f"MB of the server by sessions: {words}"}
+    return [*rows, sessions, *large()]
+
+
+def large() -> list[dict[str, Any]]:
+    """What pages about very many rows take in the server, and how long until they are whole."""
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["KDCAL_HOME"] = home
+        review = predictions(LARGE_ROWS)
+        with server() as (port, process):
+            return asyncio.run(_large(port, review, process.pid))
+
+
+async def _large(port: int, review: str, pid: int) -> list[dict[str, Any]]:
+    rows = []
+    async with Visitor(port, "load", review) as one:
+        await one.run()
+        rows.append({"name": "large", "what": f"Load: {memory_in_words(pid)}"})
+        for page, charts in LARGE_PAGES:
+            one.page = page
+            start = time.perf_counter()
+            while await one.run() and one.charts < charts:
+                await asyncio.sleep(0.5)
+            whole = time.perf_counter() - start
+            await asyncio.sleep(15)  # one collection in the quiet
+            again = statistics.median([await one.run() for _ in range(REPEATS)])
+            what = f"{page}: {memory_in_words(pid)}; a rerun {again:.2f} s"
+            rows.append({"name": "large", "what": what, "n": LARGE_ROWS, "seconds": whole})
+    return rows
+
+
+def predictions(n: int) -> str:
+    """A review of predictions of two classes, over-confident. Returns its id."""
+    import numpy as np
+    import pandas as pd
+
+    from kdcal_core.review import Workspace, add_table, create_review, score
+
+    rng = np.random.default_rng(SEED)
+    logit = rng.normal(size=n) * 1.5
+    stated = 1.0 / (1.0 + np.exp(-1.4 * logit))
+    true = rng.random(n) < 1.0 / (1.0 + np.exp(-logit))
+    frame = pd.DataFrame({"proba_0": 1.0 - stated, "proba_1": stated, "label": true.astype(int)})
+    workspace = Workspace()
+    review = create_review(workspace)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "predictions.parquet"
+        frame.to_parquet(path)
+        add_table(workspace, review.id, "calibration", path, path.name)
+    return score(workspace, review.id).id
 
 
 def _review() -> str:
@@ -111,6 +162,7 @@ class Visitor:
         self.page = page
         self._address = f"ws://127.0.0.1:{port}/_stcore/stream"
         self._query = f"review={review}" if review else ""
+        self.charts = 0  # that the last run drew
 
     async def __aenter__(self) -> Visitor:
         from websockets.asyncio.client import connect
@@ -132,10 +184,12 @@ class Visitor:
         ask.rerun_script.query_string = self._query
         ask.rerun_script.page_name = "" if self.page == "load" else page_name or self.page
         start = time.perf_counter()
+        self.charts = 0
         await self._socket.send(ask.SerializeToString())
         while True:
             message = ForwardMsg()
             message.ParseFromString(await asyncio.wait_for(self._socket.recv(), 600))
+            self.charts += message.delta.new_element.WhichOneof("type") == "plotly_chart"
             if message.WhichOneof("type") == "script_finished":
                 if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                     return time.perf_counter() - start
@@ -189,3 +243,15 @@ def resident_mb(pid: int) -> float:
     """Resident memory of a process, in MB."""
     text = Path(f"/proc/{pid}/statm").read_text()
     return int(text.split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def memory_in_words(pid: int) -> str:
+    """What a process holds itself, what files it has mapped, and the most it ever held, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    kb = {
+        name: float(rest.split()[0])
+        for name, _, rest in (x.partition(":") for x in lines)
+        if rest.endswith(" kB")
+    }
+    own, files, peak = (kb[name] / 1024 for name in ("RssAnon", "RssFile", "VmHWM"))
+    return f"{own:.0f} MB of its own, {files:.0f} of files, peak {peak:.0f}"

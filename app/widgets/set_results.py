@@ -1,0 +1,101 @@
+"""The one way a page asks for a measure of a review's scored sets, wherever it is computed.
+
+A measure is a function of the core from rows to a small frozen result. For a small review it runs
+here, at once; for a large one it runs as a job, whose result is kept by its digest. The page asks
+the same either way, and draws nothing while the answer is None::
+
+    found = set_results.of(review, set_overview, which="calibration")
+    if found is not None:
+        draw(found)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from app.widgets import job_results, results, session, waiting
+from app.widgets.kept import KEPT
+from kdcal_core.review import Review, Which
+from kdcal_core.runs import Request, Sets, is_large, read_measure, set_request, title_of
+
+T = TypeVar("T")
+
+
+def of(
+    review: Review,
+    measure: Callable[..., T],
+    *,
+    offer: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> T | None:
+    """A measure of the review's sets; None while a job computes it, whose progress is shown.
+
+    Parameters
+    ----------
+    measure : callable
+        A function of `kdcal_core.runs.set_measures`.
+    offer : callable, optional
+        Draws what is offered and tells whether it was taken up: a job that was never begun then
+        waits for that. Of no account where there is no job.
+    settings
+        The measure's arguments but for the sets, JSON.
+    """
+    if not is_large(review):
+        return _here(review, measure, settings)
+    asked = set_request(session.workspace(), review, measure, settings)
+    return _elsewhere(review, measure, asked, offer)
+
+
+def all_of(
+    review: Review, measure: Callable[..., T], each: Sequence[dict[str, Any]]
+) -> list[T] | None:
+    """The same measure at several settings; where jobs compute them, they go on side by side.
+
+    None until all are there; the progress of the first that is missing is shown.
+    """
+    if not is_large(review):
+        return [_here(review, measure, settings) for settings in each]
+    asked = [set_request(session.workspace(), review, measure, one) for one in each]
+    for one in asked:
+        if waiting.find(one.key) is None:
+            job_results.begin(one, review)
+    found = []
+    for one in asked:
+        answer = _elsewhere(review, measure, one, None)
+        if answer is None:
+            return None
+        found.append(answer)
+    return found
+
+
+def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
+    workspace = session.workspace()
+
+    def read(which: Which) -> Any:
+        return results.scored_set(workspace, review, which)
+
+    def make() -> T:
+        with st.spinner(title_of(measure)):
+            return measure(Sets(read, lambda share, note: None), **settings)
+
+    digests = tuple(sorted((which, one.digest) for which, one in review.sets.items()))
+    return KEPT.get((measure.__name__, digests, json.dumps(settings, sort_keys=True)), make)
+
+
+def _elsewhere(
+    review: Review, measure: Callable[..., T], asked: Request, offer: Callable[[], bool] | None
+) -> T | None:
+    job = job_results.finished(asked, review, offer=offer)
+    if job is None:
+        return None
+    return job_results.answer_of(job, partial(_read, measure))
+
+
+def _read(measure: Callable[..., T], key: str, folder: Path) -> T:
+    return KEPT.get(("job", key), lambda: read_measure(measure, folder))

@@ -1,0 +1,121 @@
+"""What the server keeps between runs: bounded by bytes, made once, and no rows of large reviews."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.review import Workspace, start_sample
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+def test_what_is_kept_stays_below_its_bytes() -> None:
+    from app.widgets.kept import Kept
+
+    kept = Kept(10_000)
+    for at in range(100):
+        kept.get(at, lambda: np.zeros(at_most := 200) + at_most)
+        assert kept.total_bytes <= 10_000
+    assert 99 in kept
+    assert 0 not in kept
+    kept.get("too large", lambda: np.zeros(10_000))
+    assert "too large" not in kept
+    assert 99 in kept
+
+
+def test_the_least_recently_used_goes_first() -> None:
+    from app.widgets.kept import Kept
+
+    kept = Kept(240)
+    for key in "abc":
+        kept.get(key, lambda: np.zeros(10))
+    kept.get("a", lambda: pytest.fail("it is kept"))
+    kept.get("d", lambda: np.zeros(10))
+    assert ["a" in kept, "b" in kept] == [True, False]
+
+
+def test_two_that_ask_at_once_compute_once() -> None:
+    from app.widgets.kept import Kept
+
+    kept, made = Kept(1000), []
+
+    def make() -> np.ndarray:
+        time.sleep(0.05)
+        made.append(1)
+        return np.zeros(3)
+
+    asking = [threading.Thread(target=kept.get, args=("key", make)) for _ in range(5)]
+    for one in asking:
+        one.start()
+    for one in asking:
+        one.join()
+    assert len(made) == 1
+
+
+def test_a_failure_is_not_kept() -> None:
+    from app.widgets.kept import Kept
+
+    kept = Kept(1000)
+    with pytest.raises(ZeroDivisionError):
+        kept.get("key", lambda: 1 / 0)
+    assert kept.get("key", lambda: 3) == 3
+
+
+def test_bytes_of_rows_estimators_and_frames_are_counted(tmp_path: Path) -> None:
+    from app.widgets.kept import bytes_of
+    from kdcal_core.calibration import TopLabelKDE
+
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(2), 5000)
+    scored = ScoredSet(proba, np.zeros(5000, dtype=np.int64), ("a", "b"), "d", "calibration")
+    assert bytes_of(scored) == 5000 * 24
+    assert bytes_of(scored.proba[:10]) == 5000 * 16  # a view holds the whole
+    np.save(tmp_path / "a.npy", proba)
+    assert bytes_of(np.load(tmp_path / "a.npy", mmap_mode="r")) == 0
+    assert bytes_of(pd.DataFrame({"a": np.zeros(1000)})) >= 8000
+    fitted = TopLabelKDE(0.1).fit(proba, rng.integers(0, 2, 5000))
+    assert bytes_of(fitted) > 5000 * 8  # it keeps the scores
+
+
+@pytest.fixture(scope="module")
+def adult(workspace: Workspace) -> str:
+    return start_sample(workspace, "adult").id
+
+
+def launch(page: str, review: str) -> AppTest:
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "light"}
+    at.query_params["review"] = review
+    return at.run().switch_page(page).run()
+
+
+def specs(at: AppTest) -> list[dict]:
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_large_review_looks_the_same_and_its_rows_stay_away(
+    adult: str, page: str, monkeypatch: pytest.MonkeyPatch, settle
+) -> None:
+    at_once = launch(page, adult)
+    from app.widgets import results
+
+    monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
+    monkeypatch.setattr(results, "scored_set", lambda *_: pytest.fail("the server reads the rows"))
+    by_jobs = settle(launch(page, adult))
+    assert specs(by_jobs) == specs(at_once)
+    assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
+    assert by_jobs.subheader[0].value == at_once.subheader[0].value
