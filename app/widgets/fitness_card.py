@@ -7,29 +7,23 @@ from math import isfinite
 import pandas as pd
 import streamlit as st
 
-from app.widgets import session
+from app.widgets import set_results
 from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
 from kdcal_core.diagnostics import number_text
-from kdcal_core.review import Review, Which, fitness_of
-
-
-@st.cache_data(max_entries=64, show_spinner="Counting rows")
-def _fitness(
-    digest: str, features: tuple[str, ...], review_id: str, which: Which
-) -> Fitness | RegressionFitness:
-    del digest, features  # only the cache's key: rows that were scored anew are counted anew
-    return fitness_of(session.workspace(), review_id, which)
+from kdcal_core.review import Review, Which
+from kdcal_core.runs import set_fitness
 
 
 def fitness_card(review: Review, which: Which) -> None:
     """One card for one set: its flags as sentences, its rows per class or its outcomes."""
-    features = review.roles.features if review.roles else ()
-    fitness = _fitness(review.sets[which].digest, features, review.id, which)
+    found = set_results.of(review, set_fitness, which=which)
+    if found is None:
+        return
     with st.container(border=True):
-        if isinstance(fitness, RegressionFitness):
-            _regression(review, which, fitness)
-        else:
-            _classification(review, which, fitness)
+        if found.regression is not None:
+            _regression(review, which, found.regression)
+        if found.classification is not None:
+            _classification(review, which, found.classification)
 
 
 def _classification(review: Review, which: Which, fitness: Fitness) -> None:

@@ -82,10 +82,11 @@ def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -
 
     def make() -> T:
         with st.spinner(title_of(measure)):
-            return measure(Sets(read, lambda share, note: None), **settings)
+            return measure(Sets(workspace, review.id, read), **settings)
 
     digests = tuple(sorted((which, one.digest) for which, one in review.sets.items()))
-    return KEPT.get((measure.__name__, digests, json.dumps(settings, sort_keys=True)), make)
+    asked = json.dumps(settings, sort_keys=True)
+    return KEPT.get((measure.__name__, digests, review.roles, review.classes, asked), make)
 
 
 def _elsewhere(

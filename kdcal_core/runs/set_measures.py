@@ -27,7 +27,7 @@ from kdcal_core.calibration import (
     two_halves,
 )
 from kdcal_core.calibration.base import VectorCalibrator
-from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.data import Fitness, FloatArray, IntArray, RegressionFitness, ScoredSet
 from kdcal_core.diagnostics import (
     Confusion,
     Estimate,
@@ -43,9 +43,10 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.errors import InputWarning
 from kdcal_core.jobs import Progress
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review, Which, Workspace, fitness_of
 
-LARGE = 200_000  # rows x classes above which a worker computes what pages show
+# rows x classes, or x the numbers that state a distribution, above which a worker computes
+LARGE = 200_000
 MAX_CLOUD = 2_000
 _RULES = ("mon2", "mon", "mon4")  # found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
@@ -60,15 +61,38 @@ def is_large(review: Review) -> bool:
     False
     """
     rows = sum(one.n_rows for one in review.sets.values())
-    return rows * max(1, len(review.classes)) > LARGE
+    stated = len(review.roles.parameters) if review.roles else 0
+    return rows * max(1, len(review.classes), stated) > LARGE
+
+
+def _untold(share: float, note: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class Sets:
     """The scored sets of a review, each read when it is asked for, and where progress is told."""
 
+    workspace: Workspace
+    review_id: str
     read: Callable[[Which], ScoredSet]
-    progress: Progress
+    progress: Progress = _untold
+
+
+@dataclass(frozen=True, eq=False)
+class SetFitness:
+    """What a set is fit for: of a classification or of a regression."""
+
+    classification: Fitness | None
+    regression: RegressionFitness | None
+
+
+def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
+    """The set's rows, and what should make a reviewer careful."""
+    found = fitness_of(sets.workspace, sets.review_id, which)
+    if isinstance(found, RegressionFitness):
+        return SetFitness(None, found)
+    return SetFitness(found, None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,14 @@ from typing import Any, TypeVar, get_type_hints
 from kdcal_core.jobs import Progress
 from kdcal_core.review import Review, Workspace, load_set
 from kdcal_core.runs import set_measures
-from kdcal_core.runs.inputs import Request, request
+from kdcal_core.runs.inputs import Request, request, review_identity
 from kdcal_core.runs.set_measures import Sets
 from kdcal_core.runs.storage import load_whole, save_record
 
 T = TypeVar("T")
 
 _TITLES: dict[str, str] = {
+    "set_fitness": "Counting rows",
     "set_overview": "Measuring all rows, with intervals",
     "set_reliability": "Drawing up the reliability diagram",
     "set_estimates": "Measuring everything, with intervals",
@@ -51,7 +52,11 @@ def set_request(
     settings : dict
         Its arguments but for the sets, JSON.
     """
-    identity = {"measure": measure.__name__, "settings": settings, "sets": _digests(review)}
+    identity = {
+        "measure": measure.__name__,
+        "settings": settings,
+        "review": review_identity(review, with_foreign=False),
+    }
     kwargs = {
         "home": str(workspace.root),
         "review": review.id,
@@ -79,7 +84,7 @@ def measure_set(
     if measure not in _TITLES:
         raise ValueError(f"{measure!r} is not a measure of a set")
     workspace = Workspace(Path(home))
-    sets = Sets(lambda which: load_set(workspace, review, which), progress)
+    sets = Sets(workspace, review, lambda which: load_set(workspace, review, which), progress)
     save_record(Path(folder), getattr(set_measures, measure)(sets, **settings))
     return {"measure": measure}
 
@@ -94,7 +99,3 @@ def read_measure(measure: Callable[..., T], folder: str | Path) -> T:
     """
     kind: type[T] = get_type_hints(measure)["return"]
     return load_whole(Path(folder), kind)
-
-
-def _digests(review: Review) -> dict[str, str]:
-    return {which: one.digest for which, one in sorted(review.sets.items())}

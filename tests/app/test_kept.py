@@ -16,7 +16,7 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, start_sample
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
+PAGES = ("../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py")
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
@@ -111,6 +111,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
     adult: str, page: str, monkeypatch: pytest.MonkeyPatch, settle
 ) -> None:
     at_once = launch(page, adult)
+    assert at_once.caption
     from app.widgets import results
 
     monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
@@ -118,4 +119,5 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
     by_jobs = settle(launch(page, adult))
     assert specs(by_jobs) == specs(at_once)
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
-    assert by_jobs.subheader[0].value == at_once.subheader[0].value
+    for part in ("subheader", "caption", "markdown"):
+        assert [one.value for one in by_jobs.get(part)] == [one.value for one in at_once.get(part)]

@@ -64,6 +64,8 @@ async def _large(port: int, review: str, pid: int) -> list[dict[str, Any]]:
     rows = []
     async with Visitor(port, "load", review) as one:
         await one.run()
+        await asyncio.sleep(30)
+        await one.run()
         rows.append({"name": "large", "what": f"Load: {memory_in_words(pid)}"})
         for page, charts in LARGE_PAGES:
             one.page = page

@@ -10,7 +10,7 @@ import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError
-from kdcal_core.review import load_set
+from kdcal_core.review import Workspace, load_set
 from kdcal_core.review.codec import encode
 from kdcal_core.runs import (
     Sets,
@@ -23,6 +23,7 @@ from kdcal_core.runs import (
     predicted_class,
     read_measure,
     set_estimates,
+    set_fitness,
     set_overview,
     set_reliability,
     set_request,
@@ -32,6 +33,7 @@ from kdcal_core.runs.set_run import measure_set
 SET = {"which": "calibration"}
 LABELS = {**SET, "labels": [0, 1]}
 ASKED = (
+    (set_fitness, SET),
     (set_overview, SET),
     (set_reliability, {**SET, "kind": "class", "n_bins": 10, "strategy": "quantile", "label": 1}),
     (set_reliability, {**SET, "kind": "top-label", "n_bins": 5, "strategy": "uniform"}),
@@ -56,9 +58,8 @@ def test_a_worker_leaves_what_the_process_computes(forest, tmp_path, measure, se
     asked = set_request(forest.workspace, forest.review, measure, settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
     measure_set(**sent, folder=str(tmp_path), progress=quiet)
-    here = measure(
-        Sets(lambda which: load_set(forest.workspace, forest.review.id, which), quiet), **settings
-    )
+    at = forest.workspace, forest.review.id
+    here = measure(Sets(*at, lambda which: load_set(*at, which), quiet), **settings)
     assert encode(read_measure(measure, tmp_path)) == encode(here)
 
 
@@ -91,15 +92,15 @@ def test_a_job_can_only_ask_for_a_measure(forest, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("n", [2_000, 40_000])
-def test_results_do_not_grow_with_the_rows(n: int) -> None:
+def test_results_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
     """A kept result of any measure holds no rows, whatever the method keeps of them."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), n)
     label = (proba.cumsum(axis=1) > rng.random(n)[:, None]).argmax(axis=1)
     scored = ScoredSet(proba, label, ("a", "b", "c"), "digest", "calibration")
-    sets = Sets(lambda which: scored, quiet)
+    sets = Sets(Workspace(tmp_path), "a" * 16, lambda which: scored, quiet)
     for measure, settings in ASKED:
-        if measure is not method_losses:
+        if measure not in (method_losses, set_fitness):
             size = len(json.dumps(encode(measure(sets, **settings))))
             assert size < 300_000, measure.__name__
 
