@@ -369,7 +369,8 @@ def _overlay(review: Review, overview: SetOverview, label: int, chosen: list[str
     picture, legend = st.columns([3, 1.3], gap="medium")
     with picture:
         chart(
-            method_cloud(
+            drawn_once(
+                method_cloud,
                 anchor,
                 {key: xy for key, xy in points.items() if key not in curves},
                 lines={key: xy for key, xy in points.items() if key in curves},

@@ -197,7 +197,7 @@ def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
             )
         panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in drawn]
         chart(
-            pit_panels(panels, dark=is_dark(), columns=4),
+            drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
             key="pit_region_panels",
             takeaway="",
             how_to_read=regression_reading.PIT_PANELS,

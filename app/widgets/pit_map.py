@@ -327,7 +327,7 @@ def _panels(judged: Judged, groups: Sequence[Shown]) -> None:
         *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
     ]
     chart(
-        pit_panels(panels, dark=is_dark(), columns=1),
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
         key="pit_panels",
         takeaway="",
         how_to_read=regression_reading.PIT_PANELS,

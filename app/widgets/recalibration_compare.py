@@ -45,7 +45,7 @@ def pit_and_quantiles(view: View) -> None:
             PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
         ]
         chart(
-            pit_panels(panels, dark=is_dark(), columns=1),
+            drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
             key="recalibration_pit",
             takeaway=regression_words.pit_panels_words(panels),
             how_to_read=text.PIT_BEFORE_AFTER,

@@ -118,7 +118,7 @@ def _neighbourhoods(view: View, rows: list[int], k: int) -> None:
                 )
             )
     chart(
-        pit_panels(panels, dark=is_dark(), columns=4),
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
         key="recalibration_near_pit",
         takeaway=regression_words.pit_panels_words(panels),
         how_to_read=text.NEIGHBOURHOODS,

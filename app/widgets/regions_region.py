@@ -80,7 +80,8 @@ def _reliability(view: View) -> None:
         curves.insert(0, numbers.with_label(both.region, 0))
     of_class = isinstance(view.asked.target, int)
     chart(
-        small_multiples(
+        drawn_once(
+            small_multiples,
             curves,
             ["This region", "All judged rows"],
             dark=is_dark(),
@@ -177,7 +178,7 @@ def _pit(view: View) -> None:
     ]
     st.markdown(escape_markdown(both.region_fault.words, 400))
     chart(
-        pit_panels(panels, dark=is_dark(), columns=2),
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=2),
         key="regions_pit",
         takeaway="",
         how_to_read=regression_reading.PIT_PANELS,

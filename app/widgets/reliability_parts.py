@@ -196,7 +196,14 @@ def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: 
         if len(curves) < len(found.curves):
             st.caption(_drawn(len(curves), len(some), len(found.curves)))
         chart(
-            small_multiples(curves, review.classes, dark=is_dark(), x_title=across, y_title=up),
+            drawn_once(
+                small_multiples,
+                curves,
+                review.classes,
+                dark=is_dark(),
+                x_title=across,
+                y_title=up,
+            ),
             key="reliability_multiples",
             takeaway=reliability_finding(found, class_names=review.classes),
             how_to_read=MULTIPLES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -54,6 +55,23 @@ def test_every_sample_fills_every_page(
         assert chart.proto.alt
         assert "#00000" not in chart.proto.spec
     assert at.query_params["review"] in (review_ids[sample], [review_ids[sample]])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_figure_is_built_again_where_nothing_changed(
+    review_ids: dict[str, str], page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = healthy(launch(page, review_ids["digits"]))
+    built = []
+    init = go.Figure.__init__
+
+    def counted(self: go.Figure, *arguments: object, **settings: object) -> None:
+        built.append(self)
+        init(self, *arguments, **settings)
+
+    monkeypatch.setattr(go.Figure, "__init__", counted)
+    assert len(specs(healthy(at.run()))) >= 4
+    assert not built
 
 
 @pytest.mark.parametrize("page", PAGES)
