@@ -58,6 +58,7 @@ def area_variance(
     weight: FloatArray,
     lead: FloatArray | None = None,
     lone: float = 0.25,
+    pseudo_row: bool = False,
 ) -> tuple[float, float, float]:
     """Variance of a sum of structural components, its degrees of freedom, and the least side.
 
@@ -74,6 +75,10 @@ def area_variance(
     lone : float
         Variance of a component, in units of its range squared, where a sample of a single row
         gives none. The largest there is is 1/4; of components with mean m it is m (1 - m).
+    pseudo_row : bool
+        Whether half a row of variance ``lone`` is averaged into every sample's variance. Five
+        positives that all lie near the top show next to no variance, which says little about
+        the sixth.
 
     Returns
     -------
@@ -85,15 +90,17 @@ def area_variance(
     present = mass > 0.0
     rows = mass[present] ** 2 / np.bincount(side, weights=weight**2)[present]
     square = np.bincount(side, weights=part**2)[present]
-    range_ = np.ones(int(present.sum()))
-    if lead is not None:
-        range_ = np.sqrt(np.bincount(side, weights=lead**2)[present])
+    widest = 1.0 / rows if lead is None else np.bincount(side, weights=lead**2)[present]
     spare = np.maximum(rows - 1.0, 1e-9)
-    each = np.where(rows > 1.0 + 1e-9, square * rows / spare, lone * range_**2)
+    several = rows > 1.0 + 1e-9
+    each = np.where(several, square * rows / spare, lone * widest)
     variance = float(each.sum())
     least = float(rows.min())
     if variance < _NO_VARIANCE:
         return 0.0, np.inf, least
+    if pseudo_row:
+        each = np.where(several, each + (0.5 * lone * widest - each) / (rows + 0.5), each)
+        variance = float(each.sum())
     doubt = np.where(rows > 1.0 + 1e-9, each**2 / spare, 0.0).sum()
     return variance, float(variance**2 / doubt) if doubt > 0.0 else np.inf, least
 
@@ -109,7 +116,8 @@ def area_interval(
 ) -> tuple[float, float, str]:
     """Interval of an area, or of a mean of areas, from its structural components, and its name.
 
-    DeLong's error on the logit scale with a t quantile. Where that error is far larger than the
+    DeLong's error on the logit scale with a t quantile; half a pseudo-row in each sample keeps
+    few rows near the top from passing for no variance. Where that error is far larger than the
     area's distance from 0 or 1, the logit scale would stretch it from 0 to 1: there it is
     Wilson's score interval for as many rows as a proportion with DeLong's variance would have
     (Kottas, Kuss and Zapf 2014). Where the sides are wholly parted or tied there is
@@ -119,7 +127,9 @@ def area_interval(
     least = area_variance(part, side, weight, lead)[2]
     pairs = least if pairs is None else pairs
     middle = (area * pairs + 0.5) / (pairs + 1.0)
-    variance, freedom, _ = area_variance(part, side, weight, lead, middle * (1.0 - middle))
+    variance, freedom, _ = area_variance(
+        part, side, weight, lead, middle * (1.0 - middle), pseudo_row=True
+    )
     if variance == 0.0 or not 0.0 < area < 1.0:
         low, high = (float(v) for v in clopper_pearson(area, pairs, level))
         return low, high, "Clopper-Pearson of pairs"

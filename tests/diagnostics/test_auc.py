@@ -90,6 +90,27 @@ def test_interval_covers(shift, n, m):
     assert np.mean([e.low <= truth <= e.high for e in found]) > 0.925
 
 
+@pytest.mark.parametrize(("positives", "negatives", "shift"), [(5, 200, None), (20, 500, 3.29)])
+def test_interval_covers_where_few_positives_are_nearly_all_on_top(positives, negatives, shift):
+    rng = np.random.default_rng(12)
+    y = np.repeat([1, 0], [positives, negatives])
+    if shift is None:  # five grades, 88% of the positives in the best one
+        of_positives, of_negatives = np.array([0, 0.01, 0.03, 0.08, 0.88]), np.full(5, 0.2)
+        true = of_positives @ (np.cumsum(of_negatives) - 0.5 * of_negatives)
+    else:
+        true = norm.cdf(shift / np.sqrt(2.0))
+    held = 0
+    for _ in range(120):
+        if shift is None:
+            grades = [rng.choice(5, positives, p=of_positives), rng.choice(5, negatives)]
+            score = np.concatenate(grades)
+        else:
+            score = rng.normal(size=len(y)) + shift * y
+        estimate = auc(score, y)
+        held += estimate.low <= true <= estimate.high
+    assert held / 120 >= 0.93  # without the pseudo-row 55 and 88%
+
+
 @pytest.mark.parametrize(("n", "m"), [(12, 12), (10, 150), (80, 80)])
 def test_paired_test_keeps_its_size_and_its_interval_covers(n, m):
     """Two noisy readings of one score: equal areas in truth, strongly correlated."""
