@@ -54,7 +54,7 @@ _MEANING = {
     "CRPS": "Continuous ranked probability score: how far the whole predicted distribution lies "
     "from the outcome, in the outcome's own unit. Lower is better.",
     "Bias": "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
-    "AUC": "The chance that a row of the second class is given a higher probability of it than a "
+    "AUROC": "The chance that a row of the second class is given a higher probability of it than a "
     "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows alone.",
     "Log loss": "A score of the whole stated probability, lower is better: sure predictions that "
     "are wrong cost most.",

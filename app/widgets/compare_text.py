@@ -34,7 +34,7 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     "partition": (
         "Region by region",
         "Paper 004: the inputs are cut into regions, and each has a calibration of its own. These "
-        "can change the ranking of rows, and so the AUC.",
+        "can change the ranking of rows, and so the AUROC.",
     ),
     "kernel density": (
         "Kernel density graph",
@@ -88,7 +88,7 @@ on the same rows: look at the paired differences below.
 bins. **Calibration errors** say how far stated confidence and hits lie apart: ECE in 15 bins of
 equal width, with bins of equal mass and the bias of noise taken off, the l2 norm of the same,
 smooth ECE without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
-far confidence lies from the prior's on rows far away. **AUC** is how well rows are ranked.
+far confidence lies from the prior's on rows far away. **AUROC** is how well rows are ranked.
 """
 SPEED = """
 Seconds to fit are those of the fit on all calibration rows, with the range of all fits where there
@@ -97,7 +97,7 @@ what else it does. Bytes are those of the numbers a fitted calibrator keeps.
 """
 PAIRED = """
 Each method less what it is held against, on the very same rows, so that what both find hard
-cancels. Means of row losses are compared by a paired t test, AUC by DeLong's covariances, and
+cancels. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
 calibration errors by resampling rows for both at once, at the least favourable true errors that
 the rows allow. **Full marks** are told apart once all methods are allowed for (Holm's correction).
 
@@ -210,7 +210,7 @@ def difference(found: Comparison, measure: str, pair: PairedDifference) -> Estim
 
 def notes_for(found: Comparison, group: Group) -> list[str]:
     """What is to be known of the comparison where this is what matters."""
-    speaks_of = {"Far away means": "outside", "AUC is": "ranking", "There is no AUC": "ranking"}
+    speaks_of = {"Far away means": "outside", "AUROC is": "ranking", "There is no AUROC": "ranking"}
     return [
         note
         for note in found.notes

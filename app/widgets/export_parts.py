@@ -29,7 +29,7 @@ from kdcal_core.runs.export_run import export_request
 TILES = {
     "log_loss": "Log loss",
     "ece_mass": "ECE, debiased",
-    "auc": "AUC",
+    "auc": "AUROC",
     "accuracy": "Accuracy",
 }
 

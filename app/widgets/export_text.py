@@ -141,7 +141,7 @@ def also(gain: Gain) -> str:
     sentences = []
     for key, what in (
         ("ece_mass", "The calibration error (ECE, debiased)"),
-        ("auc", "The AUC"),
+        ("auc", "The AUROC"),
         ("accuracy", "Accuracy"),
     ):
         if key not in gain.pairs:

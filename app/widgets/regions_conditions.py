@@ -48,7 +48,7 @@ def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
         parts.append(
             (
                 lift.low > 0,
-                f"What it did on rows that no map has seen: AUC lift {estimate_text(lift)}.",
+                f"What it did on rows that no map has seen: AUROC lift {estimate_text(lift)}.",
             )
         )
     return parts

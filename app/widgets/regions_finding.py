@@ -70,7 +70,7 @@ def _share(search: RegionSearch) -> None:
 
 
 def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
-    """Two more tiles: AUC and log loss, after the repair where there is one."""
+    """Two more tiles: AUROC and log loss, after the repair where there is one."""
     if view.looked.regression:
         whole = pit_results.whole_of(view.looked.judged)
         crps = whole.scores.rows["crps"]

@@ -112,7 +112,7 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
         st.markdown(
             "Each region gets a map of its own from stated to calibrated probability, fitted on "
             "calibration rows and judged on rows that it has not seen. You will see what that does "
-            "to the AUC, the log loss and the reliability diagram."
+            "to the AUROC, the log loss and the reliability diagram."
         )
         if st.button(
             "Calibrate by regions",
@@ -213,7 +213,7 @@ def _lift(view: View, repair: Repair) -> None:
         how_to_read=text.LIFT,
         alt=region_words.lift_alt(lines),
         table=lambda: auc_lift_table(lines),
-        name=f"{view.looked.review.title} AUC lift",
+        name=f"{view.looked.review.title} AUROC lift",
     )
 
 
@@ -257,8 +257,10 @@ def _methods_table(view: View, repair: Repair) -> None:
     pairs = [one.auc for one in methods if one.auc is not None]
     if pairs:
         of_model = pairs[0].a
-        columns["AUC"] = [estimate_text(one.auc.b if one.auc else of_model) for one in methods]
-        columns["AUC lift"] = [estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods]
+        columns["AUROC"] = [estimate_text(one.auc.b if one.auc else of_model) for one in methods]
+        columns["AUROC lift"] = [
+            estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods
+        ]
     columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
     columns["Seconds"] = [f"{one.seconds:.1f}" if one.seconds else "" for one in methods]
     table = pd.DataFrame(columns)
@@ -267,8 +269,8 @@ def _methods_table(view: View, repair: Repair) -> None:
         hide_index=True,
         key="regions_methods_table",
         column_config={
-            "AUC lift": st.column_config.TextColumn(
-                help="Rise of the AUC as a share of the model's, which is the reference."
+            "AUROC lift": st.column_config.TextColumn(
+                help="Rise of the AUROC as a share of the model's, which is the reference."
             ),
             "Change": st.column_config.TextColumn(
                 help="Log loss minus the model's, row by row on the same rows: below 0 is better."
@@ -276,7 +278,7 @@ def _methods_table(view: View, repair: Repair) -> None:
             "Regions": st.column_config.TextColumn(help="Over all trees of the last fit."),
             "Seconds": st.column_config.TextColumn(help="To fit, over all folds."),
         },
-        alt="Log loss, its change, AUC lift, regions and time of every way to calibrate",
+        alt="Log loss, its change, AUROC lift, regions and time of every way to calibrate",
     )
     csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
 

@@ -76,12 +76,12 @@ leaves the region's rate, so the maps lie between the model and the tree (sectio
 few rows lean on the region around them; how much stands beside.
 """
 LIFT = r"""
-How much larger the AUC became, as a share of what it was (decision D108), with the interval of the
-paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
-cannot change the order of the rows**, and so leaves the AUC where it was, however over-confident
+How much larger the AUROC became, as a share of what it was (decision D108), with the interval of
+the paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
+cannot change the order of the rows**, and so leaves the AUROC where it was, however over-confident
 the model is (sections 2 and 4.1). Maps that differ from region to region can, and the best ones
 only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where each row is
-calibrated by the other folds, every fold has a map of its own, which may move the AUC by a trace.
+calibrated by the other folds, every fold has a map of its own, which may move the AUROC by a trace.
 """
 SCORES = r"""
 How the scores of both labels are spread, on the scale of log odds (paper 004 Fig. 1). An
@@ -106,14 +106,15 @@ SETTINGS = r"""
   calibration rows grows each of five trees and the rest fits its maps (decision D102).
 * **Boosted regions**: maps nested in one another, each on the regions where the ones
   before are still wrong (section 5; the text of section 13 is lost, so this is our derivation).
-* **AUC regions**: a tree whose splits are chosen to raise the AUC (our derivation for section 12).
+* **AUROC regions**: a tree whose splits are chosen to raise the AUROC (our derivation for section
+  12).
 * **Forest regions**: many trees, their answers averaged. **The chosen column**: its values are the
   regions.
 
 Depth and fewest rows are those set above; the Compare page and the export take each calibrator's
-own depth, 3 for Tree and AUC regions, 2 for Boosted and 6 for Forest regions. Regions with few rows
-are drawn to the region around them. Fitted on the calibration set and judged on the evaluation set;
-without one, each calibration row is calibrated by the other four fifths.
+own depth, 3 for Tree and AUROC regions, 2 for Boosted and 6 for Forest regions. Regions with few
+rows are drawn to the region around them. Fitted on the calibration set and judged on the evaluation
+set; without one, each calibration row is calibrated by the other four fifths.
 """
 ADVICE = """
 * **When it pays** (paper 004 section 5.1): the model is too sure of itself, the inputs fall into
@@ -122,8 +123,8 @@ ADVICE = """
 * **Fresh rows beat validation rows.** Algorithm 1 calibrates on validation rows; where these also
   chose the model, they flatter it. A calibration set of its own is preferable (section 5.1).
 * **Over-confidence alone does not hurt the order.** Correcting it with one map mends the stated
-  probabilities and leaves the AUC; only partitions change it (sections 2 and 4.1).
-* **It narrows what tuning would decide.** In the paper's experiments the calibrated AUC hardly
+  probabilities and leaves the AUROC; only partitions change it (sections 2 and 4.1).
+* **It narrows what tuning would decide.** In the paper's experiments the calibrated AUROC hardly
   depended on the learning rate, so that calibration may save some of the search (sections 6.3, 7).
 * **Do not expect the lift to grow with the model.** The text says so of all data sets; its own
   Table 1 does not bear that out (decision D106).
@@ -249,7 +250,7 @@ def settings_words(settings: RegionsSettings) -> str:
 
 
 def auc_note(method: RegionsMethod) -> str:
-    """Under the tile of the AUC: what it was, and the lift."""
+    """Under the tile of the AUROC: what it was, and the lift."""
     assert method.auc is not None
     lift = method.auc.lift
     return f"{number(method.auc.a)} before; lift {number(lift)} ({interval(lift)})"

@@ -316,7 +316,7 @@ _WILL_SHOW = {
     "regions": (
         "Here you will see in which regions of the inputs the model is wrong beyond chance: the "
         "regions drawn as a tree and as a table, each with its rows and its reliability, and what "
-        "a repair region by region does to the AUC and the log loss."
+        "a repair region by region does to the AUROC and the log loss."
     ),
     "compare": (
         "Here you will see whether any calibrator is better than the model as it is, beyond "

@@ -27,7 +27,7 @@ _WHERE = {
     "tree": "in each region of a shallow tree",
     "forest": "in the regions of {n_trees:,} shallow trees, averaged",
     "boosted": "by regions in sequence, each on the last one's answer",
-    "auc": "in regions that are split for AUC",
+    "auc": "in regions that are split for AUROC",
 }
 INNER = {
     "platt": "Platt scaling",

@@ -1,4 +1,4 @@
-"""AUC of one score with its interval, and of two scores of the same rows compared."""
+"""AUROC of one score with its interval, and of two scores of the same rows compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PairedAuc:
     Attributes
     ----------
     a, b : Estimate
-        AUC of the first score (the parent) and of the second (calibrated).
+        AUROC of the first score (the parent) and of the second (calibrated).
     difference : Estimate
         b minus a.
     lift : Estimate
@@ -78,14 +78,14 @@ def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -
     y, weight = _checked(y, sample_weight, level)
     score = _score(score, len(y), "score")
     if len(np.unique(y)) < 2:
-        return _estimate("AUC", "AUC", (np.nan,) * 3, len(y), level, _ONE_CLASS)
+        return _estimate("AUROC", "AUROC", (np.nan,) * 3, len(y), level, _ONE_CLASS)
     return _one_area(*roc_area(score, y == 1, weight), y, weight, level)
 
 
 def paired_auc(
     score_a: Any, score_b: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> PairedAuc:
-    """AUC of two scores of the same rows, their difference and the relative lift of b over a.
+    """AUROC of two scores of the same rows, their difference and the relative lift of b over a.
 
     DeLong, DeLong and Clarke-Pearson's paired test (1988), with the t quantile of Satterthwaite's
     degrees of freedom; the lift's interval is Fieller's, which leaves out 0 exactly where the
@@ -104,7 +104,7 @@ def paired_auc(
     a, b = (_score(s, len(y), noun) for s, noun in ((score_a, "first"), (score_b, "second")))
     n = len(y)
     if len(np.unique(y)) < 2:
-        nothing = _estimate("AUC", "AUC", (np.nan,) * 3, n, level, _ONE_CLASS)
+        nothing = _estimate("AUROC", "AUROC", (np.nan,) * 3, n, level, _ONE_CLASS)
         return PairedAuc(nothing, nothing, nothing, nothing, np.nan)
     (area_a, part_a), (area_b, part_b) = (roc_area(s, y == 1, weight) for s in (a, b))
     gap = _Gap.of(area_a, area_b, part_a, part_b, y, weight, level)
@@ -115,16 +115,16 @@ def paired_auc(
         a=_one_area(area_a, part_a, y, weight, level),
         b=_one_area(area_b, part_b, y, weight, level),
         difference=_estimate(
-            "AUC, second score minus first",
-            "AUC difference",
+            "AUROC, second score minus first",
+            "AUROC difference",
             (area_b - area_a, low, high),
             n,
             level,
             how,
         ),
         lift=_estimate(
-            "Relative lift of the AUC, (b - a) / a",
-            "AUC lift",
+            "Relative lift of the AUROC, (b - a) / a",
+            "AUROC lift",
             (lift, lift_low, lift_high),
             n,
             level,
@@ -207,7 +207,7 @@ def _one_area(
     area: float, part: FloatArray, y: IntArray, weight: FloatArray, level: float
 ) -> Estimate:
     low, high, how = area_interval(area, part, y, weight, level)
-    return _estimate("AUC", "AUC", (area, low, high), len(y), level, how)
+    return _estimate("AUROC", "AUROC", (area, low, high), len(y), level, how)
 
 
 def _estimate(

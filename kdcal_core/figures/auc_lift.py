@@ -1,4 +1,4 @@
-"""What each way to calibrate did to the AUC and to the log loss: changes with their intervals."""
+"""What each way to calibrate did to the AUROC and to the log loss: changes with their intervals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go
     At 0 the order of the rows is as it was. Titles are untrusted.
     """
     hover = [
-        f"AUC {pair.a.value:.4f} before, {pair.b.value:.4f} after<br>lift {pair.lift.value:.2%} "
+        f"AUROC {pair.a.value:.4f} before, {pair.b.value:.4f} after<br>lift {pair.lift.value:.2%} "
         f"({pair.lift.low:.2%} to {pair.lift.high:.2%})"
         for _, pair in lines
     ]
     lifts = [(title, pair.lift) for title, pair in lines]
     figure, span = _changes(lifts, hover, dark, least=0.002)
     figure.update_xaxes(
-        title_text="Relative lift of the AUC", tickformat=".1%" if span > 0.005 else ".2%"
+        title_text="Relative lift of the AUROC", tickformat=".1%" if span > 0.005 else ".2%"
     )
     return figure
 

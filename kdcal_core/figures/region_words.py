@@ -243,15 +243,15 @@ def _share(p: float) -> str:
 
 
 def lift_words(title: str, auc: PairedAuc) -> str:
-    """What a partition did to the AUC."""
+    """What a partition did to the AUROC."""
     lift = auc.lift
     clear = lift.low > 0 or lift.high < 0
     if lift.value == 0.0 and lift.low == lift.high:
-        return f"With {title} the order of the rows, and so the AUC, stays as it was."
+        return f"With {title} the order of the rows, and so the AUROC, stays as it was."
     verb = "rises" if lift.value > 0 else "falls"
     ending = "" if clear else "; that may be chance"
     return (
-        f"With {title} the AUC {verb} from {_short(auc.a)} to {_short(auc.b)}, by "
+        f"With {title} the AUROC {verb} from {_short(auc.a)} to {_short(auc.b)}, by "
         f"{estimate_text(lift)} of what it was{ending}."
     )
 
@@ -271,7 +271,7 @@ def change_words(change: Estimate) -> str:
 def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:
     """Alternative text of the lifts."""
     told = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
-    return f"Relative lift of the AUC by partition, with intervals: {told}."
+    return f"Relative lift of the AUROC by partition, with intervals: {told}."
 
 
 def change_alt(lines: Sequence[tuple[str, Estimate]]) -> str:

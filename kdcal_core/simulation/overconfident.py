@@ -6,7 +6,7 @@ standard deviation of 2 on held-out rows, where log odds are s / 2 ("divide by a
 2"). On its training rows the network parts the classes better. A binary feature b, independent of
 s given the class, is 1 for three in four of class 1 and one in four of class 0. The network says
 s + w (b - 1/2), with the w that suits its training rows, not the larger one that held-out rows ask
-for. The weight there is 0.4 of the best: the AUC is then 0.829 in place of 0.853, the paper's
+for. The weight there is 0.4 of the best: the AUROC is then 0.829 in place of 0.853, the paper's
 "about 0.83" and "about 0.85"; without b it is 0.760. That fixes the variance of the training
 scores, 0.4 * 4 = 1.6. The reconstruction is not unique, and it does not meet the remark that
 training scores could be scaled up by about 2 (here by 1.25): with b as strong as that, no w would
@@ -122,7 +122,7 @@ def overconfident_scores(
 
 
 def auc_of_weight(weight: Any, *, rows: Rows = "held out") -> FloatArray:
-    """The toy network's exact AUC as a function of the feature's weight (paper 004 Fig. 2).
+    """The toy network's exact AUROC as a function of the feature's weight (paper 004 Fig. 2).
 
     The scores of a row of either class differ by N(2, 2 v), shifted by w where only the row of
     class 1 has the feature (chance 9/16) and by -w where only the other has it (1/16).

@@ -129,7 +129,7 @@ def test_what_cannot_be_had_is_said_with_its_reason(workspace: Workspace) -> Non
     labels = [one.label for one in at.button_group]
     assert "Region by region" not in labels
     assert "Judged by" not in labels
-    assert "Tree regions, Forest regions, Boosted regions, AUC regions" in told(at)
+    assert "Tree regions, Forest regions, Boosted regions, AUROC regions" in told(at)
     assert "The rows have no features" in told(at)
     assert "There is no evaluation set" in told(at)
 
@@ -157,7 +157,7 @@ def test_what_matters_changes_measures_and_order_without_a_job(page: AppTest) ->
     assert control(page, "What matters").options == ["Inside the data", "Ranking", "Speed"]
     control(page, "What matters").set_value("ranking").run()
     assert not jobs().active()
-    assert "AUC" in finding(healthy(page))
+    assert "AUROC" in finding(healthy(page))
     assert finding(page) != inside
     assert specs(page)[0] != before[0]
     control(page, "What matters").set_value("speed").run()
@@ -184,7 +184,7 @@ def test_the_table_holds_every_method_and_measure(page: AppTest) -> None:
     table = page.dataframe[1].value
     assert set(table["Method"]) == {"The model as it is", "STS", "Platt", "Histogram binning"}
     assert [link.proto.label for link in page.get("page_link")] == ["Choose and export"]
-    assert {"Log loss", "AUC", "Accuracy", "Seconds to fit", "Bytes when fitted"} <= set(table)
+    assert {"Log loss", "AUROC", "Accuracy", "Seconds to fit", "Bytes when fitted"} <= set(table)
 
 
 def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:

@@ -10,7 +10,10 @@ from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import PairedDifference
 
-FAR, AUC = "Far away means 14 times the norm.", "AUC is the mean of each class against the rest."
+FAR, AUROC = (
+    "Far away means 14 times the norm.",
+    "AUROC is the mean of each class against the rest.",
+)
 SHARED = "1 row of the evaluation set is in the calibration set too (1 pair, chance gives 0)."
 ALIKE = (
     "4 of 90 rows of the evaluation set equal one of the calibration set (4 pairs, chance gives 4)."
@@ -19,10 +22,10 @@ CHANGE = Estimate("Accuracy", "Accuracy, difference", 0.016, 0.01, 0.022, 900)
 
 
 @pytest.mark.parametrize(
-    ("group", "told"), [("inside", []), ("outside", [FAR]), ("ranking", [AUC]), ("speed", [])]
+    ("group", "told"), [("inside", []), ("outside", [FAR]), ("ranking", [AUROC]), ("speed", [])]
 )
 def test_a_note_stands_where_its_measure_does(group, told):
-    found = SimpleNamespace(notes=(FAR, AUC, SHARED, "Few rows judge."), overlap=1)
+    found = SimpleNamespace(notes=(FAR, AUROC, SHARED, "Few rows judge."), overlap=1)
     assert warns_of_copies(SHARED)
     assert not warns_of_copies(ALIKE)
     assert compare_text.notes_for(found, group) == [*told, "Few rows judge."]

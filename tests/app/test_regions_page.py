@@ -139,7 +139,7 @@ def test_a_planted_fault_is_found_with_its_words(app, tmp_path) -> None:
     assert "least gap found 4 times in 5: 0.0" in text
     assert "in the region seen best" in text
     tiles = [unescape(tile.label) for tile in app.metric]
-    assert tiles == ["Regions beyond chance", "Rows in them", "AUC", "Log loss"]
+    assert tiles == ["Regions beyond chance", "Rows in them", "AUROC", "Log loss"]
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     assert table.iloc[0]["Rule"] == f"{HOSTILE} is *Tech*"
     assert table.iloc[0]["Fault"] == "Over-confident"
@@ -248,20 +248,20 @@ def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
     healthy(settle(app))
     text = said(app)
     assert "Each of the 1,500 calibration rows is calibrated by the other folds" in text
-    assert "With Tree regions the AUC rises from" in text
+    assert "With Tree regions the AUROC rises from" in text
     assert "One map for all rows cannot change the order" in text
     tiles = {unescape(tile.label): tile for tile in app.metric}
     assert "before; lift" in text
-    assert float(tiles["AUC"].value) > 0.7
+    assert float(tiles["AUROC"].value) > 0.7
     assert "What it did on rows that no map has seen" in text
     assert "Before the repair: 1 of 2 regions is wrong" in text
     assert "after Tree regions" in text
     assert "own settings here, as on Compare and in exported files" in text
-    table = next(frame.value for frame in app.dataframe if "AUC lift" in frame.value)
+    table = next(frame.value for frame in app.dataframe if "AUROC lift" in frame.value)
     assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_tree"].label
-    for column in ("Log loss", "AUC"):
+    for column in ("Log loss", "AUROC"):
         assert table[column].str.contains(r"\(0\.\d+ to 0\.\d+\)").all()
-    assert (table.iloc[0][["Change", "AUC lift"]] == "reference").all()
+    assert (table.iloc[0][["Change", "AUROC lift"]] == "reference").all()
 
 
 def hard(n: int) -> pd.DataFrame:

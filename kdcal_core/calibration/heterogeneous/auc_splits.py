@@ -2,25 +2,25 @@
 
 **Derivation.** Cut the rows into cells, regions crossed with bins of the score, of which cell i
 holds the shares p_i of all positives and n_i of all negatives. A calibration by region gives every
-cell one value T_i, and its AUC (Definition 4.2) is
+cell one value T_i, and its AUROC (Definition 4.2) is
 
-    AUC = sum over pairs i, j of  p_i n_j ([T_i > T_j] + [T_i = T_j] / 2).
+    AUROC = sum over pairs i, j of  p_i n_j ([T_i > T_j] + [T_i = T_j] / 2).
 
 An unordered pair of cells adds at most max(p_i n_j, p_j n_i), and T = p / (p + n), the zero-safe
 likelihood ratio of Lemma 9.1, reaches that for all pairs at once. Since max(a, b) is
 (a + b + |a - b|) / 2,
 
-    calibrated AUC = 1/2 + 1/2 sum over i < j of |p_i n_j - p_j n_i|,
+    calibrated AUROC = 1/2 + 1/2 sum over i < j of |p_i n_j - p_j n_i|,
 
 half the area between the two outer ROC curves of the cells ordered by T. Splitting a cell c into
 l and r replaces |c x j| by |l x j| + |r x j| >= |c x j| for each other cell j (x is the cross
 product of the vectors (p, n)) and adds |l x r|: partitioning can only improve (the remark under
 Lemma 4.3).
 
-**The gain of a split** is therefore the calibrated AUC after it less that before it. A node and
+**The gain of a split** is therefore the calibrated AUROC after it less that before it. A node and
 the rest of the rows are two regions; its split makes three:
 
-    gain = AUC({left, right, rest}) - AUC({node, rest}).
+    gain = AUROC({left, right, rest}) - AUROC({node, rest}).
 
 The rest counts as one region: a node need not know how the others were split, so the tree does
 not depend on the order in which nodes are taken, and at the root, where there is no rest, the
@@ -54,7 +54,7 @@ ROUNDING = 1e-12
 
 
 def calibrated_auc(positive: Any, negative: Any) -> FloatArray:
-    """AUC of cells ordered by their own likelihood ratio (paper 004 Definition 4.2, Lemma 9.1).
+    """AUROC of cells ordered by their own likelihood ratio (paper 004 Definition 4.2, Lemma 9.1).
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def calibrated_auc(positive: Any, negative: Any) -> FloatArray:
 
 
 class AucGain:
-    """How much a split raises the calibrated AUC, as a criterion for ``grow_tree``.
+    """How much a split raises the calibrated AUROC, as a criterion for ``grow_tree``.
 
-    Gains count in rows: the lift of the AUC times the weight of all rows.
+    Gains count in rows: the lift of the AUROC times the weight of all rows.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class AucGain:
         return self._stats
 
     def gain(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Lift of the AUC by splits of one node, (...), from the sums of the two sides."""
+        """Lift of the AUROC by splits of one node, (...), from the sums of the two sides."""
         left, right = left[..., 0], right[..., 0]
         node = left + right
         rest = np.maximum(self._total - node, 0.0)
@@ -149,7 +149,7 @@ class AucGain:
 
 
 def _area(*regions: FloatArray) -> FloatArray:
-    """Calibrated AUC of regions, each (..., 2 bins) with negatives and positives in turn."""
+    """Calibrated AUROC of regions, each (..., 2 bins) with negatives and positives in turn."""
     cells = np.concatenate(regions, axis=-1)
     return calibrated_auc(cells[..., 1::2], cells[..., 0::2])
 
@@ -161,9 +161,9 @@ def _bins(score: FloatArray, bins: int) -> IntArray:
 
 
 def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
-    """One tree whose splits raise the calibrated AUC, with a map in each of its leaves.
+    """One tree whose splits raise the calibrated AUROC, with a map in each of its leaves.
 
-    Two classes are ranked by the score of the second; with more, it is the AUC with which the
+    Two classes are ranked by the score of the second; with more, it is the AUROC with which the
     confidence tells right predictions from wrong ones. The tree grows on the calibration rows
     even where training rows are given: on rows that the parent was trained on, its scores rank
     better than they do elsewhere.

@@ -23,7 +23,7 @@ from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 class HeterogeneousCalibrator(Calibrator):
     """Cuts the inputs into regions and calibrates each by itself (paper 004 Algorithm 1).
 
-    One monotone map for all rows cannot change their order, and so not the AUC; the best map of
+    One monotone map for all rows cannot change their order, and so not the AUROC; the best map of
     each region of a partition can only raise it (Lemmas 4.3 and 4.4).
 
     Parameters

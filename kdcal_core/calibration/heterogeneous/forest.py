@@ -5,7 +5,7 @@ leaves' maps are fitted on all calibration rows. The calibrated probabilities ar
 paper's "average across the trees".
 
 What was measured (a simulated heterogeneous parent with 3,000 and 30,000 rows, adult and credit
-default with an overfitted network, three seeds each, log loss and AUC of test rows):
+default with an overfitted network, three seeds each, log loss and AUROC of test rows):
 
 * maps fitted on all rows beat maps fitted on the rows that a tree was not grown on, out of bag or
   another half, on all four: pooling keeps the leaves honest, and rows are worth more than purity;

@@ -105,9 +105,9 @@ def compare(
     *Means* (log loss, Brier, accuracy, OCE, MMC) are compared by the paired t test of their row
     losses. It speaks of the calibrators fitted here: for cross-fitting of their mean over the
     folds (Bayle, Bayle, Janson and Mackey 2020), not of what another calibration set would fit.
-    *AUC* is compared by DeLong's covariances (1988) with t quantiles, rows ranked inside their fold
-    alone. Two equal methods were told apart in 2 to 4% of simulated runs with 6 to 20 rows of the
-    rarer class, in one fold or five.
+    *AUROC* is compared by DeLong's covariances (1988) with t quantiles, rows ranked inside their
+    fold alone. Two equal methods were told apart in 2 to 4% of simulated runs with 6 to 20 rows of
+    the rarer class, in one fold or five.
 
     *Calibration errors* are magnitudes, which noise lifts: the more bins a method fills, and the
     smaller its true error, the more. Their plain difference therefore favours methods that say
@@ -276,9 +276,9 @@ def _readings(scored: Sequence[Scored], judged: Judged, distant: FarRows | None)
             "share of the calibration set."
         )
     if not any(one.measure.key == "auc" for one in scored):
-        notes.append("There is no AUC: the rows that judge are all of one class.")
+        notes.append("There is no AUROC: the rows that judge are all of one class.")
     elif judged.n_classes > 2:
-        notes.append("AUC is the mean of each class against the rest, by the classes' shares.")
+        notes.append("AUROC is the mean of each class against the rest, by the classes' shares.")
     return notes
 
 

@@ -47,7 +47,7 @@ MEASURES: dict[str, Measure] = {
         Measure("classwise_ece", "Classwise ECE", True, "inside"),
         Measure("oce", "OCE far away", True, "outside"),
         Measure("mmc", "Mean confidence far away", True, "outside"),
-        Measure("auc", "AUC", False, "ranking"),
+        Measure("auc", "AUROC", False, "ranking"),
         Measure("accuracy", "Accuracy", False, "ranking"),
         Measure("fit_seconds", "Seconds to fit", True, "speed"),
         Measure("predict_seconds", "Seconds for a million rows", True, "speed"),
@@ -260,8 +260,8 @@ def _area_estimate(
     folds = len(np.unique(judged.fold)) > 1
     within = ", the model's plus the change inside folds" if folds else ""
     return Estimate(
-        name=f"AUC: {pairing.words(judged.classes)}{within}",
-        label="AUC",
+        name=f"AUROC: {pairing.words(judged.classes)}{within}",
+        label="AUROC",
         value=area,
         low=low,
         high=high,
