@@ -88,6 +88,51 @@ def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> Flo
     return np.asarray(fitted + kept * left)
 
 
+def gap_directions(
+    score: FloatArray, gap: FloatArray, variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Two shapes that the true gaps (M,) may have: spread over the scores, and on few bins.
+
+    A fault of a few bins adds to the error as it is, one spread over all bins partly drowns in
+    their noise: the same true error shows as a larger or a smaller value. The first shape is
+    :func:`likely_gaps`, the second keeps of each gap what lies beyond its own noise.
+
+    Examples
+    --------
+    >>> score, gap = np.array([0.3, 0.5, 0.7, 0.9]), np.array([0.01, -0.01, -0.2, 0.01])
+    >>> gap_directions(score, gap, np.full(4, 0.0004))[1].round(3)
+    array([ 0.   , -0.   , -0.196,  0.   ])
+    """
+    square = np.square(gap)
+    kept = np.maximum(square - 2.0 * variance, 0.0)
+    sharp = gap * np.divide(kept, square, out=np.zeros_like(square), where=square > 0.0)
+    return likely_gaps(score, gap, variance), sharp
+
+
+def noise_scale(
+    score: FloatArray, gaps: FloatArray, rows: FloatArray, chance: FloatArray
+) -> FloatArray:
+    """Noise of outcomes with true gaps ``gaps`` over that with ``chance``, in every bin (M,).
+
+    A rate far above the observed one scatters more than it: an interval that takes its noise
+    from few observed hits alone ends too low.
+
+    Examples
+    --------
+    >>> few = np.array([0.03])
+    >>> noise_scale(few, np.array([0.06]), np.array([300.0]), few).round(2)
+    array([1.68])
+    """
+    true = (np.clip(score + gaps, 0.0, 1.0) * rows + 0.5) / (rows + 1.0)
+    return np.asarray(np.sqrt(true * (1.0 - true) / (chance * (1.0 - chance))))
+
+
+def union(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The shortest interval that holds all of these."""
+    low, high = zip(*intervals, strict=True)
+    return min(low), max(high)
+
+
 def _crossing(truth: FloatArray, limit: FloatArray, value: float) -> float:
     """Where the increasing ``limit`` first reaches ``value``; 0 where it starts above."""
     rising = np.maximum.accumulate(limit)

@@ -11,7 +11,13 @@ from scipy.fft import dct, idct
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.bins import bin_chance, bin_table, edges_for
-from kdcal_core.diagnostics.error_interval import TRUE_ERRORS, inverted_test, likely_gaps
+from kdcal_core.diagnostics.error_interval import (
+    TRUE_ERRORS,
+    gap_directions,
+    inverted_test,
+    noise_scale,
+    union,
+)
 from kdcal_core.diagnostics.intervals import kish
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target, targets
@@ -68,9 +74,9 @@ def smooth_calibration_error(
     [0, 1] and smoothed by cosine transforms; O(n).
 
     Noise adds to a magnitude, so that resampled errors lie above the truth. The interval holds
-    the errors t for which the observed one is no outlier (an inverted test): the gaps are those
-    that the rows make likely, stretched until their error is t, and the outcomes of each cell are
-    drawn anew. Measured coverage stands in ``tests/benchmarks/RESULTS_coverage.md``.
+    the errors t for which the observed one is no outlier (an inverted test): the gaps have one of
+    two shapes that the rows support, stretched until their error is t, and the outcomes of each
+    cell are drawn anew. Measured coverage stands in ``tests/benchmarks/RESULTS_coverage.md``.
 
     Examples
     --------
@@ -183,17 +189,29 @@ def _interval(
     table = bin_table(target, edges)
     chance = bin_chance(table)
     variance = chance * (1.0 - chance) / np.maximum(table.effective, 1.0)
-    likely = likely_gaps(table.score, table.rate - table.score, variance)
-    gap = np.zeros(cells.size)
-    gap[cells.place] = cells.share * likely[bin_index(cells.score, edges)]
-    moved = np.clip(cells.score + (chance - table.score)[bin_index(cells.score, edges)], 0.0, 1.0)
+    own = bin_index(cells.score, edges)
+    moved = np.clip(cells.score + (chance - table.score)[own], 0.0, 1.0)
     noise = _drawn(cells, moved, n_boot, rng)
     most = float(np.quantile(lattice_errors(noise), 0.5 + 0.5 * level))
-    if not np.abs(gap).sum() > 1e-9:  # no direction; an error everywhere alike stands in
-        gap[cells.place] = cells.share
-    scale, truth = stretched(gap, TRUE_ERRORS[::3] * max(value, most, SMALLEST))
-    drawn = (lattice_errors(t * gap + noise) for t in scale)
-    return inverted_test(value, truth, drawn, level)
+    goal = TRUE_ERRORS[::3] * max(value, most, SMALLEST)
+
+    def along(direction: FloatArray) -> tuple[float, float]:
+        if not np.abs(direction).sum() > 1e-9:  # an error everywhere alike stands in
+            direction = np.ones_like(direction)
+        gap, louder = np.zeros(cells.size), np.ones(cells.size)
+        gap[cells.place] = cells.share * direction[own]
+        scale, truth = stretched(gap, goal)
+
+        def draws(t: float) -> FloatArray:
+            gaps = t * direction
+            wider = noise_scale(table.score, gaps, table.effective, chance)
+            louder[cells.place] = wider[own]
+            return lattice_errors(t * gap + noise * louder)
+
+        return inverted_test(value, truth, map(draws, scale), level)
+
+    directions = gap_directions(table.score, table.rate - table.score, variance)
+    return union(map(along, directions))
 
 
 def stretched(gap: FloatArray, goal: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,10 +12,10 @@ from kdcal_core.diagnostics import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
-from kdcal_core.diagnostics.bins import bin_table
+from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import resampled, row_draws
 from kdcal_core.diagnostics.error_interval import inverted_test
-from kdcal_core.diagnostics.targets import targets
+from kdcal_core.diagnostics.targets import confidence_target, targets
 from kdcal_core.errors import InputError
 from tests.benchmarks.bench_coverage import measure
 
@@ -176,6 +176,34 @@ def test_a_gap_that_is_no_logistic_map_is_covered_too(truth):
         e = confidence_calibration_error(score, hit, n_boot=300, seed=seed)
         covered += e.low - 1e-12 <= target <= e.high + 1e-12
     assert covered >= 0.90 * 150
+
+
+def _bump(score):
+    """Over-confident between 0.7 and 0.9, right elsewhere."""
+    return np.where((score > 0.7) & (score < 0.9), score - 0.15, score)
+
+
+@pytest.mark.parametrize(
+    ("settings", "before"),
+    [({"strategy": "quantile"}, 85), ({"norm": "max"}, 89)],
+    ids=["equal mass", "MCE"],
+)
+def test_a_fault_of_a_few_bins_is_covered(settings, before):
+    rng = np.random.default_rng(4)
+    many = rng.uniform(0.5, 1.0, 200_000)
+    covered = 0
+    for seed in range(100):
+        score = rng.uniform(0.5, 1.0, 1_000)
+        hit = (rng.random(1_000) < _bump(score)).astype(int)
+        strategy = settings.get("strategy", "uniform")
+        edges = edges_for(confidence_target(score, hit), 15, strategy)
+        place = np.searchsorted(edges[1:-1], many)
+        count = np.bincount(place, minlength=15)
+        gap = np.abs(np.bincount(place, _bump(many) - many, 15)) / np.maximum(count, 1)
+        true = gap.max() if "norm" in settings else count @ gap / len(many)
+        e = confidence_calibration_error(score, hit, n_boot=150, seed=seed, **settings)
+        covered += e.low <= true <= e.high
+    assert covered >= 93 > before
 
 
 def test_a_largest_gap_of_thin_bins_has_no_interval_and_says_why():
