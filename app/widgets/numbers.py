@@ -11,7 +11,7 @@ from kdcal_core.diagnostics import Estimate, number_text
 def number(estimate: Estimate, value: float | None = None) -> str:
     """The estimate's value, or another value in the same form."""
     shown = estimate.value if value is None else value
-    return number_text(shown, estimate.high - estimate.low, estimate.percent)
+    return number_text(shown, estimate.high - estimate.low, estimate.percent, estimate.largest)
 
 
 def interval(estimate: Estimate) -> str:

@@ -42,8 +42,8 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
     for one in estimates:
         width = one.high - one.low
         value, expected = one.value, one.expected
-        shown = number_text(value, width, one.percent)
-        chance = "" if expected is None else number_text(expected, width, one.percent)
+        shown = number_text(value, width, one.percent, one.largest)
+        chance = "" if expected is None else number_text(expected, width, one.percent, one.largest)
         bounds = between(one.low, one.high, one.percent) if math.isfinite(value) else ""
         bounds = "none" if bounds and math.isnan(width) else bounds
         rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
@@ -91,7 +91,9 @@ def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]
 def between(low: float, high: float, percent: bool = False) -> str:
     """An interval in words, with as many decimals as its width warrants."""
     width = high - low
-    return f"{number_text(low, width, percent)} to {number_text(high, width, percent)}"
+    largest = max(abs(low), abs(high))
+    low_text, high_text = (number_text(v, width, percent, largest) for v in (low, high))
+    return f"{low_text} to {high_text}"
 
 
 def rows_text(n: int) -> str:

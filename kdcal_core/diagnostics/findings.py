@@ -17,11 +17,12 @@ LEAST_ROWS = 10  # fewer rows never make a headline
 _LONG = 1e15  # numbers of more digits are not read as digits
 
 
-def number_text(value: float, width: float, percent: bool = False) -> str:
+def number_text(value: float, width: float, percent: bool = False, largest: float = 0.0) -> str:
     """A number with as many decimals as its interval's ``width`` warrants.
 
     Outcomes come in any unit: what decimals cannot show, or only in a very long row of digits, is
-    written as a power of ten.
+    written as a power of ten. Numbers that stand together have one form where each is given the
+    ``largest`` magnitude among them.
 
     Examples
     --------
@@ -31,17 +32,20 @@ def number_text(value: float, width: float, percent: bool = False) -> str:
     ('2.4e-07', '1.5e+28')
     >>> number_text(0.412, 0.8), number_text(0.412, np.nan)  # the second has no interval
     ('0.41', '0.412')
+    >>> number_text(0.9, 0.6, largest=1.2), number_text(0.0, 2e-6, largest=2e-6)
+    ('0.9', '0')
     """
     if not np.isfinite(value):
         return "not defined"
     factor = 100.0 if percent else 1.0
+    size = max(abs(value), largest)
     spread, shown = width * factor, value * factor
     most = 3 if percent else 5
-    if not percent and (abs(value) >= _LONG or (0 < abs(value) < 1e-3 and width < 1e-4)):
+    if not percent and (abs(value) >= _LONG or (0 < size < 1e-3 and width < 1e-4)):
         return f"{value:.2g}"
     if np.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
         # of a number below 1 one decimal says next to nothing, however wide its interval
-        least = 2 if not percent and abs(value) <= 1.0 and width <= 1.0 else 0
+        least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
         decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), least, most))
     else:  # four figures
         decimals = int(np.clip(3 - np.floor(np.log10(max(abs(shown), 1.0))), 0, most - 2))
@@ -59,6 +63,10 @@ def estimate_text(estimate: Estimate) -> str:
     '93.1% (92.1% to 94.0%)'
     >>> estimate_text(Estimate("Accuracy", "Accuracy", 1.0, np.nan, np.nan, 8, percent=True))
     '100.0% (no interval)'
+    >>> estimate_text(Estimate("Log loss", "Log loss", 1.3, 0.9, 1.8, 20))
+    '1.3 (0.9 to 1.8)'
+    >>> estimate_text(Estimate("CRPS", "CRPS", 1e-6, 0.0, 2e-6, 100))
+    '1e-06 (0 to 2e-06)'
     >>> estimate_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
     '0.021 (0.000 to 0.031; 0.019 expected by chance)'
     """
@@ -66,12 +74,12 @@ def estimate_text(estimate: Estimate) -> str:
         return estimate.interval or "not defined"
     width = estimate.high - estimate.low
     value, low, high = (
-        number_text(v, width, estimate.percent)
+        number_text(v, width, estimate.percent, estimate.largest)
         for v in (estimate.value, estimate.low, estimate.high)
     )
     chance = ""
     if estimate.expected is not None:
-        expected = number_text(estimate.expected, width, estimate.percent)
+        expected = number_text(estimate.expected, width, estimate.percent, estimate.largest)
         chance = f"; {expected} expected by chance"
     between = "no interval" if np.isnan(width) else f"{low} to {high}"
     return f"{value} ({between}{chance})"
@@ -282,7 +290,9 @@ def _gap_text(gap: Estimate) -> str:
     word = "over-confident" if gap.value > 0 else "under-confident"
     width = 100.0 * (gap.high - gap.low)
     low, high = sorted((abs(gap.low), abs(gap.high)))
-    said, least, most = (number_text(100.0 * v, width) for v in (abs(gap.value), low, high))
+    said, least, most = (
+        number_text(100.0 * v, width, largest=100.0 * high) for v in (abs(gap.value), low, high)
+    )
     return f"{word} by {said} points on average ({least} to {most})"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +52,12 @@ class Estimate:
     expected: float | None = None
     percent: bool = False
     lower_is_better: bool | None = True
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude among value and interval: they are written in one form."""
+        known = [abs(v) for v in (self.value, self.low, self.high) if math.isfinite(v)]
+        return max(known, default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
