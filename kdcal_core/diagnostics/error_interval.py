@@ -121,7 +121,7 @@ def noise_scale(
     --------
     >>> few = np.array([0.03])
     >>> noise_scale(few, np.array([0.06]), np.array([300.0]), few).round(2)
-    array([1.68])
+    array([1.69])
     """
     true = (np.clip(score + gaps, 0.0, 1.0) * rows + 0.5) / (rows + 1.0)
     return np.asarray(np.sqrt(true * (1.0 - true) / (chance * (1.0 - chance))))
