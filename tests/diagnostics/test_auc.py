@@ -108,7 +108,7 @@ def test_interval_covers_where_few_positives_are_nearly_all_on_top(positives, ne
             score = rng.normal(size=len(y)) + shift * y
         estimate = auc(score, y)
         held += estimate.low <= true <= estimate.high
-    assert held / 120 >= 0.93  # without the pseudo-row 55 and 88%
+    assert held / 120 >= 0.93  # without the pseudo-row 70 and 76%
 
 
 @pytest.mark.parametrize(("n", "m"), [(12, 12), (10, 150), (80, 80)])
