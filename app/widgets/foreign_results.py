@@ -12,6 +12,7 @@ import streamlit as st
 
 from app.widgets import results, session
 from app.widgets.graph_results import Fit, Foreign, Version
+from app.widgets.kept import kept_by_bytes
 from kdcal_core.calibration import Selection
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
@@ -245,7 +246,7 @@ def frame_of(view: View, chosen: Chosen) -> pd.DataFrame:
     return _frame(chosen.key, view.review.id, chosen)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@kept_by_bytes()
 def _frame(key: str, review_id: str, _chosen: Chosen) -> pd.DataFrame:
     settings = _chosen.foreign.run.record.settings
     return foreign_frame(session.workspace(), review_id, settings, _chosen.one)

@@ -12,6 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.widgets import job_results, session
+from app.widgets.kept import kept_by_bytes
 from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.data import FloatArray
 from kdcal_core.figures import foreign_words
@@ -136,7 +137,7 @@ def _foreign(key: str, _at: Path) -> Foreign:
     return Foreign(key, ForeignRun.read(_at))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept_by_bytes()
 def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelDensityGraph:
     return _graph.with_settings(
         gamma=setting.gamma,
@@ -145,14 +146,14 @@ def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelD
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept_by_bytes()
 def _posterior(
     key: str, setting: Setting, rows: str, _graph: KernelDensityGraph, _located: Located
 ) -> FloatArray:
     return _graph.posterior(_located)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept_by_bytes()
 def _log_density(
     key: str,
     gamma: float,

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets.job_results import answer_of
+from app.widgets.kept import kept_by_bytes
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import Estimate, accuracy, mean_max_confidence
 from kdcal_core.jobs import JobSnapshot
@@ -40,7 +41,7 @@ def table_of(workspace: Workspace, review: Review, which: Which) -> pd.DataFrame
     return _table(review.id, which, review.tables[which].digest, workspace)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the rows")
+@kept_by_bytes(show_spinner="Reading the rows")
 def _table(review_id: str, which: Which, digest: str, _workspace: Workspace) -> pd.DataFrame:
     return load_frame(_workspace, review_id, which)
 

@@ -16,6 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import job_results, map_results, session
+from app.widgets.kept import kept_by_bytes
 from app.widgets.regression_results import regression_set
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
@@ -104,12 +105,12 @@ class Judged:
         return (self.review.roles and self.review.roles.target) or "Outcome"
 
 
-@st.cache_resource(max_entries=8, show_spinner="Placing the outcomes in their distributions")
+@kept_by_bytes(show_spinner="Placing the outcomes in their distributions")
 def _pit(key: str, _scored: RegressionSet) -> FloatArray:
     return randomised_pit(_scored.distribution, _scored.y, SEED)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@kept_by_bytes()
 def _moments(key: str, _scored: RegressionSet) -> FloatArray:
     return np.column_stack([_scored.distribution.mean(), _scored.distribution.std()])
 
@@ -207,7 +208,7 @@ def space_of(judged: Judged, name: str) -> Space:
     return _space(judged.key, judged.review.id, name)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Reading the rows' coordinates")
+@kept_by_bytes(show_spinner="Reading the rows' coordinates")
 def _space(key: str, review_id: str, name: str) -> Space:
     return regression_space(session.workspace(), review_id, name)
 
@@ -242,7 +243,7 @@ def principal_of(judged: Judged, space: Space) -> FloatArray:
     return _principal(judged.key, space.name, judged, space)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Finding the principal axes")
+@kept_by_bytes(show_spinner="Finding the principal axes")
 def _principal(key: str, name: str, _judged: Judged, _space: Space) -> FloatArray:
     step = -(-len(_space.calibration) // MAX_LOCAL)
     return principal_axes(_space.calibration[::step], coordinates(_judged, _space))

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from app.widgets import job_results, pit_results
+from app.widgets.kept import kept_by_bytes
 from app.widgets.map_region import Box
 from app.widgets.pit_results import MEAN, OUTCOME, Judged
 from kdcal_core.data import FloatArray, IntArray
@@ -199,7 +200,7 @@ def near(view: View, row: int, k: int) -> IntArray:
     return _near(view.key, row, k, view.run)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Looking for the neighbours")
+@kept_by_bytes(show_spinner="Looking for the neighbours")
 def _near(key: str, row: int, k: int, _run: RecalibrationRun) -> IntArray:
     return np.asarray(neighbourhoods(_run.space.judged, [row], k)[0])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from app.widgets.kept import kept_by_bytes
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, rows_in
 from kdcal_core.calibration.heterogeneous import Hierarchy, RegionFit, Scores, fit_maps
@@ -133,7 +134,7 @@ def fits_of(looked: Looked, found: Found) -> tuple[RegionFit, ...]:
     return _fits(found.key, looked, found.search)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept_by_bytes()
 def _fits(key: str, _looked: Looked, _search: RegionSearch) -> tuple[RegionFit, ...]:
     search, scored = _search, _looked.scored
     kept = np.flatnonzero(search.leaf >= 0)
@@ -154,7 +155,7 @@ def maps_of(looked: Looked, found: Found, label: int) -> list[RegionMap]:
     return _maps(found.key, label, looked, found)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@kept_by_bytes()
 def _maps(key: str, label: int, _looked: Looked, _found: Found) -> list[RegionMap]:
     looked, search, fits = _looked, _found.search, fits_of(_looked, _found)
     at = 0 if looked.binary else label

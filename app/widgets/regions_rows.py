@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
-import streamlit as st
 
 from app.widgets import map_results, results, session
+from app.widgets.kept import kept_by_bytes
 from app.widgets.pit_results import Judged
 from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
 from kdcal_core.errors import InputWarning
@@ -92,7 +92,7 @@ class Looked:
         return _binned(self.key, self)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Coding the inputs")
+@kept_by_bytes(show_spinner="Coding the inputs")
 def _binned(key: str, _looked: Looked) -> BinnedInputs:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
@@ -113,7 +113,7 @@ def training_of(looked: Looked) -> Training:
     return _training(looked.key, looked)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Reading the training rows")
+@kept_by_bytes(show_spinner="Reading the training rows")
 def _training(key: str, _looked: Looked) -> Training:
     review, names = _looked.review, list(_looked.inputs)
     assert review.training is not None

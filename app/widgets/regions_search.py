@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import streamlit as st
 
+from app.widgets.kept import kept_by_bytes
 from app.widgets.regions_rows import Looked, training_of
 from kdcal_core.data import IntArray
 from kdcal_core.data.numbers import is_number
@@ -76,7 +76,7 @@ def search_of(looked: Looked, asked: Question) -> Found:
     return Found(f"{looked.key} {asked}", search, column is None or not is_number(column))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Looking for regions")
+@kept_by_bytes(show_spinner="Looking for regions")
 def _search(key: str, asked: Question, _looked: Looked) -> RegionSearch:
     if asked.purpose == "column":
         return _along(_looked, asked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets.kept import KEPT
+from app.widgets.kept import kept_by_bytes
 from kdcal_core.calibration import TopLabelCalibrator, score_calibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
@@ -94,9 +94,9 @@ def _confusion(digest: str, _scored: ScoredSet) -> Confusion:
 
 def fitted_method(scored: ScoredSet, key: str) -> TopLabelCalibrator:
     """A method of the registry, fitted on the set with its default settings."""
+    return _method(scored.digest, key, scored)
 
-    def fit() -> TopLabelCalibrator:
-        with st.spinner("Fitting the methods"):
-            return fitted(score_calibrator(key), scored)
 
-    return KEPT.get(("fitted", scored.digest, key), fit)
+@kept_by_bytes(show_spinner="Fitting the methods")
+def _method(digest: str, key: str, _scored: ScoredSet) -> TopLabelCalibrator:
+    return fitted(score_calibrator(key), _scored)
