@@ -64,7 +64,19 @@ wrong ones false positives (paper 002 Eqs. 3 and 4).
 **Below**: the two densities of scores, each row blurred by a normal kernel of bandwidth $b$ and
 scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus orange,
 
-$$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}\qquad\text{(Eq. 9)}$$
+$$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}=\frac{A}{A+B}
+\qquad\text{(Eq. 9)}$$
+
+This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so
+the **full** line, which is what the calibrator answers, adds $m$ rows that came out as one
+temperature for all classes says, $c$:
+
+$$\text{Conf}=\frac{A+m\,c}{A+B+m}$$
+
+$m$ is the largest number that predicts held-out rows nearly as well as the best one (within two
+nats in all). Hover to see $A+B$, the rows nearby: a row at the score counts 1, a row one bandwidth
+away 0.61. With more than two classes $c$ differs between rows of equal score; the line has its
+mean.
 
 **Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
 where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
@@ -111,9 +123,10 @@ ADVICE = """
   (section XII). A curve that leaves its histogram is wrong, however good its average score.
 * **Fresh rows only.** Calibrate on rows the model was not trained or selected on; on others
   the result is as flattered as the model.
-* **Few rows.** High-scored errors and low-scored hits are rare, and there curves wiggle (section
-  XIII.D). Where a class has few of either, use Conf1 (one number for the class), b_mon, or
-  cumulative confidence with a cutoff.
+* **Few rows.** High-scored errors and low-scored hits are rare, and there the paper's curves
+  wiggle and say 0 or 1 (section XIII.D). All methods of the paper are therefore drawn to one
+  temperature for all classes here, the more so the fewer rows they have; the setting
+  `shrinkage=none` gives them as printed.
 * **The mix of classes matters more than the method.** Confidence holds for the class frequencies
   of the calibration set. If the rows to come have others, it is off by more than the methods
   differ. Keep count of what the model predicts in use, and calibrate again with rows of that mix
@@ -174,6 +187,7 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
         with settings:
             if np.isfinite(found.bandwidth):
                 st.caption(f"Bandwidth of this class: {found.bandwidth:.4f}")
+            st.caption(words.shrinkage_words(found))
             _notes(name, curves.notes[str(bandwidth)], label)
         with picture:
             chart(

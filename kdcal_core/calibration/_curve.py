@@ -1,7 +1,8 @@
-"""Conf_KDE as a piecewise cubic: as exact as the sums behind it, and fast for millions of rows."""
+"""Kernel sums as piecewise cubics: as exact as the sums, and fast for millions of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,10 @@ from kdcal_core.data.types import FloatArray
 
 TOLERANCE = 1e-7
 _SMALLEST_INTERVAL = 1e-14
+# Kernels of rows further away than so many bandwidths are no row's worth of anything.
+_REACH = 7.0
+# A function's values and slopes, each (m,), at m places.
+Sampled = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,20 +43,50 @@ def fit_curve(
     between scores (far from all data the curve bends only there), and halves each interval
     whose middle is off by more than 1e-7.
     """
-    start = np.linspace(lower, upper, int(np.ceil(4 * (upper - lower) / bandwidth)) + 2)
     middles = [_gap_middles(kernels.score, bandwidth) for kernels in (right, wrong)]
+    return _through(
+        lambda at: _confidence(right, wrong, at, bandwidth), bandwidth, lower, upper, middles
+    )
+
+
+def fit_rows_curve(everyone: KernelSum, bandwidth: float) -> Curve:
+    """Piecewise cubic through the logarithm of the kernel-weighted rows at a score.
+
+    It spans all scores and seven bandwidths more on either side, where a row counts as 2e-11.
+    Far from all data it is less exact: there the rows are none.
+    """
+    lower = max(0.0, everyone.score[0] - _REACH * bandwidth)
+    upper = min(1.0, everyone.score[-1] + _REACH * bandwidth)
+    negligible = -0.5 * _REACH**2
+
+    def rows(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        value, slope = everyone(at, bandwidth)
+        return np.maximum(value, negligible), np.where(value > negligible, slope, 0.0)
+
+    return _through(rows, bandwidth, lower, upper, [_gap_middles(everyone.score, bandwidth)], 1e-6)
+
+
+def _through(
+    sampled: Sampled,
+    bandwidth: float,
+    lower: float,
+    upper: float,
+    middles: list[FloatArray],
+    smallest: float = _SMALLEST_INTERVAL,
+) -> Curve:
+    start = np.linspace(lower, upper, int(np.ceil(4 * (upper - lower) / bandwidth)) + 2)
     x = np.unique(np.concatenate([start, *middles]))
     x = x[(x >= lower) & (x <= upper)]
-    y, slope = _confidence(right, wrong, x, bandwidth)
+    y, slope = sampled(x)
     nodes = [(x, y, slope)]
     left, end = [x[:-1], y[:-1], slope[:-1]], [x[1:], y[1:], slope[1:]]
     while len(left[0]):
         width = end[0] - left[0]
         middle = 0.5 * (left[0] + end[0])
-        value, change = _confidence(right, wrong, middle, bandwidth)
+        value, change = sampled(middle)
         guess = 0.5 * (left[1] + end[1]) + width * (left[2] - end[2]) / 8
         nodes.append((middle, value, change))
-        split = (np.abs(guess - value) > TOLERANCE) & (width > _SMALLEST_INTERVAL)
+        split = (np.abs(guess - value) > TOLERANCE) & (width > smallest)
         halves = [middle[split], value[split], change[split]]
         left = _both([part[split] for part in left], halves)
         end = _both(halves, [part[split] for part in end])

@@ -23,6 +23,7 @@ CELLS_PER_SCALE = 8
 NEGLIGIBLE = 2 * 37.0
 _BLOCK = 1_000_000
 _ALONE = 1 - 1e-6
+_NARROWEST = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,14 @@ class KernelSum:
                 self._cells(int(one)), at[here], nearest[here], bandwidth, 0.5**one
             )
         return value, slope
+
+    def silverman(self) -> float:
+        """Silverman's bandwidth, 1.06 standard deviations over n to 1/5; at least 0.01."""
+        weight = self._exact.weight / self.total
+        mean = float(weight @ self.score)
+        spread = float(np.sqrt(weight @ (self.score - mean) ** 2))
+        found = 1.06 * spread * float(self._exact.count.sum() ** -0.2)
+        return max(found, _NARROWEST)
 
     def distance(self, at: FloatArray) -> FloatArray:
         """Distance from each S to the nearest score."""

@@ -194,10 +194,11 @@ class TopLabelCalibrator(Calibrator):
         overall = right.sum() / positive.sum()
         seen = positive > 0
         for label in np.flatnonzero(~seen):
+            instead = f"the overall accuracy {overall:.3f} stands in for its confidence"
+            if getattr(self, "shrinkage", None) is not None:
+                instead = "the shared temperature answers for it"
             self._note(
-                f"Class {label} is never predicted in the calibration set: the overall accuracy "
-                f"{overall:.3f} stands in for its confidence.",
-                warn=True,
+                f"Class {label} is never predicted in the calibration set: {instead}.", warn=True
             )
         return np.where(seen, right / np.where(seen, positive, 1.0), overall)
 
@@ -240,10 +241,13 @@ def rows_by_class(predicted: IntArray, n_classes: int) -> Iterator[tuple[int, In
             yield label, rows
 
 
-def spread(proba: FloatArray, confidence: FloatArray) -> FloatArray:
+def spread(
+    proba: FloatArray, confidence: FloatArray, predicted: IntArray | None = None
+) -> FloatArray:
     """Put ``confidence`` at the predicted class and scale the other entries to fill up to one.
 
-    Where the others are all zero they share the remainder equally.
+    Where the others are all zero they share the remainder equally. The predicted class is that
+    of the largest entry where it is not given.
 
     Examples
     --------
@@ -251,13 +255,14 @@ def spread(proba: FloatArray, confidence: FloatArray) -> FloatArray:
     >>> spread(np.array([[0.6, 0.3, 0.1]]), np.array([0.8])).round(3).tolist()
     [[0.8, 0.15, 0.05]]
     """
-    predicted, score = top_label(proba)
+    if predicted is None:
+        predicted, _ = top_label(proba)
     rows = np.arange(len(proba))
     others = proba.copy()
     others[rows, predicted] = 0.0
     rest = others.sum(axis=1)
     some = rest > 0
-    scale = np.divide(1.0 - confidence, rest, out=np.zeros_like(score), where=some)
+    scale = np.divide(1.0 - confidence, rest, out=np.zeros_like(rest), where=some)
     full: FloatArray = others * scale[:, None]
     full[~some] = ((1.0 - confidence[~some]) / (proba.shape[1] - 1))[:, None]
     full[rows, predicted] = confidence

@@ -2,46 +2,72 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 
-from kdcal_core.calibration.base import ROWS_PER_PARAMETER, TopLabelCalibrator, top_label
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, top_label
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 
 
-class TopLabelConfidence(TopLabelCalibrator):
+class TopLabelConfidence(ShrunkConfidence):
     """Conf1: the share of a class's predictions that are right (paper 002 Eq. 1).
 
     It ignores the score. The paper's advice where a class has too few errors, or too few low
     scores, to see how confidence depends on the score (section XIII.D). A class that the
     calibration set never predicts gets the overall accuracy, with an :class:`InputWarning`.
 
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        How many rows more each class has, which came out as a safe temperature for all classes
+        says (:mod:`kdcal_core.calibration.shrinkage`); the confidence then grows a little with
+        the score. "auto" chooses by held-out log loss; None is the paper, where a class of three
+        right rows says 1.
+
     Attributes
     ----------
     confidence_ : (K,) array in [0, 1]
         Conf1 of every class: the diagonal of the reverse confusion matrix (Fig. 1).
+    rows_ : (K,) array
+        Weight of the rows that predict each class.
+    shrinkage_, anchor_temperature_ : float
+        The rows added, and the safe temperature. With shrinkage only.
 
     Examples
     --------
     >>> proba = [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.2, 0.8]]
-    >>> calibrator = TopLabelConfidence().fit(proba, [0, 0, 1, 1])
+    >>> calibrator = TopLabelConfidence(shrinkage=None).fit(proba, [0, 0, 1, 1])
     >>> calibrator.confidence_.round(3).tolist()
     [0.667, 1.0]
     >>> calibrator.predict_confidence([[0.51, 0.49]]).round(3).tolist()
     [0.667]
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"shrinkage": SHRINKAGE}
+
+    def __init__(self, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
+
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * n_classes
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, _ = top_label(proba)
         correct = (predicted == y).astype(np.float64)
         self.confidence_ = self._class_confidence(predicted, correct, weight)
+        self.rows_ = np.bincount(predicted, weights=weight, minlength=self.n_classes_)
 
     def check_state(self) -> None:
         super().check_state()
         check_array(self, "confidence_", (self.n_classes_,), low=0.0, high=1.0)
+        if self._shrunk:
+            check_array(self, "rows_", (self.n_classes_,), low=0.0)
 
-    def _confidence(self, proba: FloatArray) -> FloatArray:
-        return self.confidence_[top_label(proba)[0]]
+    def _told(self, proba: FloatArray) -> Told:
+        predicted, _ = top_label(proba)
+        # files from before shrinkage lack the rows
+        rows = getattr(self, "rows_", np.zeros(self.n_classes_))
+        return self.confidence_[predicted], rows[predicted]

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import CLIP, TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.calibration.base import CLIP, rows_by_class, top_label
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 
 
-class CumulativeConfidence(TopLabelCalibrator):
+class CumulativeConfidence(ShrunkConfidence):
     """The share of right predictions among scores of S or better (paper 002 Eqs. 11 to 13).
 
     It is P(correct | score >= S), not P(correct | score = S): above the cutoff it reads too
@@ -27,11 +28,17 @@ class CumulativeConfidence(TopLabelCalibrator):
         "median": each class's median score (Cum+, Eq. 12). "optimal": the observed score that
         gives the smallest negative log likelihood Eq. 14 on the calibration set (CwOC, Eq. 13),
         the lowest of equally good ones. A number: that score for all classes.
+    shrinkage : "auto", float or None, default="auto"
+        How many rows more stand behind each share, which came out as a safe temperature for all
+        classes says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
+        loss; None is the paper, where the best three scores, all right, say 1.
 
     Attributes
     ----------
     cutoffs_ : (K,) array
         Cutoff of each class; 0 where there is none.
+    shrinkage_, anchor_temperature_ : float
+        The rows added, and the safe temperature. With shrinkage only.
 
     Notes
     -----
@@ -43,38 +50,43 @@ class CumulativeConfidence(TopLabelCalibrator):
     Examples
     --------
     >>> proba = [[0.6, 0.4], [0.7, 0.3], [0.8, 0.2], [0.9, 0.1], [0.1, 0.9]]
-    >>> calibrator = CumulativeConfidence().fit(proba, [1, 0, 1, 0, 1])
+    >>> calibrator = CumulativeConfidence(shrinkage=None).fit(proba, [1, 0, 1, 0, 1])
     >>> calibrator.predict_confidence([[0.75, 0.25], [0.9, 0.1]]).tolist()
     [0.5, 1.0]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "cutoff": [None, StrOptions({"median", "optimal"}), Interval(Real, 0, 1, closed="both")]
+        "cutoff": [None, StrOptions({"median", "optimal"}), Interval(Real, 0, 1, closed="both")],
+        "shrinkage": SHRINKAGE,
     }
 
-    def __init__(self, cutoff: Any = None) -> None:
+    def __init__(self, cutoff: Any = None, shrinkage: Any = "auto") -> None:
         self.cutoff = cutoff
+        self.shrinkage = shrinkage
 
     def rows_needed(self, n_classes: int) -> int:
         return (90 if self.cutoff == "optimal" else 50) * n_classes
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)
         correct = (predicted == y).astype(np.float64)
         self._conf1_ = self._class_confidence(predicted, correct, weight)
         self.cutoffs_ = np.zeros(self.n_classes_)
         self._below_ = self._conf1_.copy()
-        scores, shares = [[np.zeros(0)] * self.n_classes_ for _ in range(2)]
+        self._rows_below_ = np.zeros(self.n_classes_)
+        scores, shares, masses = [[np.zeros(0)] * self.n_classes_ for _ in range(3)]
         for label, rows in rows_by_class(predicted, self.n_classes_):
             value, right, wrong = _tally(score[rows], correct[rows], weight[rows])
             above = _suffix_share(right, wrong)
             cutoff = self._cutoff(value, right, wrong, above)
             low = value < cutoff
             if low.any():
-                self._below_[label] = right[low].sum() / (right[low].sum() + wrong[low].sum())
+                self._rows_below_[label] = right[low].sum() + wrong[low].sum()
+                self._below_[label] = right[low].sum() / self._rows_below_[label]
             self.cutoffs_[label] = cutoff
             scores[label], shares[label] = value, above
-        self._scores_, self._shares_ = tuple(scores), tuple(shares)
+            masses[label] = np.cumsum((right + wrong)[::-1])[::-1]
+        self._scores_, self._shares_, self._rows_ = tuple(scores), tuple(shares), tuple(masses)
 
     def check_state(self) -> None:
         super().check_state()
@@ -84,6 +96,11 @@ class CumulativeConfidence(TopLabelCalibrator):
         shares = check_arrays(self, "_shares_", self.n_classes_, low=0.0, high=1.0)
         for value, above in zip(scores, shares, strict=True):
             demand(len(value) == len(above) and bool((np.diff(value) > 0).all()), "_scores_")
+        if self._shrunk:
+            check_array(self, "_rows_below_", (self.n_classes_,), low=0.0)
+            masses = check_arrays(self, "_rows_", self.n_classes_, low=0.0)
+            for mass, value in zip(masses, scores, strict=True):
+                demand(mass.shape == value.shape and bool((np.diff(mass) < 0).all()), "_rows_")
 
     def _cutoff(
         self, value: FloatArray, right: FloatArray, wrong: FloatArray, above: FloatArray
@@ -96,20 +113,19 @@ class CumulativeConfidence(TopLabelCalibrator):
             return _optimal_cutoff(value, right, wrong, above)
         return float(self.cutoff)
 
-    def _confidence(self, proba: FloatArray) -> FloatArray:
+    def _told(self, proba: FloatArray) -> Told:
         predicted, score = top_label(proba)
-        confidence = self._conf1_[predicted]
+        confidence, behind = self._conf1_[predicted], np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):
             value, above = self._scores_[label], self._shares_[label]
             if not len(value):
                 continue
-            step = np.searchsorted(value, score[rows], side="left")
-            confidence[rows] = np.where(
-                score[rows] < self.cutoffs_[label],
-                self._below_[label],
-                above[np.minimum(step, len(value) - 1)],
-            )
-        return confidence
+            step = np.searchsorted(value, score[rows], side="left").clip(max=len(value) - 1)
+            low = score[rows] < self.cutoffs_[label]
+            confidence[rows] = np.where(low, self._below_[label], above[step])
+            if hasattr(self, "_rows_"):  # files from before shrinkage lack it
+                behind[rows] = np.where(low, self._rows_below_[label], self._rows_[label][step])
+        return confidence, behind
 
 
 def _tally(

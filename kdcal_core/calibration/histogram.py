@@ -8,18 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import (
-    ROWS_PER_PARAMETER,
-    TopLabelCalibrator,
-    rows_by_class,
-    top_label,
-)
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, rows_by_class, top_label
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 
 
-class TopLabelHistogram(TopLabelCalibrator):
+class TopLabelHistogram(ShrunkConfidence):
     """Share of right predictions in the score's bin, by predicted class (paper 002 Eqs. 5, 6).
 
     Parameters
@@ -28,18 +24,26 @@ class TopLabelHistogram(TopLabelCalibrator):
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width on [0, 1] (the paper's, decision D47), or of equal mass in each
         class; equal scores are never parted, so fewer bins may come out.
+    shrinkage : "auto", float or None, default="auto"
+        How many rows more each bin has, which came out as a safe temperature for all classes says
+        (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None is the
+        paper, where a bin of three right rows says 1.
 
     Attributes
     ----------
     edges_ : tuple of K (B + 1,) arrays
         Bin edges of each class. Bins are (a, b], the first closed at 0 (decision D46).
     values_ : tuple of K (B,) arrays
-        Confidence in each bin. A bin without rows has Conf1 of its class (Eq. 1).
+        Share of right rows in each bin. A bin without rows has Conf1 of its class (Eq. 1).
+    rows_ : tuple of K (B,) arrays
+        Weight of the rows in each bin.
+    shrinkage_, anchor_temperature_ : float
+        The rows added, and the safe temperature. With shrinkage only.
 
     Examples
     --------
     >>> proba = [[0.6, 0.4], [0.62, 0.38], [0.9, 0.1], [0.1, 0.9]]
-    >>> calibrator = TopLabelHistogram(n_bins=5).fit(proba, [0, 1, 0, 1])
+    >>> calibrator = TopLabelHistogram(n_bins=5, shrinkage=None).fit(proba, [0, 1, 0, 1])
     >>> calibrator.predict_confidence([[0.7, 0.3], [0.95, 0.05]]).tolist()
     [0.0, 1.0]
     """
@@ -47,11 +51,15 @@ class TopLabelHistogram(TopLabelCalibrator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions({"uniform", "quantile"})],
+        "shrinkage": SHRINKAGE,
     }
 
-    def __init__(self, n_bins: int = 10, strategy: str = "uniform") -> None:
+    def __init__(
+        self, n_bins: int = 10, strategy: str = "uniform", shrinkage: Any = "auto"
+    ) -> None:
         self.n_bins = n_bins
         self.strategy = strategy
+        self.shrinkage = shrinkage
 
     def rows_needed(self, n_classes: int) -> int:
         # no score of a predicted class lies at or below 1 / K
@@ -59,20 +67,24 @@ class TopLabelHistogram(TopLabelCalibrator):
         reached = n_bins - n_bins // n_classes if self.strategy == "uniform" else n_bins
         return ROWS_PER_PARAMETER * reached * n_classes
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         predicted, score = top_label(proba)
         correct = (predicted == y).astype(np.float64)
         conf1 = self._class_confidence(predicted, correct, weight)
         uniform = uniform_edges(int(self.n_bins))
         edges: list[FloatArray] = [uniform] * self.n_classes_
         values: list[FloatArray] = [np.full(len(uniform) - 1, c) for c in conf1]
+        masses: list[FloatArray] = [np.zeros(len(uniform) - 1)] * self.n_classes_
         for label, rows in rows_by_class(predicted, self.n_classes_):
             mine = score[rows], correct[rows], weight[rows]
             if self.strategy == "quantile":
                 edges[label] = quantile_edges(mine[0], int(self.n_bins), mine[2])
-            values[label] = self._bins(label, edges[label], *mine, float(conf1[label]))
+            values[label], masses[label] = self._bins(
+                label, edges[label], *mine, float(conf1[label])
+            )
         self.edges_ = tuple(edges)
         self.values_ = tuple(values)
+        self.rows_ = tuple(masses)
 
     def _bins(
         self,
@@ -82,7 +94,7 @@ class TopLabelHistogram(TopLabelCalibrator):
         correct: FloatArray,
         weight: FloatArray,
         conf1: float,
-    ) -> FloatArray:
+    ) -> tuple[FloatArray, FloatArray]:
         n_bins = len(edges) - 1
         index = bin_index(score, edges)
         mass = bin_sums(index, n_bins, weight)
@@ -90,11 +102,13 @@ class TopLabelHistogram(TopLabelCalibrator):
         # no score of a predicted class lies at or below 1 / K, so those bins are no finding
         empty = (mass == 0) & (edges[1:] > 1.0 / self.n_classes_)
         if empty.any():
+            stands_in = f"the class's overall confidence {conf1:.3f} stands in there"
+            if self.shrinkage is not None:
+                stands_in = "the shared temperature answers there"
             self._note(
-                f"Class {label}: {int(empty.sum())} of {n_bins} bins hold no row; the class's "
-                f"overall confidence {conf1:.3f} stands in there."
+                f"Class {label}: {int(empty.sum())} of {n_bins} bins hold no row; {stands_in}."
             )
-        return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1)
+        return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1), mass
 
     def check_state(self) -> None:
         super().check_state()
@@ -102,10 +116,17 @@ class TopLabelHistogram(TopLabelCalibrator):
         values = check_arrays(self, "values_", self.n_classes_, low=0.0, high=1.0)
         for at, value in zip(edges, values, strict=True):
             demand(len(at) == len(value) + 1 > 1 and bool((np.diff(at) > 0).all()), "edges_")
+        if self._shrunk:
+            masses = check_arrays(self, "rows_", self.n_classes_, low=0.0)
+            for mass, value in zip(masses, values, strict=True):
+                demand(mass.shape == value.shape, "rows_")
 
-    def _confidence(self, proba: FloatArray) -> FloatArray:
+    def _told(self, proba: FloatArray) -> Told:
         predicted, score = top_label(proba)
-        confidence = np.empty(len(score))
+        confidence, behind = np.empty(len(score)), np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):
-            confidence[rows] = self.values_[label][bin_index(score[rows], self.edges_[label])]
-        return confidence
+            index = bin_index(score[rows], self.edges_[label])
+            confidence[rows] = self.values_[label][index]
+            if hasattr(self, "rows_"):  # files from before shrinkage lack it
+                behind[rows] = self.rows_[label][index]
+        return confidence, behind

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,24 +20,33 @@ from kdcal_core.calibration._bandwidth import (
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration._curve import Curve, fit_curve
+from kdcal_core.calibration._curve import Curve, fit_curve, fit_rows_curve
 from kdcal_core.calibration._kernel_sum import KernelSum
-from kdcal_core.calibration.base import TopLabelCalibrator, rows_by_class, top_label
+from kdcal_core.calibration._temperature_fit import tempered
+from kdcal_core.calibration.base import rows_by_class, top_label
 from kdcal_core.calibration.results import ConfidenceCurve
-from kdcal_core.calibration.state import check_array, demand
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, pooled
+from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.errors import InputError
+from kdcal_core.errors import InputError, InputWarning
 
 SPARSE = 20
+_MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
 
 
-class TopLabelKDE(TopLabelCalibrator):
+class TopLabelKDE(ShrunkConfidence):
     """Density of true positives as a share of all positives at a score (paper 002 Eqs. 7 to 9).
 
     For each predicted class, the scores of its right and of its wrong predictions are blurred
     with a normal kernel of one common bandwidth (decision D43), and
 
-    ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|)``.
+    ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|) = A / (A + B)``,
+
+    A and B being the right and wrong rows at S, weighted by the kernel (1 at its peak). A few
+    errors a class make this 0 or 1 where it should not be, so by default it is drawn to a safe
+    temperature for all classes, c(row), as if m rows more stood at S that came out as c says:
+
+    ``Conf(row) = (A + m c(row)) / (A + B + m)``.
 
     Parameters
     ----------
@@ -57,9 +69,18 @@ class TopLabelKDE(TopLabelCalibrator):
         :class:`InputWarning`. One of each is what the equations need; with fewer than 20 of
         either ``notes_`` carries the paper's advice for sparse data (section XIII.D), and the
         rows with which there would be 20.
+    shrinkage : "auto", float or None, default="auto"
+        m. "auto" chooses it by held-out log loss, with infinity among the choices, where the safe
+        temperature answers alone (:mod:`kdcal_core.calibration.shrinkage`). None is the paper,
+        Eq. 9 alone. With it a class falls back to Conf1 everywhere; with shrinkage Conf1 counts
+        where the class's rows lie (a kernel of Silverman's bandwidth), and c elsewhere.
 
     Attributes
     ----------
+    shrinkage_, anchor_temperature_ : float
+        m, and the temperature of c; 1 is the model as it is. With shrinkage only.
+    rule_shrinkage_ : dict of str to float
+        m of each of the rules in ``rule_bandwidths_``, where it was chosen.
     bandwidths_ : (K,) array
         Bandwidth of each class, NaN where the class fell back to Conf1.
     rule_bandwidths_ : dict of str to (K,) array
@@ -84,9 +105,10 @@ class TopLabelKDE(TopLabelCalibrator):
     >>> right = np.random.default_rng(0).random(200) < score**2
     >>> proba = np.concatenate([np.c_[1 - score, score], np.c_[score, 1 - score]])
     >>> y = np.concatenate([right, ~right]).astype(int)
-    >>> calibrator = TopLabelKDE().fit(proba, y)
-    >>> calibrator.predict_confidence([[0.3, 0.7]]).round(2).tolist()
+    >>> TopLabelKDE(shrinkage=None).fit(proba, y).predict_confidence([[0.3, 0.7]]).round(2).tolist()
     [0.41]
+    >>> shrunk = TopLabelKDE().fit(proba, y)
+    >>> shrunk.shrinkage_, shrunk.predict_confidence([[0.3, 0.7]]).round(2).tolist()
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -97,6 +119,7 @@ class TopLabelKDE(TopLabelCalibrator):
         "n_grid": [Interval(Integral, 2, None, closed="left")],
         "lower_limit": [None, Interval(Real, 0, 1, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
+        "shrinkage": SHRINKAGE,
     }
 
     def __init__(
@@ -105,16 +128,46 @@ class TopLabelKDE(TopLabelCalibrator):
         n_grid: int = 1000,
         lower_limit: float | None = None,
         min_count: int = 1,
+        shrinkage: Any = "auto",
     ) -> None:
         self.bandwidth = bandwidth
         self.n_grid = n_grid
         self.lower_limit = lower_limit
         self.min_count = min_count
+        self.shrinkage = shrinkage
 
     def rows_needed(self, n_classes: int) -> int:
         return 2 * SPARSE * n_classes
 
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
+        for name in ("rule_shrinkage_", "_rows_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        return super().fit(proba, y, sample_weight)
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        super()._fit(proba, y, weight)
+        self._curves_ = tuple(map(self._curve_of, range(self.n_classes_)))
+        if self._shrunk:
+            self._rows_ = tuple(map(self._rows_of, range(self.n_classes_)))
+            self._shared = _shared_kernels(proba, weight, self.anchor_temperature_)
+
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._place(proba, y, weight)
+        for label in self._kernels:
+            self._fit_class(label)
+
+    def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
+        """Without curves, and with the bandwidths of all rows, whose search is long."""
+        other: Self = clone(self).set_params(shrinkage=None)
+        other.n_classes_, other.notes_ = self.n_classes_, ()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            other._place(proba, y, weight)
+        other.bandwidths_, other.rule_bandwidths_ = self.bandwidths_, self.rule_bandwidths_
+        return other
+
+    def _place(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        """Keep the scores of each class as kernels, and say which has none of a kind."""
         predicted, score = top_label(proba)
         correct = predicted == y
         n = self.n_classes_
@@ -124,7 +177,7 @@ class TopLabelKDE(TopLabelCalibrator):
         self._counts_ = np.zeros((n, 2), dtype=np.int64)
         fallback = ["the class is never predicted"] * n
         self._kernels: dict[int, tuple[KernelSum, KernelSum]] = {}
-        curves: list[Curve | None] = [None] * n
+        self._everyone: dict[int, KernelSum] = {}
         by_rule = isinstance(self.bandwidth, str) and self.bandwidth != "loo"
         self.rule_bandwidths_ = {r: np.full(n, np.nan) for r in SIGN_CHANGES} if by_rule else {}
         for label, rows in rows_by_class(predicted, n):
@@ -132,14 +185,13 @@ class TopLabelKDE(TopLabelCalibrator):
             self._counts_[label] = len(right), len(wrong)
             self.lower_limits_[label] = max(float(score[rows].min()), self.lower_limit or 0.0)
             fallback[label] = self._reason(label, score[rows])
+            self._everyone[label] = KernelSum(score[rows], weight[rows])
             if not fallback[label]:
                 self._kernels[label] = (
                     KernelSum(score[right], weight[right]),
                     KernelSum(score[wrong], weight[wrong]),
                 )
-                curves[label] = self._fit_class(label)
         self.fallback_ = tuple(fallback)
-        self._curves_ = tuple(curves)
 
     def check_state(self) -> None:
         super().check_state()
@@ -152,12 +204,17 @@ class TopLabelKDE(TopLabelCalibrator):
         demand(isinstance(curves, tuple) and len(curves) == n, "_curves_")
         fallback = getattr(self, "fallback_", None)
         demand(isinstance(fallback, tuple) and len(fallback) == n, "fallback_")
-        for curve in (one for one in self._curves_ if one is not None):
-            demand(isinstance(curve, Curve), "_curves_")
-            at = check_array(curve, "at", (None,), low=0.0, high=1.0)
-            demand(len(at) > 1 and bool((np.diff(at) > 0).all()), "_curves_")
-            check_array(curve, "value", at.shape)
-            check_array(curve, "slope", at.shape)
+        _check_curves(self._curves_, "_curves_")
+        if self._shrunk:
+            rows = getattr(self, "_rows_", None)
+            demand(isinstance(rows, tuple) and len(rows) == n, "_rows_")
+            _check_curves(self._rows_, "_rows_", high=_MOST_LOG_ROWS)
+            amounts = getattr(self, "rule_shrinkage_", {})
+            demand(
+                isinstance(amounts, dict)
+                and all(type(m) is float and m > 0 for m in amounts.values()),
+                "rule_shrinkage_",
+            )
 
     def _reason(self, label: int, score: FloatArray) -> str:
         """Why the class must fall back to Conf1, or an empty string; keeps the notes."""
@@ -177,14 +234,15 @@ class TopLabelKDE(TopLabelCalibrator):
                     "b_mon or the optimal cutoff."
                 )
             return ""
+        drawn = "" if self.shrinkage is None else ", drawn to the shared temperature"
         self._note(
-            f"Class {label} falls back to its overall confidence {self._conf1_[label]:.3f}: "
+            f"Class {label} falls back to its overall confidence {self._conf1_[label]:.3f}{drawn}: "
             f"{reason}{wanted}.",
             warn=True,
         )
         return reason
 
-    def _fit_class(self, label: int) -> Curve:
+    def _fit_class(self, label: int) -> None:
         right, wrong = self._kernels[label]
         lower = self.lower_limits_[label]
         grid = np.linspace(lower, 1.0, self.n_grid)
@@ -198,7 +256,23 @@ class TopLabelKDE(TopLabelCalibrator):
                     f"{confidence[0]:.3f} to {confidence[-1]:.3f}.",
                     warn=True,
                 )
-        return fit_curve(right, wrong, bandwidth, lower, 1.0)
+
+    def _curve_of(self, label: int) -> Curve | None:
+        if label not in self._kernels:
+            return None
+        lower = float(self.lower_limits_[label])
+        return fit_curve(*self._kernels[label], float(self.bandwidths_[label]), lower, 1.0)
+
+    def _rows_of(self, label: int) -> Curve | None:
+        if label not in self._everyone:
+            return None
+        return fit_rows_curve(self._everyone[label], self._reach(label))
+
+    def _reach(self, label: int) -> float:
+        """Bandwidth at which a class's rows count: that of its curve, or else Silverman's."""
+        if label in self._kernels:
+            return float(self.bandwidths_[label])
+        return self._everyone[label].silverman()
 
     def _bandwidth(self, label: int, grid: FloatArray) -> float:
         right, wrong = self._kernels[label]
@@ -232,28 +306,59 @@ class TopLabelKDE(TopLabelCalibrator):
                 f"This calibrator does not know the bandwidth rule {rule!r}",
                 fix="Fit it with the bandwidth 'mon', 'mon2' or 'mon4' first.",
             )
-        other = TopLabelKDE(rule, self.n_grid, self.lower_limit, self.min_count)
+        self._known_kernels()
+        other = self._under(rule)
+        other._curves_ = tuple(map(other._curve_of, range(self.n_classes_)))
+        if self._shrunk:
+            other._rows_ = tuple(map(other._rows_of, range(self.n_classes_)))
+        return other
+
+    def _under(self, rule: str) -> Self:
+        """This fit with the bandwidths of another rule, and the curves of its own."""
+        other: Self = clone(self).set_params(bandwidth=rule)
         parameters = other.get_params()
         other.__dict__.update({k: v for k, v in vars(self).items() if k not in parameters})
         other.bandwidths_ = self.rule_bandwidths_[rule].copy()
-        kernels = self._known_kernels()
-        other._curves_ = tuple(
-            fit_curve(*kernels[at], float(other.bandwidths_[at]), float(lower), 1.0)
-            if at in kernels
-            else None
-            for at, lower in enumerate(self.lower_limits_)
-        )
+        amounts = getattr(self, "rule_shrinkage_", {})
+        if amounts:
+            other.shrinkage_ = amounts[rule]
         return other
 
-    def _confidence(self, proba: FloatArray) -> FloatArray:
+    def _trials(self, proba: FloatArray) -> Sequence[Told]:
+        """By the kernels themselves, under each of the rules that came in one search."""
+        rules = [self._under(rule) for rule in self.rule_bandwidths_] or [self]
+        return [one._told_by_kernels(proba) for one in rules]
+
+    def _keep_amounts(self, amounts: list[float]) -> None:
+        if self.rule_bandwidths_:
+            self.rule_shrinkage_ = dict(zip(self.rule_bandwidths_, amounts, strict=True))
+            amounts = [self.rule_shrinkage_[str(self.bandwidth)]]
+        super()._keep_amounts(amounts)
+
+    def _told_by_kernels(self, proba: FloatArray) -> Told:
         predicted, score = top_label(proba)
-        confidence = self._conf1_[predicted]
+        confidence, behind = self._conf1_[predicted], np.zeros(len(score))
+        for label, rows in rows_by_class(predicted, self.n_classes_):
+            if label not in self._everyone:
+                continue
+            reach = self._reach(label)
+            behind[rows] = np.exp(self._everyone[label](score[rows], reach)[0])
+            if label in self._kernels:
+                at = np.maximum(score[rows], self.lower_limits_[label])
+                confidence[rows] = expit(log_odds(*self._kernels[label], at, reach))
+        return confidence, behind
+
+    def _told(self, proba: FloatArray) -> Told:
+        predicted, score = top_label(proba)
+        confidence, behind = self._conf1_[predicted], np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):
             curve = self._curves_[label]
             if curve is not None:
                 # the limit is the first node, and the last is 1
                 confidence[rows] = curve(np.clip(score[rows], curve.at[0], curve.at[-1]))
-        return confidence
+            if self._shrunk and (many := self._rows_[label]) is not None:
+                behind[rows] = np.exp(many(np.clip(score[rows], many.at[0], many.at[-1])))
+        return confidence, behind
 
     def _known_kernels(self) -> dict[int, tuple[KernelSum, KernelSum]]:
         """The scores behind the curves: kept in memory after a fit, never in a file."""
@@ -294,6 +399,10 @@ class TopLabelKDE(TopLabelCalibrator):
         else:
             confidence = np.full(n_points, self._conf1_[label])
             density = [np.full(n_points, np.nan)] * 2
+        self._known_kernels()
+        rows = np.zeros(n_points)
+        if label in self._everyone:
+            rows = np.exp(self._everyone[label](score, self._reach(label))[0])
         return ConfidenceCurve(
             label=label,
             score=score,
@@ -305,7 +414,22 @@ class TopLabelKDE(TopLabelCalibrator):
             n_fp=int(self._counts_[label, 1]),
             lower_limit=lower,
             fallback=self.fallback_[label],
+            rows=rows,
+            shrinkage=self.shrinkage_ if self._shrunk else None,
+            safe=self._safe(label, score, confidence, rows) if self._shrunk else None,
         )
+
+    def _safe(
+        self, label: int, score: FloatArray, confidence: FloatArray, rows: FloatArray
+    ) -> FloatArray:
+        """The calibrator's confidence at a score, with the shared one of rows near it."""
+        if label not in self._everyone:
+            return np.full_like(score, np.nan)
+        reach = self._reach(label)
+        shared = np.exp(
+            self._shared[label](score, reach)[0] - self._everyone[label](score, reach)[0]
+        )
+        return pooled(confidence, rows, np.clip(shared, 0.0, 1.0), self.shrinkage_)
 
 
 def _wanted(n: int, few: int) -> int:
@@ -317,6 +441,27 @@ def _wanted(n: int, few: int) -> int:
     (500, 180)
     """
     return int(np.ceil(SPARSE * n / few)) if few else SPARSE * (n + 1)
+
+
+def _shared_kernels(
+    proba: FloatArray, weight: FloatArray, temperature: float
+) -> dict[int, KernelSum]:
+    """Kernels at each predicted class's scores, weighted by the shared temperature's confidence."""
+    predicted, score = top_label(proba)
+    shared = tempered(proba, temperature)[np.arange(len(proba)), predicted]
+    return {
+        label: KernelSum(score[rows], weight[rows] * shared[rows])
+        for label, rows in rows_by_class(predicted, proba.shape[1])
+    }
+
+
+def _check_curves(curves: tuple[Curve | None, ...], what: str, high: float = LARGEST) -> None:
+    for curve in (one for one in curves if one is not None):
+        demand(isinstance(curve, Curve), what)
+        at = check_array(curve, "at", (None,), low=0.0, high=1.0)
+        demand(len(at) > 1 and bool((np.diff(at) > 0).all()), what)
+        check_array(curve, "value", at.shape, high=high)
+        check_array(curve, "slope", at.shape)
 
 
 def _density(kernels: KernelSum, at: FloatArray, bandwidth: float) -> FloatArray:

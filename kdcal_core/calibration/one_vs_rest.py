@@ -10,20 +10,63 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import VectorCalibrator, n_maps
+from kdcal_core.calibration.base import n_maps
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 
 
-class OneVersusRest(VectorCalibrator):
+class RarerRows(ShrunkVectors):
+    """Maps of each class against the rest; the rarer side's rows stand behind a class's answer.
+
+    Attributes
+    ----------
+    rows_ : (K,) array
+        Weight of the rows of each class, or of all others where that is less; of each side as
+        many as there are or as the parent expected, whichever is more: that a class never occurs
+        which it expected often says much.
+    """
+
+    rows_: FloatArray
+
+    def _count(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        found = np.bincount(y, weights=weight, minlength=self.n_classes_)
+        sides = np.sort([found, weight @ proba], axis=0)
+        self.rows_ = np.minimum(sides[1], np.maximum(weight.sum() - sides[0], 0.0))
+
+    def check_state(self) -> None:
+        super().check_state()
+        if self._shrunk:
+            check_array(self, "rows_", (self.n_classes_,), low=0.0)
+
+    def _told(self, proba: FloatArray) -> Told:
+        return self._columns(proba), self.rows_[None, :]
+
+    @abstractmethod
+    def _columns(self, proba: FloatArray) -> FloatArray:
+        """What each class's map says, (n, K), before rows are brought to sum one."""
+
+
+class OneVersusRest(RarerRows):
     """Calibrates each probability column against the rest, then scales rows to sum to one.
 
     As scikit-learn's ``CalibratedClassifierCV`` does: with two classes only the second column
     is calibrated and the first is its complement; a row of zeros becomes uniform. Subclasses fit
     one column, keep what was fitted and map scores by it.
+
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        How many rows more each class has, which came out as a safe temperature for all classes
+        says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None
+        lets each class's own map answer alone.
     """
 
     _rows_per_map: ClassVar[int]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"shrinkage": SHRINKAGE}
+
+    def __init__(self, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
 
     def rows_needed(self, n_classes: int) -> int:
         return self._rows_per_map * n_maps(n_classes)
@@ -32,7 +75,8 @@ class OneVersusRest(VectorCalibrator):
     def _n_maps(self) -> int:
         return n_maps(self.n_classes_)
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._count(proba, y, weight)
         columns = [1] if self.n_classes_ == 2 else range(self.n_classes_)
         self._keep(
             [self._fit_column(proba[:, j], (y == j).astype(np.float64), weight) for j in columns]
@@ -52,11 +96,16 @@ class OneVersusRest(VectorCalibrator):
     def _map(self, j: int, score: FloatArray) -> FloatArray:
         """Calibrated probabilities by the map at position ``j``."""
 
-    def _vectors(self, proba: FloatArray) -> FloatArray:
+    def _columns(self, proba: FloatArray) -> FloatArray:
         if self.n_classes_ == 2:
             second = self._map(0, proba[:, 1])
             return np.column_stack([1.0 - second, second])
-        mapped = np.column_stack([self._map(j, proba[:, j]) for j in range(self.n_classes_)])
+        return np.column_stack([self._map(j, proba[:, j]) for j in range(self.n_classes_)])
+
+    def _own_vectors(self, proba: FloatArray) -> FloatArray:
+        mapped = self._columns(proba)
+        if self.n_classes_ == 2:
+            return mapped
         total = mapped.sum(axis=1, keepdims=True)
         uniform = np.full_like(mapped, 1.0 / self.n_classes_)
         np.divide(mapped, total, out=uniform, where=total > 0)
@@ -69,6 +118,11 @@ class IsotonicConfidence(OneVersusRest):
     A baseline that does not look at which class was predicted. ``predict_proba`` returns the
     rescaled vector itself, the confidence is its entry at the parent's predicted class.
 
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`OneVersusRest`; None is scikit-learn's.
+
     Attributes
     ----------
     corners_, values_ : tuple of (g,) arrays
@@ -78,7 +132,7 @@ class IsotonicConfidence(OneVersusRest):
     Examples
     --------
     >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
-    >>> calibrator = IsotonicConfidence().fit(proba, [0, 1, 0, 1])
+    >>> calibrator = IsotonicConfidence(shrinkage=None).fit(proba, [0, 1, 0, 1])
     >>> calibrator.predict_confidence([[0.25, 0.75]]).tolist()
     [0.5]
     """
@@ -116,6 +170,11 @@ class SigmoidConfidence(OneVersusRest):
     The sigmoid is taken of the probability itself, ``expit(a p + b)``, so no parameters leave the
     parent as it is; :class:`PlattScaling` takes it of the log odds.
 
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`OneVersusRest`; None is scikit-learn's.
+
     Attributes
     ----------
     slopes_, offsets_ : (K,) arrays, or (1,) for two classes
@@ -124,7 +183,7 @@ class SigmoidConfidence(OneVersusRest):
     Examples
     --------
     >>> proba = [[0.6, 0.4], [0.3, 0.7], [0.2, 0.8], [0.1, 0.9]]
-    >>> calibrator = SigmoidConfidence().fit(proba, [0, 1, 0, 1])
+    >>> calibrator = SigmoidConfidence(shrinkage=None).fit(proba, [0, 1, 0, 1])
     >>> calibrator.predict_confidence([[0.25, 0.75]]).round(3).tolist()
     [0.535]
     """

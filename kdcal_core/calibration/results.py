@@ -31,6 +31,16 @@ class ConfidenceCurve:
         Below it the curve is held constant (decision D42).
     fallback : str
         Why the class fell back to Conf1; empty where it did not.
+    rows : (G,)
+        Kernel-weighted rows behind each score, A + B: a row at the score counts 1, one a bandwidth
+        away 0.61.
+    shrinkage : float or None
+        Rows m that were added to them (infinite where the shared temperature answers alone).
+        None where ``confidence`` answers as it is.
+    safe : (G,)
+        What the calibrator says at a score, (A + m c) / (A + B + m). With more than two classes c
+        differs between rows of equal score; here it is its mean over the class's calibration rows
+        near the score. NaN where there are none.
     """
 
     label: int
@@ -43,17 +53,21 @@ class ConfidenceCurve:
     n_fp: int
     lower_limit: float
     fallback: str = ""
+    rows: FloatArray | None = None
+    shrinkage: float | None = None
+    safe: FloatArray | None = None
 
     def table(self) -> pd.DataFrame:
         """The curve as a table, for download."""
-        return pd.DataFrame(
-            {
-                "score": self.score,
-                "confidence": self.confidence,
-                "density_true_positive": self.density_tp,
-                "density_false_positive": self.density_fp,
-            }
-        )
+        columns = {
+            "score": self.score,
+            "confidence": self.confidence if self.safe is None else self.safe,
+            "confidence_kernel_densities_alone": self.confidence,
+            "rows_nearby": self.rows,
+            "density_true_positive": self.density_tp,
+            "density_false_positive": self.density_fp,
+        }
+        return pd.DataFrame({name: part for name, part in columns.items() if part is not None})
 
 
 @dataclass(frozen=True, eq=False)

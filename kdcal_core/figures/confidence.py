@@ -18,6 +18,10 @@ from kdcal_core.figures.parts import anchor_traces, boxes, identity, tiers
 from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
 
 MAX_CLOUD = 2000
+_HOVER_ROWS = (
+    "Score %{x:.3f}<br>confidence %{y:.1%}<br>%{customdata:,.1f} rows nearby"
+    "<extra>%{fullData.name}</extra>"
+)
 _HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
 
 
@@ -34,6 +38,9 @@ def confidence_curve_figure(
     The densities are scaled by their row counts, so that their ratio can be seen: confidence is
     green over green plus orange (paper 002 Fig. 5, Eq. 9). ``others`` adds further methods as
     registry key -> (scores, confidences), sorted by score.
+
+    Where the calibrator draws the ratio to a shared temperature, its answer is the full line and
+    the ratio alone the dotted one; hovering says how many rows stand behind a score.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=640, title=title)
@@ -41,6 +48,8 @@ def confidence_curve_figure(
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
         figure.add_trace(_method_line(key, score, confidence, colours))
+    if curve.safe is not None:
+        figure.add_trace(_alone(curve, colours))
     figure.add_traces(_curve(curve, anchor, colours))
     figure.add_traces(_densities(curve, colours))
     unit_axis(figure, "xaxis", "Score: stated probability of the predicted class", anchor="y2")
@@ -58,19 +67,36 @@ def confidence_curve_figure(
     return figure
 
 
+def _alone(curve: ConfidenceCurve, colours: Palette) -> go.Scatter:
+    """The paper's ratio of densities, or Conf1, without the rows added to it."""
+    return go.Scatter(
+        x=curve.score,
+        y=curve.confidence,
+        mode="lines",
+        line={"color": faded(colours.calibrated, 0.8), "width": 1.6, "dash": "2px,3px"},
+        name="Conf1 alone" if curve.fallback else "Conf_KDE alone (paper)",
+        hovertemplate=_HOVER,
+    )
+
+
 def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) -> list[go.Scatter]:
-    """The curve: a pale hairline throughout, drawn over in full where there are rows."""
-    name = "Conf1 (no curve)" if curve.fallback else "Conf_KDE"
+    """The answer: a pale hairline throughout, drawn over in full where there are rows."""
+    if curve.safe is None:
+        name, answer = "Conf1 (no curve)" if curve.fallback else "Conf_KDE", curve.confidence
+    else:
+        name, answer = "Safe estimate", curve.safe
     colour = colours.calibrated
+    rows_near = np.full(curve.score.size, np.nan) if curve.rows is None else curve.rows
     traces = [
         go.Scatter(
             x=curve.score,
-            y=curve.confidence,
+            y=answer,
             mode="lines",
             line={"color": faded(colour, 0.5), "width": 1},
             name=name,
             legendgroup="curve",
-            hovertemplate=_HOVER,
+            customdata=rows_near,
+            hovertemplate=_HOVER if curve.rows is None else _HOVER_ROWS,
         )
     ]
     where = np.searchsorted(anchor.edges, curve.score, side="left") - 1
@@ -79,7 +105,7 @@ def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) ->
         traces.append(
             go.Scatter(
                 x=curve.score,
-                y=np.where(inside, curve.confidence, np.nan),
+                y=np.where(inside, answer, np.nan),
                 mode="lines",
                 line={"color": faded(colour, opacity), "width": 1.4 * width},
                 name=name,

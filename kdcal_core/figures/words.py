@@ -26,12 +26,38 @@ def confidence_words(curve: ConfidenceCurve, name: str) -> str:
     return share
 
 
+def shrinkage_words(curve: ConfidenceCurve) -> str:
+    """How far the curve is drawn to one temperature for all classes; empty where it is not.
+
+    Examples
+    --------
+    >>> nothing = np.zeros(2)
+    >>> shrinkage_words(
+    ...     ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5, rows=nothing + 4, shrinkage=20.0)
+    ... )
+    'Added at every score: 20 rows that one temperature for all classes stands for; the class ...'
+    """
+    if curve.shrinkage is None or curve.rows is None:
+        return ""
+    if np.isinf(curve.shrinkage):
+        return (
+            "The curves of single classes do not predict held-out rows better than one "
+            "temperature for all classes, so that temperature answers."
+        )
+    return (
+        f"Added at every score: {curve.shrinkage:,.0f} row{'s' * (curve.shrinkage != 1)} that one "
+        "temperature for all classes stands for; the class itself has up to "
+        f"{curve.rows.max():,.0f} there."
+    )
+
+
 def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
     """Alternative text of the confidence curve."""
     if curve.fallback or not curve.score.size:
         return f"Confidence of predictions of {name}: {curve.fallback or 'no rows'}"
     at = np.linspace(0, curve.score.size - 1, 4).astype(int)
-    points = ", ".join(f"{curve.confidence[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
+    answer = curve.confidence if curve.safe is None else curve.safe
+    points = ", ".join(f"{answer[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
     return (
         f"Confidence against score for predictions of {name}: {points}. Below it the densities "
         f"of {curve.n_tp:,} true and {curve.n_fp:,} false positives."

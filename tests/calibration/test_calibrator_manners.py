@@ -115,7 +115,11 @@ def test_wrong_parameters(wrong):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
-    ("ours", "method"), [(IsotonicConfidence(), "isotonic"), (SigmoidConfidence(), "sigmoid")]
+    ("ours", "method"),
+    [
+        (IsotonicConfidence(shrinkage=None), "isotonic"),
+        (SigmoidConfidence(shrinkage=None), "sigmoid"),
+    ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_baselines_are_sklearns(ours, method, n_classes, weighted):

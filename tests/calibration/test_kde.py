@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,8 @@ from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.errors import InputError, InputWarning
 
 # one class only is predicted in most of these tests, which rightly warns
+# the rule of the paper, without what is added to it where rows are few
+PaperKDE = partial(TopLabelKDE, shrinkage=None)
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
 
 
@@ -39,7 +43,7 @@ def test_confidence_is_equation_9(n, bandwidth):
     right[:2] = True, False
     weight = np.random.default_rng(1).uniform(0.5, 2, n)
     proba, y = two_class(score, right)
-    kde = TopLabelKDE(bandwidth).fit(proba, y, weight)
+    kde = PaperKDE(bandwidth).fit(proba, y, weight)
     at = np.linspace(score.min(), 1, 1501)
     got = kde.predict_confidence(np.column_stack([at, 1 - at]))
     want = brute_confidence(
@@ -51,7 +55,7 @@ def test_confidence_is_equation_9(n, bandwidth):
 def test_confidence_by_the_other_form_of_equation_21():
     score, right = sample(200)
     proba, y = two_class(score, right)
-    kde = TopLabelKDE(0.03).fit(proba, y)
+    kde = PaperKDE(0.03).fit(proba, y)
     curve = kde.curve(0, 300)
     n_tp, n_fp = curve.n_tp, curve.n_fp
     positives = (curve.density_tp * n_tp + curve.density_fp * n_fp) / (n_tp + n_fp)
@@ -62,7 +66,7 @@ def test_confidence_by_the_other_form_of_equation_21():
 
 def test_densities_are_equations_7_and_8():
     score, right = sample(150, seed=4)
-    kde = TopLabelKDE(0.05).fit(*two_class(score, right))
+    kde = PaperKDE(0.05).fit(*two_class(score, right))
     curve = kde.curve(0, 50)
     z = (curve.score[:, None] - score[right]) / 0.05
     want = np.exp(-0.5 * z**2).mean(axis=1) / (np.sqrt(2 * np.pi) * 0.05)
@@ -74,7 +78,7 @@ def test_far_from_all_data_the_nearest_scores_decide():
     """In plain doubles every kernel is zero in the middle: 0/0."""
     score = np.array([0.51, 0.52, 0.99, 1.0])
     proba, y = two_class(score, [True, False, False, True])
-    kde = TopLabelKDE(0.001).fit(proba, y)
+    kde = PaperKDE(0.001).fit(proba, y)
     at = np.linspace(0.51, 1, 5001)
     got = kde.predict_confidence(np.column_stack([at, 1 - at]))
     want = brute_confidence(at, score[[0, 3]], score[[1, 2]], 0.001)
@@ -101,7 +105,7 @@ def test_scores_that_saturate_in_float32(seed):
         np.testing.assert_allclose(log_sum, want, rtol=1e-12, atol=2e-5)
         p = np.exp(-(d**2) / (2 * b**2) - want[:, None])
         np.testing.assert_allclose(slope * b, -(p * d).sum(axis=1) / b, rtol=1e-6, atol=1e-4)
-    kde = TopLabelKDE().fit(*two_class(score, right))
+    kde = PaperKDE().fit(*two_class(score, right))
     assert np.isfinite(kde.predict_confidence(two_class(score, right)[0])).all()
 
 
@@ -117,7 +121,7 @@ def brute_rule(score, right, allowed, lower):
 @pytest.mark.parametrize("seed", range(6))
 def test_bandwidths_are_the_first_of_an_upward_search(seed):
     score, right = sample(120 + 40 * seed, seed)
-    kde = TopLabelKDE().fit(*two_class(score, right))
+    kde = PaperKDE().fit(*two_class(score, right))
     for rule, allowed in (("mon4", 4), ("mon2", 2), ("mon", 0)):
         want = brute_rule(score, right, allowed, score.min())
         assert kde.rule_bandwidths_[rule][0] == pytest.approx(want, rel=1e-9)
@@ -126,7 +130,7 @@ def test_bandwidths_are_the_first_of_an_upward_search(seed):
 
 def test_a_search_over_many_scores_agrees_with_the_exact_one():
     score, right = sample(1500, seed=11)
-    kde = TopLabelKDE().fit(*two_class(score, right))
+    kde = PaperKDE().fit(*two_class(score, right))
     want = brute_rule(score, right, 2, score.min())
     assert kde.bandwidths_[0] == pytest.approx(want, rel=1e-9)
 
@@ -144,7 +148,7 @@ def test_a_coarse_grid_can_miss_wiggles():
     differing = 0
     for seed in range(12):
         rows = two_class(*sample(80, seed))
-        coarse, fine = (TopLabelKDE(n_grid=g).fit(*rows).bandwidths_[0] for g in (25, 1000))
+        coarse, fine = (PaperKDE(n_grid=g).fit(*rows).bandwidths_[0] for g in (25, 1000))
         assert coarse <= fine * 1.0001
         differing += coarse < fine * 0.99
     assert differing > 0
@@ -152,7 +156,7 @@ def test_a_coarse_grid_can_miss_wiggles():
 
 def test_separated_classes_get_the_smallest_bandwidth():
     score = np.concatenate([np.linspace(0.5, 0.6, 30), np.linspace(0.8, 1.0, 30)])
-    kde = TopLabelKDE().fit(*two_class(score, score > 0.7))
+    kde = PaperKDE().fit(*two_class(score, score > 0.7))
     assert kde.bandwidths_[0] == pytest.approx(0.5 / 1000)
     got = kde.predict_confidence(two_class([0.55, 0.9], [1, 1])[0])
     np.testing.assert_allclose(got, [0, 1], atol=1e-12)
@@ -161,7 +165,7 @@ def test_separated_classes_get_the_smallest_bandwidth():
 def test_a_falling_curve_is_told():
     score, right = sample(2000, seed=3)
     with pytest.warns(InputWarning, match="falls as the score grows"):
-        kde = TopLabelKDE("mon").fit(*two_class(score, ~right & (score > 0.5)))
+        kde = PaperKDE("mon").fit(*two_class(score, ~right & (score > 0.5)))
     assert any("falls" in note for note in kde.notes_)
 
 
@@ -184,7 +188,7 @@ def test_adding_true_positives_never_lowers_confidence(right, wrong, more, bandw
 
 def test_wide_kernels_give_the_share_of_right_rows():
     score, right = sample(500)
-    kde = TopLabelKDE(1e4).fit(*two_class(score, right))
+    kde = PaperKDE(1e4).fit(*two_class(score, right))
     got = kde.predict_confidence(two_class([0.5, 1.0], [1, 1])[0])
     np.testing.assert_allclose(got, right.mean(), atol=1e-6)
 
@@ -194,8 +198,8 @@ def test_a_weight_of_two_is_a_row_twice():
     weight = 1.0 + (np.arange(100) % 3 == 0)
     proba, y = two_class(score, right)
     twice = np.repeat(np.arange(100), weight.astype(int))
-    a = TopLabelKDE().fit(proba, y, weight)
-    b = TopLabelKDE().fit(proba[twice], y[twice])
+    a = PaperKDE().fit(proba, y, weight)
+    b = PaperKDE().fit(proba[twice], y[twice])
     np.testing.assert_allclose(a.bandwidths_[0], b.bandwidths_[0])
     np.testing.assert_allclose(a.predict_confidence(proba), b.predict_confidence(proba), atol=1e-9)
 
@@ -213,9 +217,9 @@ def test_a_weight_of_two_is_a_row_twice():
 def test_falls_back_to_conf1_with_a_warning(score, right, reason):
     proba, y = two_class(score, right)
     with pytest.warns(InputWarning):
-        kde = TopLabelKDE().fit(proba, y)
+        kde = PaperKDE().fit(proba, y)
     with pytest.warns(InputWarning, match="never predicted"):
-        conf1 = TopLabelConfidence().fit(proba, y)
+        conf1 = TopLabelConfidence(shrinkage=None).fit(proba, y)
     assert reason in kde.fallback_[0]
     assert reason in kde.curve(0).fallback
     assert np.isnan(kde.bandwidths_[0])
@@ -225,8 +229,8 @@ def test_falls_back_to_conf1_with_a_warning(score, right, reason):
 
 def test_the_smallest_count_is_a_setting():
     score, right = sample(60)
-    assert TopLabelKDE(min_count=59).fit(*two_class(score, right)).fallback_[0]
-    assert not TopLabelKDE(min_count=5).fit(*two_class(score, right)).fallback_[0]
+    assert PaperKDE(min_count=59).fit(*two_class(score, right)).fallback_[0]
+    assert not PaperKDE(min_count=5).fit(*two_class(score, right)).fallback_[0]
 
 
 def test_sparse_classes_carry_the_advice():
@@ -234,18 +238,18 @@ def test_sparse_classes_carry_the_advice():
     rng = np.random.default_rng(0)
     score = np.concatenate([[0.7, 0.8, 0.93, 0.97], rng.uniform(0.999, 1, 980)])
     score = np.concatenate([score, rng.uniform(0.6, 1, 11)])
-    kde = TopLabelKDE().fit(*two_class(score, np.arange(995) < 984))
+    kde = PaperKDE().fit(*two_class(score, np.arange(995) < 984))
     assert any("only 11 false positives" in note for note in kde.notes_)
     assert np.isfinite(kde.curve(0).confidence).all()
 
 
 def test_held_constant_below_the_lower_limit():
     score, right = sample(300)
-    kde = TopLabelKDE(0.02, lower_limit=0.7).fit(*two_class(score, right))
+    kde = PaperKDE(0.02, lower_limit=0.7).fit(*two_class(score, right))
     below = kde.predict_confidence(two_class([0.5, 0.6, 0.7], [1, 1, 1])[0])
     assert below[0] == below[1] == below[2]
     assert kde.curve(0).score[0] == kde.curve(0).lower_limit == 0.7
-    assert TopLabelKDE(lower_limit=0.15).fit(*two_class(score, right)).lower_limits_[0] == (
+    assert PaperKDE(lower_limit=0.15).fit(*two_class(score, right)).lower_limits_[0] == (
         score.min()
     )
 
@@ -264,7 +268,7 @@ def brute_loo(score, right, grid):
 @pytest.mark.parametrize(("n", "steps"), [(40, 0), (150, 0), (900, 1)])
 def test_leave_one_out_bandwidth(n, steps):
     score, right = sample(n, seed=n)
-    kde = TopLabelKDE("loo").fit(*two_class(score, right))
+    kde = PaperKDE("loo").fit(*two_class(score, right))
     with np.errstate(invalid="ignore"):
         want = brute_loo(score, right, bandwidth_grid(1 - score.min())[60:])
     assert abs(np.log(kde.bandwidths_[0] / want)) <= (steps + 0.01) * np.log(1.05)
@@ -272,9 +276,9 @@ def test_leave_one_out_bandwidth(n, steps):
 
 def test_another_rule_without_refitting():
     rows = two_class(*sample(300, seed=2))
-    kde = TopLabelKDE().fit(*rows)
+    kde = PaperKDE().fit(*rows)
     for rule in ("mon", "mon4"):
-        fresh = TopLabelKDE(rule).fit(*rows)
+        fresh = PaperKDE(rule).fit(*rows)
         np.testing.assert_array_equal(
             kde.with_rule(rule).predict_confidence(rows[0]), fresh.predict_confidence(rows[0])
         )
@@ -288,7 +292,7 @@ def test_another_rule_without_refitting():
 
 def test_a_row_gets_the_same_answer_alone_and_in_company():
     proba, y = two_class(*sample(3000))
-    kde = TopLabelKDE().fit(proba, y)
+    kde = PaperKDE().fit(proba, y)
     together = kde.predict_confidence(proba)
     alone = np.concatenate([kde.predict_confidence(proba[i : i + 1]) for i in range(20)])
     np.testing.assert_array_equal(alone, together[:20])

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,12 @@ from kdcal_core.calibration import (
 from kdcal_core.errors import InputError, InputWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
+
+# as printed: without what is added where rows are few
+PaperConf1, PaperHistogram, PaperCumulative = (
+    partial(one, shrinkage=None)
+    for one in (TopLabelConfidence, TopLabelHistogram, CumulativeConfidence)
+)
 
 
 def rows(n, n_classes=3, seed=0):
@@ -33,7 +41,7 @@ def test_conf1_is_the_diagonal_of_the_reverse_confusion_matrix(n_classes):
     proba, y, weight = rows(900, n_classes)
     joint = np.zeros((n_classes, n_classes))
     np.add.at(joint, (y, proba.argmax(axis=1)), weight)
-    got = TopLabelConfidence().fit(proba, y, weight)
+    got = PaperConf1().fit(proba, y, weight)
     np.testing.assert_allclose(got.confidence_, np.diag(joint) / joint.sum(axis=0))
     np.testing.assert_allclose(got.predict_confidence(proba), got.confidence_[proba.argmax(axis=1)])
 
@@ -41,12 +49,12 @@ def test_conf1_is_the_diagonal_of_the_reverse_confusion_matrix(n_classes):
 def test_minor_capsid_of_figure_1():
     """63 of 875 predictions are right: 0.07."""
     proba = np.tile([0.9, 0.1], (875, 1))
-    got = TopLabelConfidence().fit(proba, np.arange(875) >= 63)
+    got = PaperConf1().fit(proba, np.arange(875) >= 63)
     assert got.predict_confidence(proba[:1])[0] == pytest.approx(0.072)
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("make", [TopLabelConfidence, TopLabelHistogram, CumulativeConfidence])
+@pytest.mark.parametrize("make", [PaperConf1, PaperHistogram, PaperCumulative])
 def test_a_class_never_predicted_gets_the_overall_accuracy(make):
     proba = np.array([[0.6, 0.3, 0.1], [0.7, 0.2, 0.1], [0.2, 0.7, 0.1]])
     with pytest.warns(InputWarning, match="Class 2 is never predicted"):
@@ -59,7 +67,7 @@ def test_a_class_never_predicted_gets_the_overall_accuracy(make):
 def test_histogram_is_equations_5_and_6(seed):
     proba, y, weight = rows(400, seed=seed)
     predicted, score = proba.argmax(axis=1), proba.max(axis=1)
-    got = TopLabelHistogram(n_bins=10).fit(proba, y, weight).predict_confidence(proba)
+    got = PaperHistogram(n_bins=10).fit(proba, y, weight).predict_confidence(proba)
     for i in range(0, 400, 7):
         upper = next(b for b in range(1, 11) if score[i] <= b / 10 + 1e-12)
         same = (predicted == predicted[i]) & (score <= upper / 10 + 1e-12)
@@ -69,14 +77,14 @@ def test_histogram_is_equations_5_and_6(seed):
 
 def test_an_empty_bin_has_conf1_and_a_note():
     proba = np.array([[0.95, 0.05]] * 4 + [[0.05, 0.95]] * 2)
-    got = TopLabelHistogram().fit(proba, [0, 0, 0, 1, 1, 1])
+    got = PaperHistogram().fit(proba, [0, 0, 0, 1, 1, 1])
     assert got.predict_confidence([[0.65, 0.35]])[0] == 0.75
     assert any("4 of 10 bins hold no row" in note for note in got.notes_)
 
 
 def test_equal_mass_bins_hold_equal_mass():
     score = np.linspace(0.5001, 1, 100)
-    got = TopLabelHistogram(5, "quantile").fit(np.c_[score, 1 - score], np.arange(100) % 2)
+    got = PaperHistogram(5, "quantile").fit(np.c_[score, 1 - score], np.arange(100) % 2)
     inside = (score[:, None] > got.edges_[0][:-1]) & (score[:, None] <= got.edges_[0][1:])
     assert inside.sum(axis=0).tolist() == [20] * 5
 
@@ -95,7 +103,7 @@ def test_cumulative_confidence_is_equations_11_to_13(cutoff, seed):
     proba, y, weight = rows(250, seed=seed)
     predicted, score = proba.argmax(axis=1), proba.max(axis=1)
     right = y == predicted
-    fitted = CumulativeConfidence(cutoff).fit(proba, y, weight)
+    fitted = PaperCumulative(cutoff).fit(proba, y, weight)
     got = fitted.predict_confidence(proba)
     for k in range(3):
         mine = predicted == k
@@ -117,15 +125,15 @@ def test_cumulative_confidence_is_equations_11_to_13(cutoff, seed):
 
 def test_the_median_cutoff_is_the_median():
     score = np.array([0.55, 0.6, 0.7, 0.9])
-    got = CumulativeConfidence("median").fit(np.c_[score, 1 - score], [0, 1, 0, 1])
+    got = PaperCumulative("median").fit(np.c_[score, 1 - score], [0, 1, 0, 1])
     assert got.cutoffs_[0] == pytest.approx(0.65)
-    got = CumulativeConfidence("median").fit(np.c_[score[:3], 1 - score[:3]], [0, 1, 0])
+    got = PaperCumulative("median").fit(np.c_[score[:3], 1 - score[:3]], [0, 1, 0])
     assert got.cutoffs_[0] == 0.6
 
 
 def test_equally_good_cutoffs_give_the_lowest():
     score = np.array([0.6, 0.7, 0.8, 0.9])
-    got = CumulativeConfidence("optimal").fit(np.c_[score, 1 - score], [0, 0, 0, 0])
+    got = PaperCumulative("optimal").fit(np.c_[score, 1 - score], [0, 0, 0, 0])
     assert got.cutoffs_[0] == 0.6
 
 
@@ -136,7 +144,7 @@ def test_uncalibrated_is_the_score():
     np.testing.assert_array_equal(got.predict_proba(proba), proba)
 
 
-ALL = [TopLabelHistogram, TopLabelConfidence, CumulativeConfidence, UncalibratedConfidence]
+ALL = [PaperHistogram, PaperConf1, PaperCumulative, UncalibratedConfidence]
 
 
 @given(
@@ -152,7 +160,7 @@ def test_every_input_gives_probabilities(logits, seed):
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     proba = (odds / odds.sum(axis=1, keepdims=True)).astype(float)
     y = np.random.default_rng(seed).integers(0, proba.shape[1], len(proba))
-    for make in [*ALL, lambda: CumulativeConfidence("optimal")]:
+    for make in [*ALL, lambda: PaperCumulative("optimal")]:
         calibrator = make().fit(proba, y)
         confidence, full = calibrator.predict_confidence(proba), calibrator.predict_proba(proba)
         assert ((confidence >= 0) & (confidence <= 1)).all()
@@ -164,6 +172,6 @@ def test_every_input_gives_probabilities(logits, seed):
 
 def test_bad_rows_are_named():
     with pytest.raises(InputError, match="row 2"):
-        TopLabelHistogram().fit([[0.5, 0.5], [0.5, 0.9]], [0, 1])
+        PaperHistogram().fit([[0.5, 0.5], [0.5, 0.9]], [0, 1])
     with pytest.raises(InputError, match="3 columns"):
-        TopLabelHistogram().fit([[0.6, 0.4], [0.4, 0.6]], [0, 1]).predict_confidence([[0, 0, 1]])
+        PaperHistogram().fit([[0.6, 0.4], [0.4, 0.6]], [0, 1]).predict_confidence([[0, 0, 1]])

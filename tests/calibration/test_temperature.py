@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
 from kdcal_core.calibration import TemperatureScaling
-from kdcal_core.calibration.temperature import _objective, _Rows
+from kdcal_core.calibration._temperature_fit import TemperatureRows, _objective
+
+# as printed: without what is added where rows are few
+Paper = partial(TemperatureScaling, shrinkage=None)
 
 
 def rows(n=600, n_classes=4, seed=0, sharp=2.0, bias=()):
@@ -60,7 +65,7 @@ def test_the_fit_minimises_its_loss(scope, awards, loss):
     n_classes = 3
     proba, y = rows(150, n_classes, sharp=2.0, bias=(0.7, 0.0))
     weight = np.random.default_rng(3).uniform(0.5, 2, 150)
-    fitted = TemperatureScaling(scope, awards, loss).fit(proba, y, weight)
+    fitted = Paper(scope, awards, loss).fit(proba, y, weight)
     n_temperatures = 1 if scope == "shared" else n_classes
 
     def at(p):
@@ -78,17 +83,17 @@ def test_the_fit_minimises_its_loss(scope, awards, loss):
 
 def test_one_temperature_is_found_again():
     proba, y = rows(30_000, sharp=2.0)
-    fitted = TemperatureScaling(loss="full").fit(proba, y)
+    fitted = Paper(loss="full").fit(proba, y)
     assert fitted.temperatures_[0] == pytest.approx(2.0, rel=0.05)
-    assert TemperatureScaling().fit(proba, y).temperatures_[0] == pytest.approx(2.0, rel=0.05)
+    assert Paper().fit(proba, y).temperatures_[0] == pytest.approx(2.0, rel=0.05)
 
 
 def test_all_rows_count_where_a_subsample_starts_the_search():
     proba, y = rows(50_000, 3, seed=5)
     weight = np.ones(len(y))
     weight[::2] = 40.0
-    fitted = TemperatureScaling("shared", True).fit(proba, y, weight)
-    problem = _Rows.of(proba, y, proba.argmax(axis=1), weight)
+    fitted = Paper("shared", True).fit(proba, y, weight)
+    problem = TemperatureRows.of(proba, y, proba.argmax(axis=1), weight)
     end = np.concatenate(
         [[np.log(fitted.temperatures_[0])], fitted.awards_ / fitted.temperatures_[0]]
     )
@@ -101,7 +106,7 @@ def test_all_rows_count_where_a_subsample_starts_the_search():
 @settings(max_examples=15, deadline=None)
 def test_gradients(loss, seed, log_t):
     proba, y = rows(40, 3, seed)
-    problem = _Rows.of(proba, y, proba.argmax(axis=1), np.ones(40))
+    problem = TemperatureRows.of(proba, y, proba.argmax(axis=1), np.ones(40))
     p = np.concatenate([[log_t], np.random.default_rng(seed).normal(size=3)])
     value, gradient = _objective(p, problem, 3, loss)
     want = brute_loss(proba, y, np.full(3, np.exp(log_t)), p[1:] * np.exp(log_t), loss)
@@ -115,7 +120,7 @@ def test_gradients(loss, seed, log_t):
 
 def test_vectors_are_equation_18_and_keep_the_predicted_class():
     proba, y = rows(200, bias=(1.5,))
-    fitted = TemperatureScaling("class", True).fit(proba, y)
+    fitted = Paper("class", True).fit(proba, y)
     want = scaled(proba, fitted.temperatures_, fitted.awards_)
     np.testing.assert_allclose(fitted.predict_proba(proba), want, atol=1e-12)
     predicted = proba.argmax(axis=1)
@@ -129,7 +134,7 @@ def test_vectors_are_equation_18_and_keep_the_predicted_class():
 
 def test_equation_17():
     proba, y = rows(300)
-    fitted = TemperatureScaling().fit(proba, y)
+    fitted = Paper().fit(proba, y)
     power = proba ** (1 / fitted.temperatures_[0])
     np.testing.assert_allclose(
         fitted.predict_proba(proba), power / power.sum(axis=1, keepdims=True), atol=1e-9
@@ -141,7 +146,7 @@ def test_equation_17():
 def test_classes_never_predicted_stay_as_they_are():
     proba, y = rows(300, 3)
     proba = np.column_stack([proba, np.zeros(300)])
-    fitted = TemperatureScaling("class", True).fit(proba, y)
+    fitted = Paper("class", True).fit(proba, y)
     assert fitted.temperatures_[3] == 1
     assert fitted.awards_[3] == 0
 
@@ -152,7 +157,7 @@ def test_classes_never_predicted_stay_as_they_are():
 def test_saturated_scores_and_perfect_or_hopeless_rows(scope, awards, always):
     proba = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1.0, 0, 0]])
     y = proba.argmax(axis=1)
-    fitted = TemperatureScaling(scope, awards).fit(proba, y if always else (y + 1) % 3)
+    fitted = Paper(scope, awards).fit(proba, y if always else (y + 1) % 3)
     full = fitted.predict_proba(proba)
     assert np.isfinite(full).all()
     np.testing.assert_allclose(full.sum(axis=1), 1)
@@ -166,7 +171,7 @@ def test_it_never_does_worse_than_nothing():
     for seed in range(10):
         proba, y = rows(5, 3, seed)
         before = -log_softmax(np.log(proba), axis=1)[np.arange(5), y].mean()
-        after = TemperatureScaling(loss="full").fit(proba, y).predict_proba(proba)
+        after = Paper(loss="full").fit(proba, y).predict_proba(proba)
         assert -np.log(after[np.arange(5), y]).mean() <= before + 1e-9
 
 
@@ -174,8 +179,8 @@ def test_brier_fit_is_the_best_of_several_descents():
     """Eq. 15 can have several minima; the one under the best start is not the deepest here."""
     rng = np.random.default_rng(126)
     proba, y = rng.dirichlet([0.5] * 3, 20), rng.integers(0, 3, 20)
-    rows = _Rows.of(proba, y, proba.argmax(axis=1), np.ones(20))
-    fitted = TemperatureScaling(awards=True, loss="brier").fit(proba, y)
+    rows = TemperatureRows.of(proba, y, proba.argmax(axis=1), np.ones(20))
+    fitted = Paper(awards=True, loss="brier").fit(proba, y)
     temperature = fitted.temperatures_[0]
     at = np.concatenate([[np.log(temperature)], fitted.awards_ / temperature])
     found = _objective(at, rows, 3, "brier")[0]

@@ -45,7 +45,7 @@ def scored() -> ScoredSet:
 
 @pytest.fixture(scope="module")
 def kde(scored: ScoredSet) -> calibration.TopLabelKDE:
-    return calibration.TopLabelKDE().fit(scored.proba, scored.y)
+    return calibration.TopLabelKDE(shrinkage=None).fit(scored.proba, scored.y)
 
 
 @pytest.fixture(scope="module")
@@ -218,8 +218,9 @@ def _anchor(label: int) -> calibration.HistogramAnchor:
 def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
     few = made(60, 3)
     wrong = few.proba.argmax(axis=1) != few.y
+    paper = calibration.TopLabelKDE(shrinkage=None)
     with pytest.warns(InputWarning):
-        fitted = calibration.TopLabelKDE().fit(few.proba[~wrong], few.y[~wrong])
+        fitted = paper.fit(few.proba[~wrong], few.y[~wrong])
     curve = fitted.curve(0)
     anchor = calibration.histogram_anchor(few.proba, few.y, label=0)
     figure = figures.confidence_curve_figure(curve, anchor, dark=False)

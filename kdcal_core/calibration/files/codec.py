@@ -12,6 +12,9 @@ with one key that says what it is::
                                   stands in several places, as the columns of a forest's trees do
     {"calibrator": {...}}         class, parameters and state
     {"estimator": {...}}          a kernel density estimator, which needs its parent
+
+A calibrator whose parameter ``shrinkage`` is None is told without it, as files were written before
+there was shrinkage; where a file does not say it, there is none.
 """
 
 from __future__ import annotations
@@ -37,10 +40,18 @@ from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.errors import InputError
 
 _PLAIN = (bool, int, str)
+_SHRINKAGE = "shrinkage"
 
 
 class Encoder:
     """Collects the arrays and records of one calibrator while it is told in JSON.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+    records : list of dict
+    shrinks : bool
+        Whether a calibrator with shrinkage was told, which older versions of kdcal do not know.
 
     Examples
     --------
@@ -54,6 +65,7 @@ class Encoder:
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.records: list[dict[str, Any]] = []
+        self.shrinks = False
         self._array_at: dict[tuple[Any, ...], int] = {}
         self._record_at: dict[str, int] = {}
 
@@ -68,6 +80,10 @@ class Encoder:
         if CALIBRATOR_HOMES.get(type(calibrator).__name__) != type(calibrator).__module__:
             raise TypeError(f"{type(calibrator).__name__} is no calibrator that a file may hold")
         parameters = calibrator.get_params(deep=False)
+        if parameters.get(_SHRINKAGE) is None:
+            parameters.pop(_SHRINKAGE, None)
+        else:
+            self.shrinks = True
         state = {
             name: value
             for name, value in vars(calibrator).items()
@@ -177,6 +193,8 @@ class Decoder:
         """
         cls = known_class(told["class"], CALIBRATOR_HOMES)
         parameters = {name: self.value(value) for name, value in told["parameters"].items()}
+        if _SHRINKAGE in cls._get_param_names():
+            parameters.setdefault(_SHRINKAGE, None)
         calibrator: Calibrator = cls(**parameters)
         calibrator._validate_params()
         for name, value in told["state"].items():

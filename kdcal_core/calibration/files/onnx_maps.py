@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kdcal_core.calibration.base import CLIP, Calibrator
 from kdcal_core.calibration.files.onnx_columns import Columns
@@ -15,6 +16,10 @@ from kdcal_core.calibration.files.onnx_regions import (
     regional_nodes,
     why_not_regions,
 )
+
+Writer = Callable[[Nodes, Any, str], str]
+# Of one class's column, or of the score of rows that predict it.
+ClassWriter = Callable[[Nodes, Any, int, str], str]
 
 _REASONS = {
     "CumulativeConfidence": CORNERS_AT_SCORES,
@@ -69,12 +74,49 @@ def _unchanged(nodes: Nodes, calibrator: Calibrator, proba: str) -> str:
     return nodes.node("Identity", proba)
 
 
+def _anchor(nodes: Nodes, calibrator: Any, proba: str) -> str:
+    """The shared temperature's probabilities, which answers are drawn to; (n, K)."""
+    temperature = calibrator.anchor_temperature_
+    if temperature == 1.0:
+        return proba
+    return nodes.node("Softmax", nodes.node("Div", nodes.log(proba, CLIP), temperature), axis=1)
+
+
+def _pooled(
+    nodes: Nodes, calibrator: Any, own: str, rows: str | float | NDArray[Any], anchor: str
+) -> str:
+    """(n f + m c) / (n + m)."""
+    amount = float(calibrator.shrinkage_)
+    share = nodes.node("Div", rows, nodes.node("Add", rows, amount))
+    return nodes.add(nodes.mul(share, own), nodes.mul(nodes.less(1.0, share), anchor))
+
+
+def _shrunk(write: Writer) -> Writer:
+    """Without shrinkage as written; with an infinite one the shared temperature alone."""
+
+    def either(nodes: Nodes, calibrator: Any, proba: str) -> str:
+        if np.isinf(getattr(calibrator, "shrinkage_", 0.0)):
+            return nodes.node("Identity", _anchor(nodes, calibrator, proba))
+        return write(nodes, calibrator, proba)
+
+    return either
+
+
+def _is_shrunk(calibrator: Any) -> bool:
+    return hasattr(calibrator, "shrinkage_")
+
+
+@_shrunk
 def _temperature(nodes: Nodes, calibrator: Any, proba: str) -> str:
     top = nodes.largest(proba, calibrator.n_classes_)
     logs = nodes.log(proba, CLIP)
     logs = nodes.add(logs, nodes.mul(top, calibrator.awards_[None, :]))
     temperature = nodes.node("MatMul", top, calibrator.temperatures_[:, None])
-    return nodes.node("Softmax", nodes.node("Div", logs, temperature), axis=1)
+    own = nodes.node("Softmax", nodes.node("Div", logs, temperature), axis=1)
+    if not _is_shrunk(calibrator):
+        return own
+    rows = nodes.node("MatMul", top, calibrator.rows_[:, None])
+    return _pooled(nodes, calibrator, own, rows, _anchor(nodes, calibrator, proba))
 
 
 def _vector(nodes: Nodes, calibrator: Any, proba: str) -> str:
@@ -98,16 +140,31 @@ def _log_odds(nodes: Nodes, proba: str, n_classes: int) -> str:
     return nodes.node("Sub", nodes.log(proba, CLIP), nodes.log(rest, CLIP))
 
 
-def _of_odds(new_odds: Callable[[Nodes, Any, str], str]) -> Callable[[Nodes, Any, str], str]:
+def _drawn(nodes: Nodes, calibrator: Any, columns: str, proba: str) -> str:
+    """Maps of each class against the rest, drawn to the shared temperature, rows of sum one."""
+    k = calibrator.n_classes_
+    if _is_shrunk(calibrator):
+        rows, anchor = calibrator.rows_[None, :], _anchor(nodes, calibrator, proba)
+        columns = _pooled(nodes, calibrator, columns, rows, anchor)
+    elif k == 2:
+        return columns
+    return nodes.shares(columns, k)
+
+
+def _of_odds(new_odds: Writer) -> Writer:
     """A map of the log odds of each class, or of the second of two."""
 
+    @_shrunk
     def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
         k = calibrator.n_classes_
         odds = _log_odds(nodes, proba, k)
         if k == 2:
             odds = new_odds(nodes, calibrator, nodes.column(odds, 1))
-            return nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", odds), odds]))
+            own = nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", odds), odds]))
+            return _drawn(nodes, calibrator, own, proba)
         odds = new_odds(nodes, calibrator, odds)
+        if _is_shrunk(calibrator):
+            return _drawn(nodes, calibrator, nodes.node("Sigmoid", odds), proba)
         logs = nodes.node("Neg", nodes.softplus(nodes.node("Neg", odds)))
         return nodes.node("Softmax", logs, axis=1)
 
@@ -128,18 +185,18 @@ def _beta(nodes: Nodes, calibrator: Any, odds: str) -> str:
     return nodes.add(nodes.add(low, high), calibrator.c_[None, :])
 
 
-def _one_vs_rest(
-    one: Callable[[Nodes, Any, int, str], str],
-) -> Callable[[Nodes, Any, str], str]:
+def _one_vs_rest(one: ClassWriter) -> Writer:
     """A map of each class's probability, or of the second of two."""
 
+    @_shrunk
     def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
         k = calibrator.n_classes_
         if k == 2:
             second = one(nodes, calibrator, 0, nodes.column(proba, 1))
-            return nodes.columns([nodes.less(1.0, second), second])
-        parts = [one(nodes, calibrator, j, nodes.column(proba, j)) for j in range(k)]
-        return nodes.shares(nodes.columns(parts), k)
+            parts = [nodes.less(1.0, second), second]
+        else:
+            parts = [one(nodes, calibrator, j, nodes.column(proba, j)) for j in range(k)]
+        return _drawn(nodes, calibrator, nodes.columns(parts), proba)
 
     return write
 
@@ -165,17 +222,24 @@ def _class_bins(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
     return nodes.step(above, calibrator.values_[j])
 
 
-def _top_label(
-    one: Callable[[Nodes, Any, int, str], str],
-) -> Callable[[Nodes, Any, str], str]:
-    """A confidence for each predicted class; the other entries fill up to one."""
+def _top_label(one: ClassWriter, rows: ClassWriter) -> Writer:
+    """A confidence for each predicted class, and the rows behind it; the rest fills up to one."""
 
+    @_shrunk
     def write(nodes: Nodes, calibrator: Any, proba: str) -> str:
         k = calibrator.n_classes_
         top = nodes.largest(proba, k)
         score = nodes.row_sum(nodes.mul(proba, top))
-        parts = nodes.columns([one(nodes, calibrator, j, score) for j in range(k)])
-        said = nodes.row_sum(nodes.mul(parts, top))
+
+        def of_predicted(each: ClassWriter) -> str:
+            parts = nodes.columns([each(nodes, calibrator, j, score) for j in range(k)])
+            return nodes.row_sum(nodes.mul(parts, top))
+
+        said = of_predicted(one)
+        if _is_shrunk(calibrator):
+            proba = _anchor(nodes, calibrator, proba)
+            anchor = nodes.row_sum(nodes.mul(proba, top))
+            said = _pooled(nodes, calibrator, said, of_predicted(rows), anchor)
         confidence = nodes.node("Max", nodes.node("Min", said, 1.0), 0.0)
         rest = nodes.less(1.0, top)
         others = nodes.mul(proba, rest)
@@ -188,22 +252,39 @@ def _top_label(
     return write
 
 
-@_top_label
 def _class_confidence(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
     return _constant(nodes, float(calibrator.confidence_[j]), score)
 
 
-@_top_label
+def _class_rows(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    return _constant(nodes, float(calibrator.rows_[j]), score)
+
+
 def _bins(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
     above = nodes.count_above(score, calibrator.edges_[j], inclusive=False)
     return nodes.step(above, calibrator.values_[j])
 
 
-@_top_label
+def _bin_rows(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    above = nodes.count_above(score, calibrator.edges_[j], inclusive=False)
+    return nodes.step(above, calibrator.rows_[j])
+
+
 def _densities(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
     curve = calibrator._curves_[j]
     if curve is None:
         return _constant(nodes, float(calibrator._conf1_[j]), score)
+    return _along(nodes, curve, score)
+
+
+def _density_rows(nodes: Nodes, calibrator: Any, j: int, score: str) -> str:
+    curve = calibrator._rows_[j]
+    if curve is None:
+        return _constant(nodes, 0.0, score)
+    return nodes.node("Exp", _along(nodes, curve, score))
+
+
+def _along(nodes: Nodes, curve: Any, score: str) -> str:
     from scipy.interpolate import CubicHermiteSpline
 
     pieces = CubicHermiteSpline(curve.at, curve.value, curve.slope)
@@ -215,11 +296,11 @@ def _constant(nodes: Nodes, value: float, like: str) -> str:
 
 
 #: How to write a calibrator, by the name of its class.
-MAPS: dict[str, Callable[[Nodes, Any, str], str]] = {
+MAPS: dict[str, Writer] = {
     "UncalibratedConfidence": _unchanged,
-    "TopLabelConfidence": _class_confidence,
-    "TopLabelHistogram": _bins,
-    "TopLabelKDE": _densities,
+    "TopLabelConfidence": _top_label(_class_confidence, _class_rows),
+    "TopLabelHistogram": _top_label(_bins, _bin_rows),
+    "TopLabelKDE": _top_label(_densities, _density_rows),
     "TemperatureScaling": _temperature,
     "IsotonicConfidence": _isotonic,
     "SigmoidConfidence": _sigmoid,

@@ -7,6 +7,9 @@ and the dataclasses of its state under "records", as :mod:`.codec` tells them.
 Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". A layer says
 that the calibrator reads a hidden layer of the model, which a kdcal that knows version 1 alone
 would take for columns of the table; outputs, in which columns of a table the predictions stood.
+
+Version 3 is the same with a calibrator that has shrinkage, alone or inside another.
+
 Files are written in the oldest version that can say what they hold. Small files of each version
 stand in the tests and must stay readable for ever; a version that says old things anew would turn
 older descriptions into its own before they are decoded, in one function from version to version.
@@ -34,9 +37,10 @@ from kdcal_core.parents import Features, HasLayers, Parent, load_parent, wrap_pa
 from kdcal_core.parents.identity import file_digest
 
 KIND = "calibrator"
-VERSION = 2
+VERSION = 3
+_OF_OUTPUTS = 2  # without shrinkage
+_PLAIN = 1  # and without a layer and outputs
 _SHOWN = 8  # names of columns in an error
-_PLAIN = 1  # for a card without a layer and outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +227,9 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     encoder = Encoder()
     told = encoder.calibrator(calibrator)
     about = {"card": card_to_json(card), "calibrator": told, "records": encoder.records}
-    version = _PLAIN if card.layer is None and not card.outputs else VERSION
+    version = _PLAIN if card.layer is None and not card.outputs else _OF_OUTPUTS
+    if encoder.shrinks:
+        version = VERSION
     write_archive(path, KIND, about, encoder.arrays, version=version)
 
 

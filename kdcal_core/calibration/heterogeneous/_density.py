@@ -65,12 +65,12 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
 
     With pooling a region of n rows has the share n / (n + M) of its own curve, M being what ten
     bins of :mod:`._counts` are worth; the rest is that of all rows. Rows of weight zero are left
-    out.
+    out. What a region's own curve is drawn to its shared temperature by is chosen on all rows.
     """
     counted = scores.weight > 0
     proba, weight = scores.proba[counted], scores.weight[counted]
     y, leaf = scores.y[counted], leaf[counted]
-    everywhere = _fitted(proba, y, weight)
+    everywhere = _fitted(proba, y, weight, "auto")
     n_regions = hierarchy.n_regions
     mass = np.bincount(leaf, weights=weight, minlength=n_regions)
     worth = _worth(proba, y, weight, leaf, hierarchy) if pooling else 0.0
@@ -78,7 +78,7 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
     order = np.argsort(leaf, kind="stable")
     ends = np.cumsum(np.bincount(leaf, minlength=n_regions))
     inside = tuple(
-        _fitted(proba[rows], y[rows], weight[rows]) if len(rows) else None
+        _fitted(proba[rows], y[rows], weight[rows], everywhere.shrinkage_) if len(rows) else None
         for rows in np.split(order, ends[:-1])
     )
     return MapFit(
@@ -89,11 +89,13 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
     )
 
 
-def _fitted(proba: FloatArray, y: IntArray, weight: FloatArray) -> TopLabelKDE:
+def _fitted(
+    proba: FloatArray, y: IntArray, weight: FloatArray, shrinkage: str | float
+) -> TopLabelKDE:
     """A fit without its warnings: pooling answers for the classes that a region lacks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        return TopLabelKDE().fit(proba, y, weight)
+        return TopLabelKDE(shrinkage=shrinkage).fit(proba, y, weight)
 
 
 def _worth(

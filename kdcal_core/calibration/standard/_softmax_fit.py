@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +14,10 @@ from kdcal_core.data import FloatArray, IntArray
 _BLOCK = 8192
 _SUBSAMPLE = 20_000
 _MOST_SCALED = 1000  # weights; beyond them the bends take longer than the search
+_EXACT: dict[str, Any] = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxcor": 30}
+# Of more weights each step costs so much that the last digits are not worth their time.
+_ROUGH: dict[str, Any] = {"ftol": 1e-7, "gtol": 1e-6, "maxiter": 60, "maxcor": 15}
+_ROUGHEST: dict[str, Any] = {"ftol": 1e-5, "gtol": 1e-5, "maxiter": 25, "maxcor": 15}
 
 
 def log_proba(proba: FloatArray) -> FloatArray:
@@ -95,8 +100,11 @@ class SoftmaxRows:
         value, _ = self._loss_and_slope(by)
         return value / float(self.weight.sum())
 
-    def fit(self, start: SoftmaxMap, pull: Pull) -> SoftmaxMap:
-        """The map of the smallest loss, found from an even subsample's where rows are many."""
+    def fit(self, start: SoftmaxMap, pull: Pull, *, trial: bool = False) -> SoftmaxMap:
+        """The map of the smallest loss, found from an even subsample's where rows are many.
+
+        For a ``trial`` of very many weights a rough one will do.
+        """
         stride = len(self.y) // _SUBSAMPLE
         scale = None
         if stride > 1:
@@ -105,26 +113,37 @@ class SoftmaxRows:
             less = Pull(pull.diagonal * share, pull.rest * share)
             start = few.fit(start, less)
             scale = few._scale(start, less)
+        elif start.weights.size > _MOST_SCALED:
+            scale = self._diagonal_scale(start, pull)
         strengths = pull.strengths(start)
         centre = SoftmaxMap.identity(len(start.offsets), whole=start.weights.ndim == 2).vector()
         total = float(self.weight.sum())
 
+        scale = np.ones_like(strengths) if scale is None else scale
+        whole = scale.ndim == 2
+        rough = _ROUGHEST if trial else _ROUGH
+
+        def moved(steps: FloatArray) -> FloatArray:
+            ahead: FloatArray = scale @ steps if whole else scale * steps
+            return ahead
+
         def objective(steps: FloatArray) -> tuple[float, FloatArray]:
-            parameters = start.vector() + (steps if scale is None else scale @ steps)
+            parameters = start.vector() + moved(steps)
             value, slope = self._loss_and_slope(start.like(parameters))
             away = parameters - centre
             value += 0.5 * float(strengths @ away**2)
             slope += strengths * away
-            return value / total, (slope if scale is None else slope @ scale) / total
+            return value / total, (slope @ scale if whole else slope * scale) / total
 
+        options: Any = rough if start.weights.size > _MOST_SCALED else _EXACT
         found = minimize(
             objective,
             np.zeros_like(strengths),
             jac=True,
             method="L-BFGS-B",
-            options={"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxcor": 30},
+            options=options,
         )
-        return start.like(start.vector() + (found.x if scale is None else scale @ found.x))
+        return start.like(start.vector() + moved(found.x))
 
     def _scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray | None:
         """Steps under which the loss bends alike in all directions, as columns; (p, p).
@@ -151,6 +170,19 @@ class SoftmaxRows:
         matrix = bends.reshape(k * (k + 1), -1)[np.ix_(place, place)]
         matrix += np.diag(pull.strengths(at)) / float(self.weight.sum())
         return np.linalg.inv(np.linalg.cholesky(matrix)).T
+
+    def _diagonal_scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray:
+        """Steps under which the loss bends alike along every single parameter, (p,)."""
+        bends, of_offsets = np.zeros_like(at.weights), np.zeros_like(at.offsets)
+        for start in range(0, len(self.y), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            proba = softmax_in_place(at.logits(self.z[part]))
+            bend = proba * (1.0 - proba) * self.weight[part][:, None]
+            bends += bend.T @ self.z[part] ** 2
+            of_offsets += bend.sum(axis=0)
+        found = np.concatenate([bends.ravel(), of_offsets]) + pull.strengths(at)
+        scale: FloatArray = np.sqrt(float(self.weight.sum()) / found)
+        return scale
 
     def _loss_and_slope(self, by: SoftmaxMap) -> tuple[float, FloatArray]:
         """Sum of the weighted log losses, and its gradient by all parameters."""

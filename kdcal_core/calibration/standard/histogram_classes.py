@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
+from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -46,7 +47,7 @@ class ClasswiseHistogram(OneVersusRest):
     Examples
     --------
     >>> p = [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
-    >>> calibrator = ClasswiseHistogram(n_bins=2)
+    >>> calibrator = ClasswiseHistogram(n_bins=2, shrinkage=None)
     >>> calibrator = calibrator.fit([[1 - v, v] for v in p], [0, 0, 1, 1, 1, 1])
     >>> calibrator.predict_proba([[0.75, 0.25]]).round(3).tolist()
     [[0.594, 0.406]]
@@ -55,9 +56,13 @@ class ClasswiseHistogram(OneVersusRest):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "strategy": [StrOptions({"quantile", "uniform"})],
+        "shrinkage": SHRINKAGE,
     }
 
-    def __init__(self, n_bins: int = 15, strategy: str = "quantile") -> None:
+    def __init__(
+        self, n_bins: int = 15, strategy: str = "quantile", shrinkage: Any = "auto"
+    ) -> None:
+        super().__init__(shrinkage)
         self.n_bins = n_bins
         self.strategy = strategy
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import (
-    CLIP,
-    ROWS_PER_PARAMETER,
-    VectorCalibrator,
-    n_maps,
-    top_label,
-)
+from kdcal_core.calibration.base import CLIP, ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.one_vs_rest import RarerRows
+from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
@@ -44,11 +41,16 @@ def log_odds(proba: FloatArray) -> FloatArray:
     return odds
 
 
-class _LogOddsMaps(VectorCalibrator):
+class _LogOddsMaps(RarerRows):
     """New log odds of each class against the rest from its old ones, then rows sum to one.
 
     With two classes only the second is mapped and the first is its complement.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"shrinkage": SHRINKAGE}
+
+    def __init__(self, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
 
     @property
     def _mapped(self) -> tuple[int, ...]:
@@ -59,6 +61,10 @@ class _LogOddsMaps(VectorCalibrator):
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         note_absent(self, y)
+        super()._fit(proba, y, weight)
+
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._count(proba, y, weight)
         odds = log_odds(proba)
         self._keep(
             np.stack(
@@ -83,7 +89,14 @@ class _LogOddsMaps(VectorCalibrator):
     def _new_odds(self, odds: FloatArray) -> FloatArray:
         """(n, C) new log odds from the old ones of the mapped classes."""
 
-    def _vectors(self, proba: FloatArray) -> FloatArray:
+    def _columns(self, proba: FloatArray) -> FloatArray:
+        odds = self._new_odds(log_odds(proba)[:, self._mapped])
+        if self.n_classes_ == 2:
+            return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
+        found: FloatArray = expit(odds)
+        return found
+
+    def _own_vectors(self, proba: FloatArray) -> FloatArray:
         odds = self._new_odds(log_odds(proba)[:, self._mapped])
         if self.n_classes_ == 2:
             return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
@@ -101,6 +114,11 @@ class PlattScaling(_LogOddsMaps):
     parent as it is. With more, each class is scaled against the rest and the rows are brought to
     sum one; then a = 1 and b = 0 still come close to the parent, but not back to it.
     :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
+
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`.
 
     Attributes
     ----------
@@ -156,6 +174,11 @@ class BetaCalibration(_LogOddsMaps):
     The curve that fits scores which are beta distributed in each class (Kull, Silva Filho and
     Flach, 2017). Unlike Platt's it can bend its two ends differently, and a = b = 1, c = 0 leaves
     the parent as it is. With more than two classes the rows are brought to sum one afterwards.
+
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`.
 
     Attributes
     ----------

@@ -20,6 +20,12 @@ class VennAbers(OneVersusRest):
     in between that log loss asks for. With more than two classes each is taken against the rest
     and the rows are brought to sum one; with two, only the second is mapped.
 
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`; :meth:`interval` is of
+        the prediction alone.
+
     Attributes
     ----------
     lower_scores_, lower_ : tuple of (g,) arrays
@@ -37,7 +43,7 @@ class VennAbers(OneVersusRest):
     Examples
     --------
     >>> p = [0.1, 0.3, 0.5, 0.7, 0.9]
-    >>> calibrator = VennAbers().fit([[1 - v, v] for v in p], [0, 0, 1, 0, 1])
+    >>> calibrator = VennAbers(shrinkage=None).fit([[1 - v, v] for v in p], [0, 0, 1, 0, 1])
     >>> [side.round(3).tolist() for side in calibrator.interval([[0.4, 0.6]])]
     [[[0.333, 0.333]], [[0.667, 0.667]]]
     >>> calibrator.predict_proba([[0.4, 0.6]]).round(3).tolist()

@@ -124,7 +124,7 @@ def test_unpooled_beta_maps_minimise_the_log_loss():
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_one_region_is_temperature_scaling(n_classes):
     scores, _ = many_classes(1200, n_classes)
-    want = TemperatureScaling(loss="full").fit(scores.proba, scores.y)
+    want = TemperatureScaling(loss="full", shrinkage=None).fit(scores.proba, scores.y)
     fit = fit_maps("temperature", scores, np.zeros(1200, dtype=int), Hierarchy.flat(1))
     assert fit.parameters["temperature"][0, 0] == pytest.approx(want.temperatures_[0], rel=1e-4)
     np.testing.assert_allclose(
@@ -161,7 +161,8 @@ def test_unpooled_densities_are_those_of_the_regions_own_rows():
     scores, leaf = regions(900)
     fit = fit_maps("kde", scores, leaf, Hierarchy.flat(3), pooling=False)
     own = leaf == 1
-    want = TopLabelKDE().fit(scores.proba[own], scores.y[own])
+    want = TopLabelKDE(shrinkage=fit.maps.everywhere.shrinkage_)
+    want.fit(scores.proba[own], scores.y[own])
     np.testing.assert_allclose(
         fit.maps.predict(scores.proba[own], leaf[own]), want.predict_proba(scores.proba[own])
     )

@@ -33,7 +33,7 @@ def several(n=3000, k=4, seed=0):
 def test_platt_is_scikit_learns_sigmoid_on_the_logit(weighted):
     proba, y = binary()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else None
-    ours = PlattScaling().fit(proba, y, weight)
+    ours = PlattScaling(shrinkage=None).fit(proba, y, weight)
     theirs = _SigmoidCalibration().fit(logit(proba[:, 1]), y, weight)
     new, _ = binary(300, 5)
     np.testing.assert_allclose(
@@ -43,7 +43,7 @@ def test_platt_is_scikit_learns_sigmoid_on_the_logit(weighted):
 
 def test_platt_of_several_classes_is_each_against_the_rest_then_scaled():
     proba, y = several()
-    ours = PlattScaling().fit(proba, y)
+    ours = PlattScaling(shrinkage=None).fit(proba, y)
     one = np.column_stack(
         [
             _SigmoidCalibration().fit(logit(proba[:, j]), y == j).predict(logit(proba[:, j]))
@@ -57,7 +57,7 @@ def test_platt_of_several_classes_is_each_against_the_rest_then_scaled():
 
 def test_platt_finds_a_calibrated_parent_right():
     proba, y = binary(200_000, sharp=1.0, shift=0.0)
-    ours = PlattScaling().fit(proba, y)
+    ours = PlattScaling(shrinkage=None).fit(proba, y)
     assert ours.slopes_[0] == pytest.approx(1, abs=0.03)
     assert ours.offsets_[0] == pytest.approx(0, abs=0.03)
     np.testing.assert_allclose(ours.predict_proba(proba), proba, atol=0.01)
@@ -66,7 +66,7 @@ def test_platt_finds_a_calibrated_parent_right():
 def test_a_falling_slope_is_kept_and_told():
     proba, y = binary()
     with pytest.warns(InputWarning, match="Class 1: the slope is negative"):
-        ours = PlattScaling().fit(proba, 1 - y)
+        ours = PlattScaling(shrinkage=None).fit(proba, 1 - y)
     assert ours.slopes_[0] < 0
 
 
@@ -92,7 +92,7 @@ def test_beta_is_the_bounded_optimum(bend):
     weight = rng.uniform(0.5, 2, 1500)
     proba = np.column_stack([1 - p, p])
     with pytest.warns(InputWarning) if max(bend) < 0 else _silence():
-        ours = BetaCalibration().fit(proba, y, weight)
+        ours = BetaCalibration(shrinkage=None).fit(proba, y, weight)
     best = beta_by_force(proba, y, weight)
     np.testing.assert_allclose([ours.a_[0], ours.b_[0], ours.c_[0]], best.x, atol=2e-3)
     assert ours.a_[0] >= 0
@@ -109,7 +109,7 @@ def test_beta_agrees_with_probcal():
     from probcal import BetaCalibrator
 
     proba, y = binary(20_000)
-    ours = BetaCalibration().fit(proba, y)
+    ours = BetaCalibration(shrinkage=None).fit(proba, y)
     theirs = BetaCalibrator().fit(proba[:, 1], y)
     np.testing.assert_allclose(
         [ours.a_[0], ours.b_[0], ours.c_[0]], [theirs.a_, theirs.b_, theirs.c_], atol=5e-3
@@ -132,7 +132,7 @@ def test_log_odds_keep_what_a_difference_would_round_away():
 @pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
 def test_curves_keep_or_turn_the_order_of_scores(rows, kind):
     p = np.array([row[0] for row in rows])
-    ours = kind().fit(np.column_stack([1 - p, p]), [row[1] for row in rows])
+    ours = kind(shrinkage=None).fit(np.column_stack([1 - p, p]), [row[1] for row in rows])
     grid = np.linspace(0, 1, 101)
     said = ours.predict_proba(np.column_stack([1 - grid, grid]))
     steps = np.diff(said[:, 1])
@@ -147,7 +147,7 @@ def test_curves_keep_or_turn_the_order_of_scores(rows, kind):
 def test_a_class_without_rows_has_no_falling_slope():
     for seed in range(10):
         proba = np.random.default_rng(seed).dirichlet(np.ones(6), 8)
-        fitted = PlattScaling().fit(proba, np.arange(8) % 3)
+        fitted = PlattScaling(shrinkage=None).fit(proba, np.arange(8) % 3)
         assert np.abs(fitted.slopes_[3:]).max() < 1e-6
         told = [note for note in fitted.notes_ if "the slope is negative" in note]
         assert not any(note.startswith(("Class 3", "Class 4", "Class 5")) for note in told)

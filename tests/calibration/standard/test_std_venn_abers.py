@@ -39,7 +39,7 @@ def test_both_isotonic_fits_at_seen_and_unseen_scores(rows):
     p = np.array([row[0] for row in rows]) / 12
     y = np.array([row[1] for row in rows])
     weight = np.array([row[2] for row in rows])
-    low, high = VennAbers().fit(pair(p), y, weight).interval(pair(np.arange(25) / 24))
+    low, high = VennAbers(shrinkage=None).fit(pair(p), y, weight).interval(pair(np.arange(25) / 24))
     want = np.array([by_force(p, y, weight, new) for new in np.arange(25) / 24])
     np.testing.assert_allclose(low[:, 1], want[:, 0], atol=1e-9)
     np.testing.assert_allclose(high[:, 1], want[:, 1], atol=1e-9)
@@ -56,7 +56,7 @@ def test_the_package_says_the_same():
     theirs = Theirs()
     theirs.fit(pair(p), y)
     single, both = theirs.predict_proba(pair(new))
-    ours = VennAbers().fit(pair(p), y)
+    ours = VennAbers(shrinkage=None).fit(pair(p), y)
     low, high = ours.interval(pair(new))
     np.testing.assert_allclose(ours.predict_proba(pair(new)), single, atol=1e-9)
     np.testing.assert_allclose(np.column_stack([low[:, 1], high[:, 1]]), both, atol=1e-9)
@@ -68,11 +68,13 @@ def test_several_classes_are_each_against_the_rest_then_scaled():
     y = np.array([rng.choice(4, p=row) for row in proba])
     alone = np.column_stack(
         [
-            VennAbers().fit(pair(proba[:, j]), y == j).predict_proba(pair(proba[:, j]))[:, 1]
+            VennAbers(shrinkage=None)
+            .fit(pair(proba[:, j]), y == j)
+            .predict_proba(pair(proba[:, j]))[:, 1]
             for j in range(4)
         ]
     )
-    got = VennAbers().fit(proba, y).predict_proba(proba)
+    got = VennAbers(shrinkage=None).fit(proba, y).predict_proba(proba)
     np.testing.assert_allclose(got, alone / alone.sum(axis=1, keepdims=True), atol=1e-12)
 
 
@@ -80,7 +82,7 @@ def test_it_rises_and_what_is_kept_is_small():
     rng = np.random.default_rng(0)
     p = rng.random(50_000)
     y = (rng.random(50_000) < p).astype(int)
-    ours = VennAbers().fit(pair(p), y)
+    ours = VennAbers(shrinkage=None).fit(pair(p), y)
     said = ours.predict_proba(pair(np.linspace(0, 1, 2001)))[:, 1]
     assert (np.diff(said) >= -1e-12).all()
     np.testing.assert_allclose(said, np.linspace(0, 1, 2001), atol=0.05)
@@ -94,7 +96,7 @@ def test_one_of_the_two_is_calibrated():
     for _ in range(400):
         p = rng.random(41)
         y = (rng.random(41) < np.where(p < 0.5, 0.1, 0.7)).astype(int)
-        low, high = VennAbers().fit(pair(p[:40]), y[:40]).interval(pair(p[40:]))
+        low, high = VennAbers(shrinkage=None).fit(pair(p[:40]), y[:40]).interval(pair(p[40:]))
         told.append(high[0, 1] if y[40] else low[0, 1])
         label.append(y[40])
     told, label = np.array(told), np.array(label)

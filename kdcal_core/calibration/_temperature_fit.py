@@ -1,0 +1,247 @@
+"""Fits of temperatures: the best for some rows, and one that is safe where rows are few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+from scipy.special import expit
+
+from kdcal_core.calibration.base import CLIP, top_label
+from kdcal_core.data import FloatArray, IntArray
+
+LOWEST, HIGHEST = 0.05, 20.0
+# Awards are found as A / T: thirty is a confidence of 1 - 1e-13.
+LARGEST_AWARD = 30.0
+_STARTS = (0.3, 0.6, 1.0, 1.6, 3.0)
+_SUBSAMPLE = 20_000
+_BLOCK = 8192
+# Stands for minus infinity in the predicted class's own column, and survives 0 * x.
+_ABSENT = -1e5
+
+# The model as it is counts as so many rows that came out just as it says.
+_PRIOR_ROWS = 5.0
+_MOST_PRIOR_ROWS = 2000
+# A temperature that loses no more than this is as good as the best: one standard error.
+_TOLERATED_NATS = 0.5
+_MOST_CELLS = 2_000_000
+
+
+def tempered(proba: FloatArray, temperature: float) -> FloatArray:
+    """softmax(log p / T) of every row, (n, K); with T = 1 the rows as they are.
+
+    Examples
+    --------
+    >>> tempered(np.array([[0.9, 0.1]]), 2.0).round(3).tolist()
+    [[0.75, 0.25]]
+    """
+    if temperature == 1.0:
+        return proba
+    logit = np.log(np.maximum(proba, CLIP)) / temperature
+    logit -= logit.max(axis=1, keepdims=True)
+    np.exp(logit, out=logit)
+    logit /= logit.sum(axis=1, keepdims=True)
+    return logit
+
+
+def safe_temperature(
+    proba: FloatArray,
+    y: IntArray,
+    weight: FloatArray,
+    *,
+    loss: str = "top-label",
+    thinned: bool = True,
+) -> float:
+    """The temperature nearest to 1 that explains the rows nearly as well as the best one.
+
+    The best one minimises the loss of the rows and of five more that came out just as the model
+    says (a conjugate prior around T = 1). "Nearly as well" is a loss in nats that is larger by
+    half a nat at most, which is one standard error of log T. So few rows, or rows that a
+    calibrated model would give as well, leave the model exactly as it is.
+
+    Parameters
+    ----------
+    proba : (n, K) array
+    y : (n,) array of int
+    weight : (n,) array
+    loss : {"top-label", "brier", "full"}
+        Squared errors count in nats by their mean at the best temperature.
+    thinned : bool
+        Whether an even subsample of the rows will do, at most 20,000 and two million entries.
+
+    Notes
+    -----
+    Twenty-three tables, 40 draws of 100 rows each, mean top-label log loss against the model as
+    it is: the best temperature -0.082, at worst +0.036; this one -0.084, at worst +0.0013. With
+    300 rows -0.088 both, at worst +0.0022 and +0.0005.
+    """
+    stride = 1
+    if thinned:
+        stride = max(1, -(-len(y) // _SUBSAMPLE), -(-proba.size // _MOST_CELLS))
+    proba, y, weight = proba[::stride], y[::stride], weight[::stride]
+    predicted, _ = top_label(proba)
+    rows = TemperatureRows.of(proba, y, predicted, weight).with_prior(proba, _PRIOR_ROWS)
+    best, _ = best_temperature(rows, 1, False, loss)
+    at_best = _objective(np.array([np.log(best)]), rows, 1, loss)[0]
+    in_nats = float(rows.weight.sum()) / (2 * at_best if loss == "brier" and at_best > 0 else 1.0)
+
+    def beyond(log_temperature: float) -> float:
+        value = _objective(np.array([log_temperature]), rows, 1, loss)[0]
+        return (value - at_best) * in_nats - _TOLERATED_NATS
+
+    if beyond(0.0) <= 0:
+        return 1.0
+    return float(np.exp(brentq(beyond, np.log(best), 0.0, xtol=1e-4)))
+
+
+@dataclass(frozen=True, eq=False)
+class TemperatureRows:
+    """The rows of one fit, told as log odds against the predicted class.
+
+    ``others`` (n, K) holds log y_j - log y_best for the classes other than the predicted one,
+    y_best being the largest of them; ``best`` (n,) is log y_best - log y_predicted; ``truth``
+    (n,) is log y_true - log y_predicted, zero where the prediction is right.
+    """
+
+    others: FloatArray
+    best: FloatArray
+    truth: FloatArray
+    correct: FloatArray
+    weight: FloatArray
+    group: IntArray
+
+    @classmethod
+    def of(
+        cls, proba: FloatArray, y: IntArray, predicted: IntArray, weight: FloatArray
+    ) -> TemperatureRows:
+        rows = np.arange(len(proba))
+        others = np.log(np.maximum(proba, CLIP))
+        others -= others[rows, predicted][:, None]
+        truth = others[rows, y]
+        others[rows, predicted] = _ABSENT
+        best = others.max(axis=1)
+        others -= best[:, None]
+        correct = (predicted == y).astype(np.float64)
+        return cls(others, best, truth, correct, weight, predicted)
+
+    def with_prior(self, proba: FloatArray, n_rows: float) -> TemperatureRows:
+        """These rows and so many more, spread over them, that came out just as ``proba`` says.
+
+        All belong to group 0.
+        """
+        few = slice(None, None, -(-len(proba) // _MOST_PRIOR_ROWS))
+        proba, some = proba[few], self.take(few, group=0)
+        predicted, score = top_label(proba)
+        others = proba.copy()
+        others[np.arange(len(proba)), predicted] = 0.0
+        rest = others.sum(axis=1)
+        logs = np.log(np.maximum(proba, CLIP))
+        away = logs - logs[np.arange(len(proba)), predicted][:, None]
+        mean = np.einsum("ij,ij->i", others, away) / np.where(rest > 0, rest, 1.0)
+        weight = n_rows * some.weight / some.weight.sum()
+        nothing = np.zeros_like(score)
+
+        def joined(*parts: FloatArray) -> FloatArray:
+            return np.concatenate(parts)
+
+        return TemperatureRows(
+            joined(self.others, some.others, some.others),
+            joined(self.best, some.best, some.best),
+            joined(self.truth, nothing, mean),
+            joined(self.correct, nothing + 1.0, nothing),
+            joined(self.weight, weight * score, weight * rest),
+            np.zeros(len(self.best) + 2 * len(some.best), dtype=self.group.dtype),
+        )
+
+    def take(self, rows: IntArray | slice, group: int | None = None) -> TemperatureRows:
+        picked = self.group[rows]
+        return TemperatureRows(
+            self.others[rows],
+            self.best[rows],
+            self.truth[rows],
+            self.correct[rows],
+            self.weight[rows],
+            picked if group is None else np.full_like(picked, group),
+        )
+
+    def rest(self, temperature: float) -> tuple[FloatArray, FloatArray]:
+        """Log odds of all other classes together against the predicted one, and its slope.
+
+        The slope is the derivative by log T.
+        """
+        n = len(self.best)
+        log_sum, mean = np.empty(n), np.empty(n)
+        for start in range(0, n, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            others = self.others[part]
+            odds = np.exp(others / temperature)
+            total = odds.sum(axis=1)
+            log_sum[part] = np.log(total)
+            mean[part] = np.einsum("ij,ij->i", odds, others) / total
+        return self.best / temperature + log_sum, -(self.best + mean) / temperature
+
+
+def _objective(
+    parameters: FloatArray, rows: TemperatureRows, n_groups: int, loss: str
+) -> tuple[float, FloatArray]:
+    """Mean loss and its gradient at (log T, or log T and A / T of each group)."""
+    temperature = float(np.exp(parameters[0]))
+    rest, rest_slope = rows.rest(temperature)
+    awards = parameters[1:]
+    odds = (awards[rows.group] if len(awards) else 0.0) - rest
+    share = rows.weight / rows.weight.sum()
+    if loss == "brier":
+        confidence = expit(odds)
+        error = confidence - rows.correct
+        value = float(share @ error**2)
+        by_odds = share * 2 * error * confidence * (1 - confidence)
+    else:
+        value = float(share @ np.logaddexp(0.0, np.where(rows.correct > 0, -odds, odds)))
+        by_odds = share * (expit(odds) - rows.correct)
+    by_log_temperature = -float(by_odds @ rest_slope)
+    if loss == "full":
+        wrong = share * (1 - rows.correct)
+        value += float(wrong @ (rest - rows.truth / temperature))
+        by_log_temperature += float(wrong @ (rest_slope + rows.truth / temperature))
+    gradient = np.empty_like(parameters)
+    gradient[0] = by_log_temperature
+    if len(awards):
+        gradient[1:] = np.bincount(rows.group, weights=by_odds, minlength=n_groups)
+    return value, gradient
+
+
+def best_temperature(
+    rows: TemperatureRows, n_groups: int, awards: bool, loss: str
+) -> tuple[float, FloatArray]:
+    """Temperature and A / T of each group that minimise the loss."""
+    n_awards = n_groups if awards else 0
+    nothing = np.zeros(1 + n_awards)
+    few = rows.take(slice(None, None, max(1, len(rows.best) // _SUBSAMPLE)))
+    starts = [np.concatenate([[np.log(t)], np.zeros(n_awards)]) for t in _STARTS]
+    # Eq. 15 can have several valleys: every start goes down before the best is chosen
+    if loss == "brier":
+        starts = [_descend(one, few, n_groups, loss) for one in starts]
+    start = min(starts, key=lambda p: _objective(p, few, n_groups, loss)[0])
+    if loss != "brier" and len(few.best) < len(rows.best):
+        start = _descend(start, few, n_groups, loss)
+    end = _descend(start, rows, n_groups, loss)
+    if _objective(end, rows, n_groups, loss)[0] > _objective(nothing, rows, n_groups, loss)[0]:
+        end = nothing
+    return float(np.exp(end[0])), end[1:] if awards else np.zeros(n_groups)
+
+
+def _descend(start: FloatArray, rows: TemperatureRows, n_groups: int, loss: str) -> FloatArray:
+    bounds = [(np.log(LOWEST), np.log(HIGHEST))]
+    bounds += [(-LARGEST_AWARD, LARGEST_AWARD)] * (len(start) - 1)
+    result = minimize(
+        _objective,
+        start,
+        args=(rows, n_groups, loss),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"ftol": 1e-13, "gtol": 1e-7, "maxiter": 500},
+    )
+    end: FloatArray = result.x
+    return end

@@ -1,0 +1,239 @@
+"""Shrinkage: what a class's own rows say, drawn to a map that all classes share.
+
+A curve of each predicted class, or of each class against the rest, says 0 or 1 where a handful of
+rows were all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the
+answer c of a safe temperature for all classes (:func:`safe_temperature`),
+
+    ``(n f + m c) / (n + m)``,
+
+as if m further rows had come out just as c says: the mean of a Beta distribution of m rows. n is
+the number of rows behind f, which each method says for itself: the kernel-weighted rows at the
+score (kernel 1 at its peak), the rows of the bin, of the class. Where rows are many f answers, and
+where there are none c does.
+
+m is one for all classes. "auto" takes the largest of :data:`AMOUNTS` whose total held-out log loss
+in five-fold cross-validation is within two nats of the smallest. Infinity is among them: then the
+safe temperature answers alone. Differences of two nats are what chance brings among so many
+amounts, and caution costs little where they mean something.
+
+Measured on 23 tables (15 real ones), 100 and 300 calibration rows, kernel densities with b_mon2,
+mean top-label log loss against the safe temperature: the smallest held-out loss +0.0015 and
+-0.0038, at worst +0.017 and +0.010; largest within one standard error -0.0004 and -0.0037, at
+worst +0.0053 and +0.0045; largest within two nats -0.0014 and -0.0042, at worst +0.0028 and
++0.0024. The best amount of the grid, chosen on the test rows, would have given -0.0048 and -0.0063.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from kdcal_core.calibration._temperature_fit import HIGHEST, LOWEST, safe_temperature, tempered
+from kdcal_core.calibration.base import (
+    CLIP,
+    TopLabelCalibrator,
+    VectorCalibrator,
+    spread,
+    top_label,
+)
+from kdcal_core.calibration.state import demand
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.errors import InputWarning
+
+AMOUNTS: tuple[float, ...] = (
+    *(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
+    *(1e3, 2e3, 5e3, 1e4, np.inf),
+)
+SHRINKAGE: list[Any] = [
+    StrOptions({"auto"}),
+    Interval(Real, 0, np.inf, closed="right"),
+    None,
+]
+"""What the parameter may be."""
+_TOLERATED_NATS = 2.0
+_FOLDS = 5
+_FEWEST_ROWS = 30
+_MOST_ROWS = 20_000
+
+# What a method says of some rows, and the rows behind each answer.
+Told = tuple[FloatArray, FloatArray]
+
+
+def pooled(own: FloatArray, rows: FloatArray, shared: FloatArray, amount: float) -> FloatArray:
+    """(n f + m c) / (n + m); c itself where m is infinite.
+
+    Examples
+    --------
+    >>> pooled(np.array([1.0]), np.array([3.0]), np.array([0.8]), 2.0).tolist()
+    [0.92]
+    """
+    if np.isinf(amount):
+        return shared
+    found: FloatArray = (rows * own + amount * shared) / (rows + amount)
+    return found
+
+
+class _Shrinkable(TopLabelCalibrator):
+    """A calibrator with the parameter ``shrinkage``: "auto", a number m of rows, or None.
+
+    Attributes
+    ----------
+    shrinkage_ : float
+        m in force; infinite where the shared temperature answers alone. Only where ``shrinkage``
+        is not None.
+    anchor_temperature_ : float
+        The shared temperature that answers are drawn to; 1 is the model as it is. As above.
+    """
+
+    shrinkage: Any
+
+    def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
+        for name in ("shrinkage_", "anchor_temperature_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        return super().fit(proba, y, sample_weight)
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._fit_alone(proba, y, weight)
+        if self.shrinkage is None:
+            return
+        self.anchor_temperature_ = safe_temperature(proba, y, weight)
+        if isinstance(self.shrinkage, str):
+            self._keep_amounts(_cautious(self._held_out_losses(proba, y, weight)))
+        else:
+            self.shrinkage_ = float(self.shrinkage)
+
+    @abstractmethod
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        """Fit without shrinkage."""
+
+    @abstractmethod
+    def _told(self, proba: FloatArray) -> Told:
+        """What the fit alone says of each row, and the rows behind it."""
+
+    @abstractmethod
+    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+        """Log loss of each row, (n,), under an amount; ``shared`` are the tempered rows."""
+
+    def _trials(self, proba: FloatArray) -> Sequence[Told]:
+        """What is told under each of the settings that share one fit; the first is this one's."""
+        return (self._told(proba),)
+
+    def _keep_amounts(self, amounts: list[float]) -> None:
+        """Keep the amount of each of the trials."""
+        (self.shrinkage_,) = amounts
+
+    @property
+    def _shrunk(self) -> bool:
+        return hasattr(self, "shrinkage_")
+
+    def _held_out_losses(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> FloatArray:
+        """Total held-out log loss of each trial and amount, (T, M)."""
+        stride = max(1, -(-len(y) // _MOST_ROWS))
+        proba, y, weight = proba[::stride], y[::stride], weight[::stride]
+        if len(y) < _FEWEST_ROWS:
+            return np.zeros((len(self._trials(proba[:1])), len(AMOUNTS)))
+        fold = stratified_folds(y, _FOLDS)
+        total: FloatArray | float = 0.0
+        for held in (fold == at for at in range(_FOLDS)):
+            kept = ~held
+            trial = self._trial(proba[kept], y[kept], weight[kept])
+            shared = tempered(proba[held], safe_temperature(proba[kept], y[kept], weight[kept]))
+            total = total + np.array(
+                [
+                    [weight[held] @ trial._loss(told, shared, m, y[held]) for m in AMOUNTS]
+                    for told in trial._trials(proba[held])
+                ]
+            )
+        return np.asarray(total)
+
+    def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
+        """The same method fitted alone on some of the rows, without a word."""
+        other: Self = clone(self).set_params(shrinkage=None)
+        other.n_classes_, other.notes_ = self.n_classes_, ()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            other._fit_alone(proba, y, weight)
+        return other
+
+    def check_state(self) -> None:
+        super().check_state()
+        demand(self._shrunk == (self.shrinkage is not None), "the shrinkage")
+        if self._shrunk:
+            demand(type(self.shrinkage_) is float and self.shrinkage_ > 0, "the shrinkage")
+            anchor = getattr(self, "anchor_temperature_", None)
+            demand(
+                type(anchor) is float and LOWEST * 0.999 <= anchor <= HIGHEST * 1.001,
+                "the shared temperature",
+            )
+
+
+class ShrunkConfidence(_Shrinkable):
+    """Of methods that say a confidence for the predicted class, (n,).
+
+    With shrinkage the other entries of ``predict_proba`` are the shared temperature's.
+    """
+
+    def _confidence(self, proba: FloatArray) -> FloatArray:
+        if not self._shrunk:
+            return self._told(proba)[0]
+        return self._pooled(proba, tempered(proba, self.anchor_temperature_))
+
+    def _vectors(self, proba: FloatArray) -> FloatArray:
+        if not self._shrunk:
+            return super()._vectors(proba)
+        shared = tempered(proba, self.anchor_temperature_)
+        return spread(shared, self._pooled(proba, shared), top_label(proba)[0])
+
+    def _pooled(self, proba: FloatArray, shared: FloatArray) -> FloatArray:
+        predicted, _ = top_label(proba)
+        of_predicted = shared[np.arange(len(proba)), predicted]
+        found = pooled(*self._told(proba), of_predicted, self.shrinkage_)
+        return np.clip(found, 0.0, 1.0)
+
+    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+        predicted, of_predicted = top_label(shared)
+        confidence = pooled(*told, of_predicted, amount)
+        happened = np.where(predicted == y, confidence, 1.0 - confidence)
+        loss: FloatArray = -np.log(np.maximum(happened, CLIP))
+        return loss
+
+
+class ShrunkVectors(VectorCalibrator, _Shrinkable):
+    """Of methods that say a probability of every class, (n, K); rows are brought to sum one.
+
+    The rows behind an answer are (n, K), or what can be spread to it.
+    """
+
+    @abstractmethod
+    def _own_vectors(self, proba: FloatArray) -> FloatArray:
+        """Probabilities without shrinkage, rows summing to one."""
+
+    def _vectors(self, proba: FloatArray) -> FloatArray:
+        if not self._shrunk:
+            return self._own_vectors(proba)
+        shared = tempered(proba, self.anchor_temperature_)
+        if np.isinf(self.shrinkage_):
+            return shared.copy()
+        found = pooled(*self._told(proba), shared, self.shrinkage_)
+        found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+        found = pooled(*told, shared, amount)
+        happened = found[np.arange(len(y)), y] / found.sum(axis=1)
+        loss: FloatArray = -np.log(np.maximum(happened, CLIP))
+        return loss
+
+
+def _cautious(losses: FloatArray) -> list[float]:
+    """The largest amount of each row of total losses that is nearly as good as the best."""
+    near = losses <= losses.min(axis=1, keepdims=True) + _TOLERATED_NATS
+    return [max(m for m, good in zip(AMOUNTS, row, strict=True) if good) for row in near]
