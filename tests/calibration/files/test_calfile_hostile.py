@@ -197,7 +197,7 @@ def test_arrays_of_other_values_and_shapes_do_no_harm(folder, data, key):
 
 def test_a_newer_version_and_another_kind_are_told(folder):
     about, arrays = opened(folder / "sts")
-    said = refused(rebuilt(folder / "newer", {**about, "version": 3}, arrays))
+    said = refused(rebuilt(folder / "newer", {**about, "version": 4}, arrays))
     assert "newer kdcal" in said
     said = refused(rebuilt(folder / "other", {**about, "kind": "KernelDensityForest"}, arrays))
     assert "holds a KernelDensityForest" in said
