@@ -137,7 +137,7 @@ def test_every_bandwidth_rule_draws_a_curve(review_ids: dict[str, str], rule: st
     before = specs(at)[0]
     at.radio(key="bandwidth_rule").set_value(rule).run()
     after = specs(healthy(at))[0]
-    curve = next(trace for trace in after["data"] if trace.get("name") == "Conf_KDE")
+    curve = next(trace for trace in after["data"] if trace.get("name") == "Safe estimate")
     assert curve
     assert rule in ("mon", "mon4") or after != before
 

@@ -12,7 +12,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 
-from kdcal_core.calibration import calibrated, calibrator_entry, fit_calibrator
+from kdcal_core.calibration import PlattScaling, calibrated, calibrator_entry, fit_calibrator
 from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.files import (
     can_export_onnx,
@@ -175,11 +175,13 @@ def test_only_files_with_a_layer_are_of_version_2(case: Case, tmp_path: Path) ->
             return json.loads(archive.read("about.json"))
 
     assert told(case.path)["version"] == 2
-    plain = fit_calibrator("platt", case.rows)
+    plain = fit_calibrator(PlattScaling(shrinkage=None), case.rows)
     card = make_card("platt", plain, classes=case.rows.classes, data={})
     save_calibrator(plain, tmp_path / "plain.kdcal", card)
     assert told(tmp_path / "plain.kdcal")["version"] == 1
     assert "layer" not in told(tmp_path / "plain.kdcal")["card"]
+    save_calibrator(fit_calibrator("platt", case.rows), tmp_path / "shrunk.kdcal", card)
+    assert told(tmp_path / "shrunk.kdcal")["version"] == 3  # older ones know no shrinkage
     # a layer is not taken on trust
     save_calibrator(plain, tmp_path / "lie.kdcal", dataclasses.replace(card, layer="hidden 1"))
     with pytest.raises(InputError, match="does not divide") as error:
