@@ -171,6 +171,11 @@ class TopLabelCalibrator(Calibrator):
         """
         return self._vectors(self._checked(proba))
 
+    @property
+    def follows_score(self) -> bool:
+        """Whether the predicted class and its score alone decide the confidence, once fitted."""
+        return True
+
     def _checked(self, proba: Any) -> FloatArray:
         check_is_fitted(self, "n_classes_")
         return check_proba(proba, n_classes=self.n_classes_)
@@ -211,6 +216,10 @@ class VectorCalibrator(TopLabelCalibrator):
     """
 
     keeps_prediction: ClassVar[bool] = False
+
+    @property
+    def follows_score(self) -> bool:
+        return self.n_classes_ == 2
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         predicted, _ = top_label(proba)

@@ -74,7 +74,7 @@ def _interval(one: Interval) -> str:
     kind = "a whole number" if one.type is Integral else "a number"
     open_at_nought = one.left == 0 and one.closed in ("neither", "right")
     low = f" from {f'{LEAST:f}' if open_at_nought else f'{one.left:,}'}"
-    return f"{kind}{low} to {MOST if one.right is None else one.right:,.0f}"
+    return f"{kind}{low} to {min(MOST, one.right or MOST):,.0f}"
 
 
 def _option(constraint: Any, text: str) -> Any:

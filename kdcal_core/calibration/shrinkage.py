@@ -178,8 +178,15 @@ class _Shrinkable(TopLabelCalibrator):
 class ShrunkConfidence(_Shrinkable):
     """Of methods that say a confidence for the predicted class, (n,).
 
-    With shrinkage the other entries of ``predict_proba`` are the shared temperature's.
+    With shrinkage the other entries of ``predict_proba`` are the shared temperature's, and rows of
+    equal score differ with more than two classes, unless that temperature is 1.
     """
+
+    @property
+    def follows_score(self) -> bool:
+        if not self._shrunk or self.n_classes_ == 2:
+            return True
+        return bool(self.anchor_temperature_ == 1.0)
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         if not self._shrunk:

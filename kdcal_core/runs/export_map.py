@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated
-from kdcal_core.calibration.base import VectorCalibrator, top_label
+from kdcal_core.calibration.base import TopLabelCalibrator, top_label
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.runs.export_results import CalibratorMap, MapLine, Shape
@@ -53,7 +53,7 @@ def map_of(
         if n_classes == 2:
             shape = "event"
             lines = _Lines([rows.classes[1]], [rows.n_rows], [_event(calibrator, x)])
-        elif not isinstance(calibrator, VectorCalibrator):
+        elif isinstance(calibrator, TopLabelCalibrator) and calibrator.follows_score:
             shape, lines = "classes", _of_classes(calibrator, x, rows)
     kept = np.argsort(-np.asarray(lines.n, dtype=np.int64), kind="stable")[:MOST_LINES]
     drawn = np.random.default_rng(seed).permutation(rows.n_rows)[:MOST_ROWS]

@@ -26,7 +26,6 @@ from kdcal_core.calibration import (
     score_calibrator,
     two_halves,
 )
-from kdcal_core.calibration.base import VectorCalibrator
 from kdcal_core.data import Fitness, FloatArray, IntArray, RegressionFitness, ScoredSet
 from kdcal_core.diagnostics import (
     Confusion,
@@ -262,7 +261,7 @@ def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -
     sets.progress(0.1, f"Fitting {CALIBRATORS[key].label}")
     calibrator = fitted(score_calibrator(key), scored)
     n_classes = len(scored.classes)
-    is_curve = n_classes == 2 or not isinstance(calibrator, VectorCalibrator)
+    is_curve = calibrator.follows_score
     predicted = scored.proba.argmax(axis=1)
     points = []
     for label in labels:

@@ -47,7 +47,7 @@ def test_the_list_has_every_calibrator(capsys: pytest.CaptureFixture[str]) -> No
     listed = out.split("\n\n")[0].splitlines()[1:]
     assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(CALIBRATORS)
     after = out.split("\nhistogram ")[1].split("\nkde")[0]
-    assert "Settings: n_bins, strategy." in " ".join(after.split())
+    assert "Settings: n_bins, shrinkage, strategy." in " ".join(after.split())
     assert max(map(len, out.splitlines())) <= 80
 
 
@@ -58,6 +58,9 @@ def test_one_of_the_list_tells_its_settings(capsys: pytest.CaptureFixture[str]) 
     assert {*told} == {one.name for one in settings_of("heterogeneous_tree")}
     assert told["max_depth"] == "none     none or a whole number from 1 to 12"
     code, out, err = run(capsys, "--list", "--calibrator", "platt")
+    assert code == 0
+    assert "auto, a number from 0.000001 to 1,000,000 or none" in out
+    code, out, err = run(capsys, "--list", "--calibrator", "vector")
     assert code == 0
     assert "It has no settings." in out
 
@@ -232,7 +235,7 @@ def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_pat
         ),
         (
             (*PLATT, "--target", "y", "--out", "o.kdcal", "--set", "slope=1"),
-            "'slope'. It has none.",
+            "'slope'. It has shrinkage.",
         ),
         (
             (*PLATT, "--target", "y", "--out", "o.kdcal", "--layer", "hidden 1"),

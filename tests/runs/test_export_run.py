@@ -12,7 +12,7 @@ import pytest
 from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
-from kdcal_core.calibration import calibrated, fit_calibrator
+from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.files.scoring import score_table
 from kdcal_core.calibration.heterogeneous.region_maps import MAPS
@@ -238,7 +238,7 @@ def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     proba, y = softmax(3000, 12, 0)
     names = tuple(f"c{i}" for i in range(12))
     data = ScoredSet(proba, y, names, "digest", "rows")
-    fitted = fit_calibrator("histogram", data)
+    fitted = fit_calibrator(TopLabelHistogram(shrinkage=None), data)
     found = map_of(fitted, data, None, seed=0)
     counts = np.bincount(proba.argmax(axis=1), minlength=12)
     most = np.argsort(-counts, kind="stable")[:MOST_LINES]
@@ -382,9 +382,9 @@ def test_an_altered_file_and_one_of_a_newer_version_are_refused(
     altered.write_bytes(content)
     with pytest.raises(InputError, match=r"altered|damaged|cut"):
         tried(forest, altered, tmp_path / "out")
-    about, arrays = read_archive(platt.calibrator_file, "calibrator", newest=1, sealed=True)
-    write_archive(newer, "calibrator", {**about, "version": 3}, arrays)
-    with pytest.raises(InputError, match="is of version 3"):
+    about, arrays = read_archive(platt.calibrator_file, "calibrator", newest=3, sealed=True)
+    write_archive(newer, "calibrator", {**about, "version": 4}, arrays)
+    with pytest.raises(InputError, match="is of version 4"):
         tried(forest, newer, tmp_path / "out")
 
 

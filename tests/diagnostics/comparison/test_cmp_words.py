@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kdcal_core.calibration import TopLabelConfidence
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import compare, comparison_words
 from kdcal_core.review import ReviewData
@@ -14,7 +15,8 @@ def found():
     p = rng.uniform(0.05, 0.95, 1500)
     y = (rng.random(1500) < 0.5 + 0.4 * (p - 0.5)).astype(np.int64)
     rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "", "calibration")
-    return compare(["sts", "csts", "confidence"], ReviewData(rows, None, rows.classes, {}))
+    conf1 = ("Conf1", TopLabelConfidence(shrinkage=None))
+    return compare(["sts", "csts", conf1], ReviewData(rows, None, rows.classes, {}))
 
 
 def test_who_leads_who_is_close_and_who_beats_the_parent(found):
