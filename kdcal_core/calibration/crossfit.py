@@ -52,7 +52,8 @@ def cross_fit_confidence(
     >>> import numpy as np
     >>> from kdcal_core.calibration import TopLabelConfidence
     >>> proba, y = np.tile([0.8, 0.2], (20, 1)), np.arange(20) % 2
-    >>> cross_fit_confidence(TopLabelConfidence(), proba, y, n_folds=2)[:3].tolist()
+    >>> conf1 = TopLabelConfidence(shrinkage=None)
+    >>> cross_fit_confidence(conf1, proba, y, n_folds=2)[:3].tolist()
     [0.5, 0.5, 0.5]
     """
     proba = check_proba(proba)

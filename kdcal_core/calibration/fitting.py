@@ -90,7 +90,7 @@ def fit_calibrator(
     >>> import numpy as np
     >>> proba, y = np.tile([0.2, 0.8], (60, 1)), np.tile([0, 1, 1, 1], 15)
     >>> rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
-    >>> calibrated(fit_calibrator("isotonic", rows), proba[:1]).proba.tolist()
+    >>> calibrated(fit_calibrator("vector", rows), proba[:1]).proba.round(2).tolist()
     [[0.25, 0.75]]
     """
     if isinstance(calibrator, str):

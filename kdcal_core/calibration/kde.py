@@ -109,6 +109,7 @@ class TopLabelKDE(ShrunkConfidence):
     [0.41]
     >>> shrunk = TopLabelKDE().fit(proba, y)
     >>> shrunk.shrinkage_, shrunk.predict_confidence([[0.3, 0.7]]).round(2).tolist()
+    (20.0, [0.46])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

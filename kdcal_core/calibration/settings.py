@@ -73,6 +73,7 @@ def settings_of(key: str) -> tuple[Setting, ...]:
     >>> for one in settings_of("histogram"):
     ...     print(one.name, one.default, "->", one.allowed)
     n_bins 10 -> a whole number from 1 to 1,000,000
+    shrinkage auto -> auto, a number from 0.000001 to 1,000,000 or none
     strategy uniform -> quantile or uniform
     """
     calibrator = calibrator_entry(key).factory()

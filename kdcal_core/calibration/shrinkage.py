@@ -72,7 +72,7 @@ def pooled(own: FloatArray, rows: FloatArray, shared: FloatArray, amount: float)
 
     Examples
     --------
-    >>> pooled(np.array([1.0]), np.array([3.0]), np.array([0.8]), 2.0).tolist()
+    >>> pooled(np.array([1.0]), np.array([3.0]), np.array([0.8]), 2.0).round(2).tolist()
     [0.92]
     """
     if np.isinf(amount):
@@ -202,6 +202,8 @@ class ShrunkConfidence(_Shrinkable):
     def _pooled(self, proba: FloatArray, shared: FloatArray) -> FloatArray:
         predicted, _ = top_label(proba)
         of_predicted = shared[np.arange(len(proba)), predicted]
+        if np.isinf(self.shrinkage_):
+            return of_predicted
         found = pooled(*self._told(proba), of_predicted, self.shrinkage_)
         return np.clip(found, 0.0, 1.0)
 

@@ -28,7 +28,7 @@ def finding(found: Comparison, measure: str) -> str:
     >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
     >>> told = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
     >>> finding(told, "ece")  # doctest: +ELLIPSIS
-    'STS and the model as it is cannot be told apart in ECE, equal-width bins, on these 400 rows...
+    'The model as it is and STS cannot be told apart in ECE, equal-width bins, on these 400 rows...
     """
     chosen = found.measure(measure)
     if chosen.group == "speed":

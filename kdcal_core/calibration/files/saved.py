@@ -214,7 +214,8 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     >>> from tempfile import TemporaryDirectory
     >>> from kdcal_core.calibration import TopLabelConfidence
     >>> from kdcal_core.calibration.files import make_card
-    >>> fitted = TopLabelConfidence().fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]], [0, 1, 1])
+    >>> fitted = TopLabelConfidence(shrinkage=None)
+    >>> fitted = fitted.fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]], [0, 1, 1])
     >>> card = make_card("confidence", fitted, classes=("a", "b"), data={})
     >>> with TemporaryDirectory() as folder:
     ...     save_calibrator(fitted, Path(folder) / "mine.kdcal", card)

@@ -34,7 +34,7 @@ def comparison_words(comparison: Comparison, measure: str) -> tuple[str, ...]:
     >>> review = ReviewData(rows, None, rows.classes, {})
     >>> found = compare(["sts"], review, n_boot=200)
     >>> comparison_words(found, "ece")[1]
-    'STS and Uncalibrated cannot be told apart on these 400 rows.'
+    'Uncalibrated and STS cannot be told apart on these 400 rows.'
     """
     chosen = comparison.measure(measure)
     best = comparison.method(comparison.best[measure])

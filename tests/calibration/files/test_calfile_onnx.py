@@ -228,3 +228,19 @@ def test_a_calibrator_that_onnx_would_change_is_not_written(tmp_path, monkeypatc
             rows(),
         )
     assert sorted(one.name for one in tmp_path.iterdir()) == ["parent.onnx"]
+
+
+SHRUNK = [key for key in KEYS if hasattr(CALIBRATORS[key].factory(), "shrinkage")]
+
+
+@pytest.mark.parametrize("end", ["softmax", "log"])
+@pytest.mark.parametrize("shrinkage", [None, 20.0, float("inf")])
+@pytest.mark.parametrize("key", SHRUNK)
+def test_any_amount_of_shrinkage_is_written(key, shrinkage, end, tmp_path):
+    parent = parent_of(end)
+    found = scored(parent, rows())
+    onnx.save(model(end), tmp_path / "parent.onnx")
+    calibrator = fit(CALIBRATORS[key].factory().set_params(shrinkage=shrinkage), found)
+    told = card(key, calibrator, found)
+    export = export_onnx(calibrator, tmp_path / "parent.onnx", tmp_path / "out.onnx", told, rows())
+    assert export.max_difference < 1e-6
