@@ -151,7 +151,7 @@ class TopLabelCalibrator(Calibrator):
         self._validate_params()
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
-        weight = check_weight(sample_weight, proba.shape[0])
+        weight = self._counted(check_weight(sample_weight, proba.shape[0]))
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
         self._fit(proba, y, weight)
@@ -179,6 +179,10 @@ class TopLabelCalibrator(Calibrator):
     def _checked(self, proba: Any) -> FloatArray:
         check_is_fitted(self, "n_classes_")
         return check_proba(proba, n_classes=self.n_classes_)
+
+    def _counted(self, weight: FloatArray) -> FloatArray:
+        """How many rows each row counts as in the fit."""
+        return weight
 
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...

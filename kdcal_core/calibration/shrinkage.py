@@ -16,6 +16,8 @@ in five-fold cross-validation is within two nats of the smallest. Infinity is am
 safe temperature answers alone. Differences of two nats are what chance brings among so many
 amounts, and caution costs little where they mean something.
 
+With row weights, rows are counted as :func:`effective` says: only the ratios of weights matter.
+
 Measured on 23 tables (15 real ones), 100 and 300 calibration rows, kernel densities with b_mon2,
 mean top-label log loss against the safe temperature: the smallest held-out loss +0.0015 and
 -0.0038, at worst +0.017 and +0.010; largest within one standard error -0.0004 and -0.0037, at
@@ -81,6 +83,27 @@ def pooled(own: FloatArray, rows: FloatArray, shared: FloatArray, amount: float)
     return found
 
 
+def effective(weight: FloatArray) -> FloatArray:
+    """The weights, scaled so that they add up to Kish's effective number of rows.
+
+    That number is (sum of w)^2 / (sum of w^2), the number of rows where all weigh the same.
+
+    Parameters
+    ----------
+    weight : (n,) array
+
+    Examples
+    --------
+    >>> effective(np.array([0.1, 0.1, 0.1, 0.1])).round(6).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    >>> effective(np.array([3.0, 1.0])).round(6).tolist()
+    [1.2, 0.4]
+    """
+    share = weight / weight.max()  # squares of vast weights are still finite
+    scaled: FloatArray = share * (share.sum() / (share @ share))
+    return scaled
+
+
 class _Shrinkable(TopLabelCalibrator):
     """A calibrator with the parameter ``shrinkage``: "auto", a number m of rows, or None.
 
@@ -99,6 +122,9 @@ class _Shrinkable(TopLabelCalibrator):
         for name in ("shrinkage_", "anchor_temperature_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         return super().fit(proba, y, sample_weight)
+
+    def _counted(self, weight: FloatArray) -> FloatArray:
+        return weight if self.shrinkage is None else effective(weight)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._fit_alone(proba, y, weight)

@@ -102,6 +102,26 @@ def test_infinite_shrinkage_is_the_shared_temperature_itself(key):
 
 
 @each
+@pytest.mark.parametrize("scale", [1 / 300, 2e5])
+def test_only_ratios_of_weights_count(key, scale):
+    """Weights that add up to one, or that count people, leave the rows as many as they are."""
+    proba, y = drawn(300, 3, 2.0, sharper=2.0)
+    new, _ = drawn(100, 3, 2.0, sharper=2.0, seed=1)
+    plain = CALIBRATORS[key].factory().fit(proba, y)
+    weighed = CALIBRATORS[key].factory().fit(proba, y, np.full(300, scale))
+    np.testing.assert_allclose(
+        weighed.predict_confidence(new), plain.predict_confidence(new), atol=1e-5
+    )
+
+
+def test_unequal_weights_count_as_fewer_rows():
+    proba, y = drawn(600, 3, 2.0, sharper=2.0)
+    weight = np.where(np.arange(600) % 2, 9.0, 1.0)
+    ours = CALIBRATORS["confidence"].factory().set_params(shrinkage=50.0).fit(proba, y, weight)
+    assert ours.rows_.sum() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+
+
+@each
 def test_without_rows_worth_a_trial_the_shared_temperature_answers(key):
     proba, y = drawn(20, 4, 2.0)
     assert CALIBRATORS[key].factory().fit(proba, y).shrinkage_ == np.inf
