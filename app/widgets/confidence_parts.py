@@ -87,6 +87,7 @@ The curve is thin where rows are few and a hairline where there are none.
 BANDWIDTHS = r"""
 Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (paper 002
 Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the histogram.
+Both are the paper's curves alone (Eq. 9), to which no rows are added.
 
 Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
 that it does not show is noise, and $b_{mon}$ is the better choice.

@@ -423,13 +423,16 @@ class TopLabelKDE(ShrunkConfidence):
     def _safe(
         self, label: int, score: FloatArray, confidence: FloatArray, rows: FloatArray
     ) -> FloatArray:
-        """The calibrator's confidence at a score, with the shared one of rows near it."""
+        """The calibrator's confidence at a score; where rows of it differ, the mean nearby."""
         if label not in self._everyone:
             return np.full_like(score, np.nan)
-        reach = self._reach(label)
-        shared = np.exp(
-            self._shared[label](score, reach)[0] - self._everyone[label](score, reach)[0]
-        )
+        if self.follows_score:
+            shared = tempered(np.column_stack([score, 1.0 - score]), self.anchor_temperature_)[:, 0]
+        else:
+            reach = self._reach(label)
+            shared = np.exp(
+                self._shared[label](score, reach)[0] - self._everyone[label](score, reach)[0]
+            )
         return pooled(confidence, rows, np.clip(shared, 0.0, 1.0), self.shrinkage_)
 
 

@@ -35,7 +35,7 @@ def shrinkage_words(curve: ConfidenceCurve) -> str:
     >>> shrinkage_words(
     ...     ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5, rows=nothing + 4, shrinkage=20.0)
     ... )
-    'Added at every score: 20 rows that one temperature for all classes stands for; the class ...'
+    'At every score 20 rows are added that came out as one temperature for all classes says. ...'
     """
     if curve.shrinkage is None or curve.rows is None:
         return ""
@@ -44,10 +44,11 @@ def shrinkage_words(curve: ConfidenceCurve) -> str:
             "The curves of single classes do not predict held-out rows better than one "
             "temperature for all classes, so that temperature answers."
         )
+    amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else f"{curve.shrinkage:g}"
+    rows = "row is" if curve.shrinkage == 1 else "rows are"
     return (
-        f"Added at every score: {curve.shrinkage:,.0f} row{'s' * (curve.shrinkage != 1)} that one "
-        "temperature for all classes stands for; the class itself has up to "
-        f"{curve.rows.max():,.0f} there."
+        f"At every score {amount} {rows} added that came out as one temperature for all classes "
+        f"says. Of the class itself at most {curve.rows.max():,.0f} are near a score."
     )
 
 

@@ -101,6 +101,16 @@ def test_infinite_shrinkage_is_the_shared_temperature_itself(key):
     np.testing.assert_allclose(ours.predict_confidence(new), want.max(axis=1), rtol=1e-9)
 
 
+@pytest.mark.parametrize("shrinkage", [20.0, np.inf])
+def test_the_curve_of_two_classes_is_what_the_calibrator_answers(shrinkage):
+    proba, y = drawn(150, 2, 2.5, sharper=1.5)
+    ours = TopLabelKDE(0.06, shrinkage=shrinkage).fit(proba, y)
+    curve = ours.curve(1)
+    at = curve.score > 0.5
+    said = ours.predict_confidence(np.column_stack([1 - curve.score, curve.score])[at])
+    np.testing.assert_allclose(curve.safe[at], said, atol=1e-5)
+
+
 @each
 @pytest.mark.parametrize("scale", [1 / 300, 2e5])
 def test_only_ratios_of_weights_count(key, scale):
