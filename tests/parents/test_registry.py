@@ -140,7 +140,7 @@ def test_wrap_takes_parents_as_they_are_and_refuses_the_rest() -> None:
     assert wrap_parent(parent) is parent
     assert parent.classes == ("a", "b", "c")
     assert isinstance(parent, HasCodes)
-    with pytest.raises(InputError, match="A dict is no model"):
+    with pytest.raises(InputError, match="An object of the type dict is no model"):
         wrap_parent({})
     with pytest.raises(InputError, match="regression model, not a classification model"):
         wrap_parent(LinearRegression().fit(X, Y), task="classification")
