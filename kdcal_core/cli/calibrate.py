@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -166,12 +167,15 @@ def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
     """
     rows: list[tuple[str, ...]] = []
     for one in found["estimates"]:
-        width = min(one["high"] - one["low"], one["change_high"] - one["change_low"])
+        bounds = (("low", "high"), ("change_low", "change_high"))
+        given = [(low, high) for low, high in bounds if one[low] is not None]
+        width = min((one[high] - one[low] for low, high in given), default=math.nan)
 
         def text(name: str, one: dict[str, Any] = one, width: float = width) -> str:
             return number_text(one[name], width, one["percent"])
 
-        interval = f"{text('change_low')} to {text('change_high')}"
+        known = one["change_low"] is not None
+        interval = f"{text('change_low')} to {text('change_high')}" if known else "none"
         cells = text("before"), text("after"), text("change"), interval
         rows.append((one["label"], *cells, one["verdict"]))
     return rows

@@ -9,6 +9,7 @@ from typing import Any
 
 from kdcal_core.calibration.files import save_calibrator
 from kdcal_core.calibration.settings import configured
+from kdcal_core.cli.record import plain
 from kdcal_core.review import Workspace
 from kdcal_core.runs.export_fit import Fitted, Wanted, fit_and_judge
 from kdcal_core.runs.export_results import Gain
@@ -45,7 +46,8 @@ def fit_and_save(
     -------
     dict
         ``title``, ``rows``, ``notes``, and ``estimates`` as the file's card has them, each with
-        its ``change``, ``change_low``, ``change_high`` and ``verdict``.
+        its ``change``, ``change_low``, ``change_high`` and ``verdict``; None for a bound of an
+        interval that is not given.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def fit_and_save(
         "title": made.card.title,
         "rows": made.data.calibration.n_rows,
         "notes": made.card.notes,
-        "estimates": _with_changes(made),
+        "estimates": plain(_with_changes(made)),
     }
 
 

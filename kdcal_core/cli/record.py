@@ -65,7 +65,7 @@ def record(
 
 def text(content: dict[str, Any]) -> str:
     """JSON that every parser reads: no NaN, no infinity."""
-    return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -150,14 +150,20 @@ def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    """NumPy's types as Python's, and what is not a finite number as None."""
+def plain(value: Any) -> Any:
+    """NumPy's types as Python's, and what is not a finite number as None.
+
+    Examples
+    --------
+    >>> plain({"low": float("nan"), "high": np.float64(1.5)})
+    {'low': None, 'high': 1.5}
+    """
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
