@@ -85,7 +85,10 @@ def extent(frame: pd.DataFrame) -> Extent:
         )
     counted = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, values, 0.0)
-    centre = filled.sum(axis=0) / counted
+    low = np.where(present, values, np.inf).min(axis=0)
+    high = np.where(present, values, -np.inf).max(axis=0)
+    # the mean of equal values rounds, and would give a constant column a spread
+    centre = np.clip(filled.sum(axis=0) / counted, np.minimum(low, high), np.maximum(low, high))
     away = np.where(present, values - centre, 0.0)
     spread = np.sqrt((away**2).sum(axis=0) / counted)
     spread = np.where(spread > 0, spread, 1.0)
@@ -95,8 +98,6 @@ def extent(frame: pd.DataFrame) -> Extent:
             "All rows lie in one point, so there is no distance to measure by",
             fix="Foreign rows of your own can still be uploaded.",
         )
-    low = np.where(present, values, np.inf).min(axis=0)
-    high = np.where(present, values, -np.inf).max(axis=0)
     some = present.any(axis=0)  # a column without values stands in the centre
     whole = some & (np.where(present, values, 0.0) % 1.0 == 0.0).all(axis=0)
     return Extent(

@@ -96,9 +96,9 @@ def test_torch_needs_the_width(tmp_path: Path) -> None:
     ("model", "options", "out", "words"),
     [
         (DecisionTreeClassifier().fit(X, Y), {}, "m.onnx", r"\.skops"),
-        (DecisionTreeClassifier().fit(X, Y), {"kind": "xgboost"}, "m.json", "not xgboost"),
+        (DecisionTreeClassifier().fit(X, Y), {"kind": "xgboost"}, "m.json", "not an XGBoost one"),
         (SVC().fit(X, Y), {}, "m.skops", "no probabilities"),
-        ({"a": 1}, {}, "m.skops", "holds a dict"),
+        ({"a": 1}, {}, "m.skops", "holds an object of the type dict"),
     ],
 )
 def test_what_cannot_be_converted_leaves_nothing(
