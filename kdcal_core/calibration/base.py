@@ -46,8 +46,9 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     n_classes_ : int
         Number of probability columns K.
     notes_ : tuple of str
-        What the user should know about this fit, in plain sentences. Classes are named by
-        their column index, counted from 0.
+        What the user should know about this fit, in plain sentences. Classes have their names
+        where :func:`~kdcal_core.calibration.fit_calibrator` knows them, else their column index,
+        counted from 0.
     """
 
     needs_inputs: ClassVar[bool] = False
@@ -55,6 +56,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     n_classes_: int
     notes_: tuple[str, ...]
+    _class_names: tuple[str, ...] | None = None
 
     def check_state(self) -> None:
         """Refuse fitted state that contradicts itself, as a damaged file may hold it.
@@ -110,6 +112,11 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
             As for ``predict_proba``.
         """
         return {}
+
+    def _class(self, label: int) -> str:
+        """The class at this column, as notes name it."""
+        names = self._class_names
+        return f"Class {label if names is None else names[label][:60]}"
 
     def _note_few(self, n_rows: int) -> None:
         if (sentence := self.few_rows(n_rows)) is not None:
@@ -207,7 +214,8 @@ class TopLabelCalibrator(Calibrator):
             if getattr(self, "shrinkage", None) is not None:
                 instead = "the shared temperature answers for it"
             self._note(
-                f"Class {label} is never predicted in the calibration set: {instead}.", warn=True
+                f"{self._class(int(label))} is never predicted in the calibration set: {instead}.",
+                warn=True,
             )
         return np.where(seen, right / np.where(seen, positive, 1.0), overall)
 

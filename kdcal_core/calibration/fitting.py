@@ -111,7 +111,11 @@ def fit_calibrator(
         given["parent"] = parent
     if has_fit_parameter(calibrator, "progress"):
         given["progress"] = progress
-    fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+    calibrator._class_names = rows.classes  # for the notes of this fit alone
+    try:
+        fitted: Calibrator = calibrator.fit(rows.proba, rows.y, sample_weight=rows.weight, **given)
+    finally:
+        calibrator._class_names = None
     if (few := fitted.few_rows(rows.n_rows)) is not None:
         warnings.warn(few, InputWarning, stacklevel=2)
     return fitted

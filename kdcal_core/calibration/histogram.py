@@ -106,7 +106,8 @@ class TopLabelHistogram(ShrunkConfidence):
             if self.shrinkage is not None:
                 stands_in = "the shared temperature answers there"
             self._note(
-                f"Class {label}: {int(empty.sum())} of {n_bins} bins hold no row; {stands_in}."
+                f"{self._class(label)}: {int(empty.sum())} of {n_bins} bins hold no row; "
+                f"{stands_in}."
             )
         return np.where(mass > 0, right / np.where(mass > 0, mass, 1.0), conf1), mass
 

@@ -230,15 +230,15 @@ class TopLabelKDE(ShrunkConfidence):
         else:
             if few < SPARSE:
                 self._note(
-                    f"Class {label} has only {few} {kind} positive{'s' * (few != 1)} ({wanted} "
-                    f"hold {SPARSE}): look at its curve; for sparse data the paper advises Conf1, "
-                    "b_mon or the optimal cutoff."
+                    f"{self._class(label)} has only {few} {kind} positive{'s' * (few != 1)} "
+                    f"({wanted} hold {SPARSE}): look at its curve; for sparse data the paper "
+                    "advises Conf1, b_mon or the optimal cutoff."
                 )
             return ""
         drawn = "" if self.shrinkage is None else ", drawn to the shared temperature"
         self._note(
-            f"Class {label} falls back to its overall confidence {self._conf1_[label]:.3f}{drawn}: "
-            f"{reason}{wanted}.",
+            f"{self._class(label)} falls back to its overall confidence {self._conf1_[label]:.3f}"
+            f"{drawn}: {reason}{wanted}.",
             warn=True,
         )
         return reason
@@ -253,7 +253,7 @@ class TopLabelKDE(ShrunkConfidence):
             confidence = expit(log_odds(right, wrong, grid, bandwidth))
             if confidence[-1] < confidence[0] and sign_changes(confidence) == 0:
                 self._note(
-                    f"Class {label}: confidence falls as the score grows, from "
+                    f"{self._class(label)}: confidence falls as the score grows, from "
                     f"{confidence[0]:.3f} to {confidence[-1]:.3f}.",
                     warn=True,
                 )
@@ -287,8 +287,8 @@ class TopLabelKDE(ShrunkConfidence):
         bandwidth, reached = found[self.bandwidth]
         if not reached:
             self._note(
-                f"Class {label}: no bandwidth up to 20 times the range makes the curve as smooth "
-                "as asked; the largest is used.",
+                f"{self._class(label)}: no bandwidth up to 20 times the range makes the curve as "
+                "smooth as asked; the largest is used.",
                 warn=True,
             )
         return bandwidth

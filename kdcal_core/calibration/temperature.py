@@ -154,11 +154,11 @@ class TemperatureScaling(ShrunkVectors):
         for label in seen:
             if not LOWEST * 1.001 < self.temperatures_[label] < HIGHEST * 0.999:
                 self._note(
-                    f"Class {label}: the temperature stands at its bound "
+                    f"{self._class(label)}: the temperature stands at its bound "
                     f"{self.temperatures_[label]:.3g}."
                 )
             if abs(self.awards_[label]) > 0.999 * LARGEST_AWARD * self.temperatures_[label]:
-                self._note(f"Class {label}: the award stands at its bound.")
+                self._note(f"{self._class(label)}: the award stands at its bound.")
 
     def _told(self, proba: FloatArray) -> Told:
         predicted, _ = top_label(proba)

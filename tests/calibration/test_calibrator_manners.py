@@ -22,7 +22,9 @@ from kdcal_core.calibration import (
     TopLabelCalibrator,
     TopLabelHistogram,
     TopLabelKDE,
+    fit_calibrator,
 )
+from kdcal_core.data import ScoredSet
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
 
@@ -155,3 +157,27 @@ def test_the_registry_tells_all():
         assert isinstance(entry.factory(), TopLabelCalibrator) == (not entry.needs)
     labels = [entry.label for entry in CALIBRATORS.values()]
     assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("settings", [{}, {"shrinkage": None}])
+def test_notes_name_the_classes(calibrator, settings):
+    if settings and "shrinkage" not in calibrator.get_params():
+        pytest.skip("has no shrinkage")
+    proba, y = rows(60)
+    proba[:, 2], y[y == 2] = 0.0, 0  # never predicted and never true
+    y[proba[:, 0] > 0.8] = 1  # the surer, the more often wrong
+    proba /= proba.sum(axis=1, keepdims=True)
+    calibrator.set_params(**settings)
+    scored = ScoredSet(proba, y, ("good", "bad", "ugly"), "digest", "calibration")
+    notes = fit_calibrator(calibrator, scored).notes_
+    assert not [note for note in notes if "Class 0" in note or "Class 1" in note]
+    assert not [note for note in notes if "Class 2" in note]
+    calibrator.fit(*rows(60, n_classes=4))  # the names are of that fit alone
+
+
+def test_a_falling_slope_is_reported_of_the_class_by_its_name():
+    p = np.linspace(0.05, 0.95, 60)
+    scored = ScoredSet(
+        np.c_[1 - p, p], (p < 0.5).astype(int), ("good", "bad"), "digest", "calibration"
+    )
+    assert any(n.startswith("Class bad: the slope") for n in fit_calibrator("platt", scored).notes_)

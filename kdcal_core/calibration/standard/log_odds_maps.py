@@ -154,8 +154,8 @@ class PlattScaling(_LogOddsMaps):
         for at, label in enumerate(self._mapped):
             if self.slopes_[at] < -1e-6:  # less is rounding, around the 0 of a class without rows
                 self._note(
-                    f"Class {label}: the slope is negative ({self.slopes_[at]:.3g}), so a higher "
-                    "score means a lower probability.",
+                    f"{self._class(label)}: the slope is negative ({self.slopes_[at]:.3g}), so "
+                    "a higher score means a lower probability.",
                     warn=True,
                 )
 
@@ -218,8 +218,8 @@ class BetaCalibration(_LogOddsMaps):
         for at, label in enumerate(self._mapped):
             if self.a_[at] == self.b_[at] == 0:
                 self._note(
-                    f"Class {label}: no rising curve fits, so its probability is the same for "
-                    "all scores.",
+                    f"{self._class(label)}: no rising curve fits, so its probability is the same "
+                    "for all scores.",
                     warn=True,
                 )
 

@@ -13,7 +13,7 @@ def note_absent(calibrator: Calibrator, y: IntArray) -> None:
     counts = np.bincount(y, minlength=calibrator.n_classes_)
     for label in np.flatnonzero(counts == 0):
         calibrator._note(
-            f"Class {label} does not occur among the calibration rows: what is said of it is a "
-            "guess that it is rare.",
+            f"{calibrator._class(int(label))} does not occur among the calibration rows: what is "
+            "said of it is a guess that it is rare.",
             warn=True,
         )
