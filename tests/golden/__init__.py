@@ -1,0 +1,1 @@
+"""Figures as kdcal gives them, stored and compared, so that a change of structure changes none."""
