@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from kdcal_core.jobs import Cancelled, Progress
+from kdcal_core.jobs import Cancelled
 from kdcal_core.jobs.channel import parse
 from kdcal_core.jobs.outcome import value_of
 from kdcal_core.jobs.target import answer
+from kdcal_core.progress import Progress
 
 # where files are read, where the jobs of pages are carried out, and two commands
 USERS = (

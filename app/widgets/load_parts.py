@@ -14,8 +14,9 @@ from app.widgets.role_table import OUTPUT, TARGET, roles_sentence
 from app.widgets.task_choice import task_choice
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import JobSnapshot, Progress
+from kdcal_core.jobs import JobSnapshot
 from kdcal_core.parents import ParentInfo
+from kdcal_core.progress import Progress
 from kdcal_core.review import (
     Review,
     Sample,

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import session, waiting
 from kdcal_core.data import Task
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.review import Review, set_task
 
 _NAMES: dict[Task, str] = {"classification": "Classification", "regression": "Regression"}

@@ -24,7 +24,8 @@ import streamlit as st
 
 from app.widgets import session
 from kdcal_core.data import escape_markdown
-from kdcal_core.jobs import JobSnapshot, Progress, jobs
+from kdcal_core.jobs import JobSnapshot, jobs
+from kdcal_core.progress import Progress
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it

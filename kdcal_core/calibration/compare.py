@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,7 @@ from kdcal_core.calibration.registry import BY_CLASS, CALIBRATORS, score_calibra
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_weight
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError, InputWarning
-
-Progress = Callable[[float, str], None]
+from kdcal_core.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

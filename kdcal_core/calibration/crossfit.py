@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from kdcal_core.calibration.base import TopLabelCalibrator
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
-
-Progress = Callable[[float, str], None]
+from kdcal_core.progress import Progress
 
 
 def cross_fit_confidence(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,8 @@ from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent
+from kdcal_core.progress import Progress
 
-Progress = Callable[[float, str], None]
 Training = tuple[pd.DataFrame, IntArray]
 
 TREES = ("tree", "forest", "boosted", "auc")

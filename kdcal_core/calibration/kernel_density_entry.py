@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,8 +22,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, wrap_parent
 from kdcal_core.parents.base import HasCodes
 from kdcal_core.partition import LeafCodes
-
-Progress = Callable[[float, str], None]
+from kdcal_core.progress import Progress
 
 UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
 """What is noted where rows have weights."""

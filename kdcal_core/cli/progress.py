@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kdcal_core.cli.text import printable
+from kdcal_core.progress import Progress
 
 _WIDTH = 79  # a full line would break on some terminals
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[float, str], None] | None]:
+def progress_line() -> Iterator[Progress | None]:
     """What shows progress on stderr, where that is a terminal; its line is ended afterwards."""
     if not sys.stderr.isatty():
         yield None

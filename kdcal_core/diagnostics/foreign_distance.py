@@ -11,6 +11,7 @@ import pandas as pd
 from kdcal_core.data import FloatArray, check_proba, numeric_matrix
 from kdcal_core.diagnostics.foreign_results import DistanceCurve
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
 
 BAND = (25.0, 75.0)
 _BLOCK_ROWS = 16_384
@@ -52,7 +53,7 @@ def max_confidence_by_distance(
     *,
     centre: Any = None,
     q: tuple[float, float] = BAND,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> DistanceCurve:
     """Mean max confidence against the distance from the data, in units of the data's radius.
 

@@ -13,7 +13,7 @@ from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.home import default_root
 from kdcal_core.jobs.manager import JobManager, jobs
 from kdcal_core.jobs.results import job_key
-from kdcal_core.jobs.runner import Progress, run_limited
+from kdcal_core.jobs.runner import run_limited
 from kdcal_core.jobs.snapshot import JobSnapshot, JobState
 from kdcal_core.jobs.trial import trial
 
@@ -22,7 +22,6 @@ __all__ = [
     "JobManager",
     "JobSnapshot",
     "JobState",
-    "Progress",
     "default_root",
     "job_key",
     "jobs",

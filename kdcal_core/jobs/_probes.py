@@ -15,13 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.trial import trial
+from kdcal_core.progress import Progress
 
 
 def echo(value: Any) -> Any:
@@ -36,7 +36,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def leave(text: str, pause: float, folder: str, progress: Callable[[float, str], None]) -> str:
+def leave(text: str, pause: float, folder: str, progress: Progress) -> str:
     """Leave a half-written file in ``folder``, wait, finish it."""
     with Path(folder, "a.txt").open("w") as file:
         file.write(text[:1])
@@ -48,7 +48,7 @@ def leave(text: str, pause: float, folder: str, progress: Callable[[float, str],
     return text.upper()
 
 
-def tidy(path: str, pause: float, progress: Callable[[float, str], None]) -> None:
+def tidy(path: str, pause: float, progress: Progress) -> None:
     """Work until asked to stop; then take ``pause`` seconds to clean up, leaving ``path``."""
     try:
         while True:
@@ -59,7 +59,7 @@ def tidy(path: str, pause: float, progress: Callable[[float, str], None]) -> Non
         Path(path).write_text("clean")
 
 
-def ignore(seconds: float, progress: Callable[[float, str], None]) -> None:
+def ignore(seconds: float, progress: Progress) -> None:
     """Go on whatever is asked or signalled, for some time."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -70,7 +70,7 @@ def ignore(seconds: float, progress: Callable[[float, str], None]) -> None:
         time.sleep(0.02)
 
 
-def hurry(n: int, progress: Callable[[float, str], None]) -> int:
+def hurry(n: int, progress: Progress) -> int:
     """Report ``n`` times within a second."""
     for step in range(n):
         progress(step / n, f"step {step}")
@@ -83,7 +83,7 @@ def fill(folder: str) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
 
 
-def count(n: int, pause: float, progress: Callable[[float, str], None]) -> int:
+def count(n: int, pause: float, progress: Progress) -> int:
     """Report ``n`` steps of ``pause`` seconds each."""
     for step in range(1, n + 1):
         time.sleep(pause)

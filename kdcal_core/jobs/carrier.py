@@ -14,7 +14,8 @@ from kdcal_core.jobs.elsewhere import run_on
 from kdcal_core.jobs.outcome import not_kept
 from kdcal_core.jobs.records import Records
 from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.runner import Progress, run_limited
+from kdcal_core.jobs.runner import run_limited
+from kdcal_core.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from kdcal_core.jobs.limits import SECONDS, SHORT_PLACES, grace_seconds, long_pl
 from kdcal_core.jobs.outcome import failure, unwatched
 from kdcal_core.jobs.records import Records, new_id
 from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.runner import Progress
 from kdcal_core.jobs.snapshot import JobSnapshot
 from kdcal_core.jobs.turns import Line, Place
+from kdcal_core.progress import Progress
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.progress import Progress
 
 EVERY = 0.1  # seconds between two reports; a function may call progress as often as it likes
 
@@ -34,7 +35,7 @@ class Reporter:
     [(0.5, 'halfway')]
     """
 
-    def __init__(self, send: Callable[[float, str], None], asked: Callable[[], bool]) -> None:
+    def __init__(self, send: Progress, asked: Callable[[], bool]) -> None:
         self._send = send
         self._asked = asked
         self._newest: tuple[float, str] | None = None

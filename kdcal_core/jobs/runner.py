@@ -31,8 +31,7 @@ from kdcal_core.jobs.outcome import (
     too_slow,
     value_of,
 )
-
-Progress = Callable[[float, str], None]
+from kdcal_core.progress import Progress
 
 _POLL = 0.05  # seconds between looks at the clock and at cancelled()
 _GRACE = 5.0  # seconds a worker has to end after its answer

@@ -11,6 +11,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.progress import Progress
 
 PACKAGE = "kdcal_core."
 
@@ -45,7 +46,7 @@ def answer(
     target: str,
     kwargs: Mapping[str, Any],
     folder: str | None,
-    progress: Callable[[float, str], None],
+    progress: Progress,
 ) -> str:
     """Run the function and say in one line of JSON how it ended.
 

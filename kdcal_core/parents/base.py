@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Family, FloatArray, Task
 from kdcal_core.partition import ActivationCodes, Codes
+from kdcal_core.progress import Progress
 
 Features = pd.DataFrame | NDArray[Any]
 #: Called with the share done, 0 to 1, and a sentence; may raise to cancel.
-Progress = Callable[[float, str], None]
 
 
 @runtime_checkable

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import Features, Progress, Regressor
+from kdcal_core.parents.base import Features, Regressor
 from kdcal_core.parents.regression_outputs import Outputs, check_outputs, resolve_outputs
 from kdcal_core.parents.torch_network import TRIAL_ROWS, Network, to_numpy
 from kdcal_core.parents.torch_parents import TorchModel, WithLayers
 from kdcal_core.parents.torch_record import Recording
+from kdcal_core.progress import Progress
 
 Run = Callable[[Any], Any]
 

@@ -20,7 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Progress = Callable[[float, str], None]
+from kdcal_core.progress import Progress, silent
+
 Work = Callable[[Any, int, int], Any]
 Write = Callable[[int, int, Any], None]
 
@@ -71,7 +72,7 @@ def run_blocks(
     threads : int, optional
         Threads where there is no executor; the cores at hand where left out.
     """
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     report(0.0 if n_rows else 1.0, note)
     if not n_rows:
         return
@@ -85,10 +86,6 @@ def run_blocks(
             write(start, stop, result)
             done += stop - start
             report(done / n_rows, note)
-
-
-def _silent(share: float, note: str) -> None:
-    """No progress is wanted."""
 
 
 def cores() -> int:

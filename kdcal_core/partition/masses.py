@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.partition._blocks import Progress, cores, run_blocks
+from kdcal_core.partition._blocks import cores, run_blocks
 from kdcal_core.partition._checks import (
     check_codes,
     checked_counts,
@@ -17,6 +17,7 @@ from kdcal_core.partition._checks import (
 )
 from kdcal_core.partition._dispatch import BLOCK_ROWS, Device, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes, LeafCodes
+from kdcal_core.progress import Progress
 
 
 def class_masses(

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
-from kdcal_core.partition._blocks import Blocks, Progress, run_blocks
+from kdcal_core.partition._blocks import Blocks, run_blocks
 from kdcal_core.partition._checks import check_same_partition, checked_points, checked_threads
 from kdcal_core.partition._dispatch import BLOCK_ROWS, Device, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes
 from kdcal_core.partition.polytopes import lexicographic_order, rows_of
+from kdcal_core.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

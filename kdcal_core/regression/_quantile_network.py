@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.regression.base import Progress
+from kdcal_core.progress import Progress
 
 # Corners of the curve, as normal scores of the level; slopes go on beyond the outer ones.
 CORNERS = ndtri(np.array([0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99]))

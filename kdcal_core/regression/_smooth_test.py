@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.regression.base import Progress
+from kdcal_core.progress import Progress
 
 ORDERS = 4
 _BLOCK_FLOATS = 2**22

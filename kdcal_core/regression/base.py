@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -12,8 +11,6 @@ from numpy.typing import NDArray
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
-
-Progress = Callable[[float, str], None]
 
 PIT_EDGE = 2.0**-53
 """PIT values are kept this far from 0 and 1, where a quantile may be infinite."""
@@ -203,22 +200,6 @@ def count_outside(pit: FloatArray) -> int:
             stacklevel=3,
         )
     return outside
-
-
-def part_of(progress: Progress | None, start: float, stop: float) -> Progress:
-    """Progress of a part of the work, as a share of the whole.
-
-    Examples
-    --------
-    >>> part_of(lambda share, note: print(share, note), 0.5, 1.0)(0.5, "halfway through")
-    0.75 halfway through
-    """
-
-    def report(share: float, note: str) -> None:
-        if progress is not None:
-            progress(start + (stop - start) * share, note)
-
-    return report
 
 
 def _as_float(values: Any, what: str) -> FloatArray:

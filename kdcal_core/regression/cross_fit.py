@@ -13,7 +13,8 @@ from kdcal_core.data.splits import stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.concatenated import concatenate
 from kdcal_core.errors import InputWarning
-from kdcal_core.regression.base import Progress, Recalibrator, check_outcomes, check_space, part_of
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space
 
 
 def cross_fitted(

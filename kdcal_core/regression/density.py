@@ -15,13 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression._quantile_network import QuantileCurves, train_curves
 from kdcal_core.regression.base import (
-    Progress,
     check_outcomes,
     count_outside,
     drawn_inside,
-    part_of,
     pit_values,
 )
 

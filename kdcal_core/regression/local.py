@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.progress import Progress
 from kdcal_core.regression.base import (
-    Progress,
     check_outcomes,
     check_space,
     count_outside,

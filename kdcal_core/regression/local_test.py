@@ -11,8 +11,9 @@ from scipy import sparse
 
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression._smooth_test import legendre, null_statistics, step_down
-from kdcal_core.regression.base import Progress, check_space, part_of
+from kdcal_core.regression.base import check_space
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.partition._blocks import Blocks, run_blocks
-from kdcal_core.regression.base import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.regression.candidates import (
     Candidates,
     ProductCandidates,

@@ -13,13 +13,12 @@ from kdcal_core.data.splits import stratified_folds
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.base import (
     PIT_EDGE,
-    Progress,
     check_outcomes,
     check_space,
     drawn_inside,
-    part_of,
     pit_values,
 )
 from kdcal_core.regression.kernels import Kernel, kernel_weights

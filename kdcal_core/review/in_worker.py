@@ -32,10 +32,11 @@ from kdcal_core.data import (
 from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, ParentInfo, Regressor, load_parent, parent_info
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
-from kdcal_core.review.reading import Progress, in_file, in_rows_of, predict, read_frame
+from kdcal_core.review.reading import in_file, in_rows_of, predict, read_frame
 from kdcal_core.review.regression_scoring import score_regression
 from kdcal_core.review.seals import seal, seal_folder
 
@@ -222,7 +223,7 @@ def _score_all(
     sets: dict[str, Any] = {}
     spread: float | None = None
     for index, one in enumerate(tables):
-        report = _part(progress, index, len(tables))
+        report = part_of(progress, index / len(tables), (index + 1) / len(tables))
         table = Table(read_frame(one["frame_path"]), "", one["name"])
         if roles.task == "regression":
             regressor = cast("Regressor | None", parent)
@@ -327,7 +328,3 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
         size_bytes=source.stat().st_size,
         file=Path(frame_path).name,
     )
-
-
-def _part(progress: Progress, index: int, n: int) -> Progress:
-    return lambda share, note: progress((index + share) / n, note)

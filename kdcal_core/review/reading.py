@@ -14,9 +14,8 @@ from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import trial
 from kdcal_core.parents import Parent
+from kdcal_core.progress import Progress
 from kdcal_core.review.seals import check_seal, seal
-
-Progress = Callable[[float, str], None]
 
 _BLOCK_ROWS = 50_000
 _TRIAL_ROWS = 8

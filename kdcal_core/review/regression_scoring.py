@@ -34,8 +34,9 @@ from kdcal_core.distributions import (
 )
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import HasDropout, HasMembers, Regressor
+from kdcal_core.progress import Progress
 from kdcal_core.review.model import SetInfo
-from kdcal_core.review.reading import Progress, by_blocks, in_file, in_rows_of
+from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
 from kdcal_core.review.seals import seal_folder
 from kdcal_core.review.stored import DISTRIBUTION, regression_digest
 

@@ -16,10 +16,11 @@ from typing import Any
 import kdcal_core
 from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Cancelled, Progress, job_key, run_limited
+from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.disk import locked
 from kdcal_core.jobs.results import Results
 from kdcal_core.parents.base import ParentInfo
+from kdcal_core.progress import Progress
 from kdcal_core.review.codec import decode
 from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.seals import check_folder, copy_sealed, digest_of

@@ -13,9 +13,10 @@ from typing import Any, BinaryIO
 from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
-from kdcal_core.jobs import Progress, run_limited
+from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.disk import locked
 from kdcal_core.parents.base import ParentInfo
+from kdcal_core.progress import Progress
 from kdcal_core.review.codec import decode
 from kdcal_core.review.complete import (
     check_classes,

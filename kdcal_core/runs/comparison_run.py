@@ -10,7 +10,7 @@ from typing import Any
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, review_data
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
@@ -18,7 +18,6 @@ from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparis
 from kdcal_core.runs.inputs import (
     Request,
     check_ranges,
-    part_of,
     request,
     require_classification,
     review_identity,

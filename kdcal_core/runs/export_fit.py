@@ -19,7 +19,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
     Review,
     ReviewData,
@@ -29,7 +29,6 @@ from kdcal_core.review import (
     review_data,
 )
 from kdcal_core.runs.export_results import Gain
-from kdcal_core.runs.inputs import part_of
 
 _ON_CARD = ("log_loss", "brier", "ece_mass", "smooth_ece", "auc", "accuracy")
 

@@ -12,7 +12,7 @@ from kdcal_core.calibration.files.card import card_to_json
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
@@ -30,7 +30,6 @@ from kdcal_core.runs.export_results import (
 from kdcal_core.runs.inputs import (
     Request,
     check_ranges,
-    part_of,
     request,
     require_classification,
     review_identity,

@@ -17,12 +17,12 @@ from kdcal_core.calibration.files import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.files.card import card_to_json
 from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Workspace, review_data
 from kdcal_core.runs.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.runs.export_fit import AsFitted
 from kdcal_core.runs.export_results import JUDGED, TriedRecord
-from kdcal_core.runs.inputs import Request, part_of, request, review_identity
+from kdcal_core.runs.inputs import Request, request, review_identity
 from kdcal_core.runs.storage import save_record
 
 _KEY = "file"

@@ -22,7 +22,7 @@ from kdcal_core.diagnostics.foreign_rows import (
     shuffled,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.foreign_results import (
@@ -40,7 +40,6 @@ from kdcal_core.runs.inputs import (
     check_ranges,
     features_of,
     open_parent,
-    part_of,
     review_files,
 )
 from kdcal_core.runs.storage import (

@@ -15,7 +15,7 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.kernel_density_entry import UNWEIGHTED, KernelDensityCalibrator
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.graph_results import FIT, GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
@@ -24,7 +24,6 @@ from kdcal_core.runs.inputs import (
     ReviewFiles,
     labelled,
     open_parent,
-    part_of,
     request,
     review_files,
 )

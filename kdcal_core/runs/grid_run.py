@@ -9,7 +9,7 @@ import numpy as np
 
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.graph_results import request_on_graph
@@ -22,7 +22,6 @@ from kdcal_core.runs.inputs import (
     features_of,
     labelled,
     open_parent,
-    part_of,
     review_files,
 )
 from kdcal_core.runs.plane import Plane, feature_plane, principal_plane, span

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kdcal_core.data.types import IntArray, Roles
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress, job_key
+from kdcal_core.jobs import job_key
+from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.model import TableInfo
@@ -221,8 +222,3 @@ def labelled(files: ReviewFiles, file: File) -> tuple[pd.DataFrame, IntArray]:
     with in_file(file.name), in_rows_of(frame):
         labels = target_labels(frame, files.roles, files.classes)
         return feature_frame(frame, files.roles), labels
-
-
-def part_of(progress: Progress, start: float, stop: float) -> Progress:
-    """Progress of a step that takes the share from ``start`` to ``stop``."""
-    return lambda share, note: progress(start + share * (stop - start), note)

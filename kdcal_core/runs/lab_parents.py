@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 
 if TYPE_CHECKING:
     import torch

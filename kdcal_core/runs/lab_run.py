@@ -18,9 +18,9 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.data import FloatArray, IntArray, stratified_folds
 from kdcal_core.diagnostics import sphere_points
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.inputs import Request, part_of, request
+from kdcal_core.runs.inputs import Request, request
 from kdcal_core.runs.lab_parents import grow_forest, train_network
 from kdcal_core.runs.lab_results import (
     DISTANCES,

@@ -14,9 +14,9 @@ import pandas as pd
 
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.inputs import Request, part_of, request
+from kdcal_core.runs.inputs import Request, request
 from kdcal_core.runs.lab_measures import (
     FAR,
     MEASURES,

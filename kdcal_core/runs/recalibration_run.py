@@ -22,7 +22,7 @@ from kdcal_core.diagnostics.regression import (
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
     RECALIBRATORS,
     Recalibrator,
@@ -32,7 +32,7 @@ from kdcal_core.regression import (
 )
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request
+from kdcal_core.runs.inputs import Request, check_ranges, request
 from kdcal_core.runs.recalibration_results import (
     MOST_SHOWN,
     PARENT,

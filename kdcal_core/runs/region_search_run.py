@@ -12,12 +12,12 @@ import numpy as np
 from kdcal_core.diagnostics import Estimate, Region, RegionSearch, find_regions
 from kdcal_core.diagnostics.regions import RegionFault
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import PartitionTree, bin_inputs, unusable_columns
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.runs.inputs import Request, check_ranges, part_of, request, require_classification
+from kdcal_core.runs.inputs import Request, check_ranges, request, require_classification
 from kdcal_core.runs.storage import damaged, load_array, load_whole, save_array, save_record
 
 _RANGES = {"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)}

@@ -19,8 +19,8 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
 from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import unusable_columns
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
     Review,
     ReviewData,
@@ -33,7 +33,6 @@ from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.inputs import (
     Request,
     check_ranges,
-    part_of,
     request,
     require_classification,
     review_identity,

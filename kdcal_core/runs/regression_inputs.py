@@ -10,7 +10,7 @@ from kdcal_core.data import feature_frame
 from kdcal_core.data.types import Roles
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.reading import in_file, read_frame

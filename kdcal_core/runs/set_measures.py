@@ -41,7 +41,7 @@ from kdcal_core.diagnostics import (
     summary,
 )
 from kdcal_core.errors import InputWarning
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, fitness_of
 
 # rows x classes, or x the numbers that state a distribution, above which a worker computes

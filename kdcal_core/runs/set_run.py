@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Workspace, load_set
 from kdcal_core.runs import set_measures
 from kdcal_core.runs.inputs import Request, request, review_identity

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress
 from kdcal_core.review import Workspace
 from kdcal_core.review.codec import decode, encode
 from kdcal_core.runs.inputs import Request, request

@@ -12,10 +12,9 @@ from kdcal_core.calibration.kernel_density.coordinates import fit_coordinates
 from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
+from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
-from kdcal_core.runs.inputs import part_of
 from kdcal_core.runs.regression_inputs import (
     RegressionFiles,
     Scored,
@@ -120,7 +119,7 @@ def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
             "A hidden layer is read by the model, in a process of its own",
             fix="Start the job that reads it.",
         )
-    return read_space(regression_files(workspace, review_id), name, lambda share, note: None)
+    return read_space(regression_files(workspace, review_id), name, silent)
 
 
 def moments(distribution: PredictiveDistribution) -> FloatArray:

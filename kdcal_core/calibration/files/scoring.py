@@ -26,8 +26,8 @@ from kdcal_core.data.orientation import doubts_of_roles
 from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent, load_parent, parent_info
+from kdcal_core.progress import Progress, silent
 
-Progress = Callable[[float, str], None]
 OutputKind = Literal["probability", "logit"]
 
 SUFFIXES = (".csv", ".parquet")
@@ -43,7 +43,7 @@ def score_table(
     any_model: bool = False,
     outputs: Sequence[Sequence[str]] = (),
     output_kind: OutputKind | None = None,
-    progress: Progress = lambda share, note: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Score a table and write calibrated probabilities, predicted class and confidence of each row.
 

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.heterogeneous.flags import RegionFit
 from kdcal_core.calibration.heterogeneous.input_table import input_table, training_rows
-from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, Progress, silent
+from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer
 from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.partitions import PARTITIONS
 from kdcal_core.calibration.heterogeneous.region_maps import MAPS
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.progress import Progress, silent
 
 
 class HeterogeneousCalibrator(Calibrator):

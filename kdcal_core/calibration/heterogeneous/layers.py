@@ -16,12 +16,7 @@ from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
 from kdcal_core.calibration.heterogeneous.scores import RegionMaps, Scores
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.partition.tree.columns import InputColumn
-
-Progress = Callable[[float, str], None]
-
-
-def silent(share: float, sentence: str) -> None:
-    """Progress that nobody asked for."""
+from kdcal_core.progress import Progress, silent
 
 
 class Partition(Protocol):

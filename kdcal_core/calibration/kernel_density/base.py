@@ -19,10 +19,6 @@ from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.fitted import FittedGraph
 from kdcal_core.calibration.kernel_density.graph import PAPERS_LOG_FLOOR, PAPERS_VARIANCE_FLOOR
 from kdcal_core.calibration.kernel_density.located import Located
-from kdcal_core.calibration.kernel_density.placement import (
-    Progress,
-    part_of,
-)
 from kdcal_core.calibration.kernel_density.rows import (
     FitRows,
     class_indices,
@@ -42,6 +38,7 @@ from kdcal_core.calibration.kernel_density.views import (
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent, wrap_parent
+from kdcal_core.progress import Progress, part_of
 
 _PROBES = 64
 

@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.calibration.kernel_density.coordinates import Scale
-from kdcal_core.calibration.kernel_density.placement import Progress, part_of
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.settling import settle
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.parents import Parent
+from kdcal_core.progress import Progress, part_of
 
 _TRIAL_ROWS = 5000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -18,8 +17,8 @@ from kdcal_core.calibration.kernel_density.views import OutputLayer, embedded, p
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.parents import Parent
 from kdcal_core.partition import Codes, find_polytopes, nearest_centres, nearest_polytopes
+from kdcal_core.progress import Progress
 
-Progress = Callable[[float, str], None]
 Distance = Literal["geodesic", "euclidean"]
 
 
@@ -112,13 +111,3 @@ def place(
         )
     placement = Placement(parent, output_layer, coordinates, found.codes, distance)
     return placement, found.index, coordinates.transform(rows.X if inner is None else inner)
-
-
-def part_of(progress: Progress | None, start: float, stop: float) -> Progress:
-    """Progress of a part of the work, as a share of the whole."""
-
-    def report(share: float, note: str) -> None:
-        if progress is not None:
-            progress(start + (stop - start) * share, note)
-
-    return report

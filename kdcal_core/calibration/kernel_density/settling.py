@@ -23,8 +23,6 @@ from kdcal_core.calibration.kernel_density.graph import (
 )
 from kdcal_core.calibration.kernel_density.placement import (
     Placement,
-    Progress,
-    part_of,
     place,
 )
 from kdcal_core.calibration.kernel_density.rows import FitRows
@@ -34,6 +32,7 @@ from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.data import FloatArray
 from kdcal_core.parents import Parent
 from kdcal_core.partition import class_masses, estimated_bytes
+from kdcal_core.progress import Progress, part_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -40,9 +40,8 @@ from kdcal_core.diagnostics.reliability import confidence_reliability
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
-
-Progress = Callable[[float, str], None]
 
 FITTING = 0.85  # share of the progress that fitting takes
 JUDGED: dict[Judge, str] = {
@@ -154,7 +153,7 @@ def compare(
         for part in parts
         for one in methods
     ]
-    done = run_tasks(tasks, _within(progress, 0.0, FITTING), executor)
+    done = run_tasks(tasks, part_of(progress, 0.0, FITTING), executor)
     answers = {one.key: done[at :: len(methods)] for at, one in enumerate(methods)}
     failed = {key: words for key, found in answers.items() if (words := _failure(found))}
     if REFERENCE in failed:
@@ -173,7 +172,7 @@ def compare(
     scored = tuple(
         replace(one, estimates=tuple(map(without_interval, one.estimates)))
         for one in scored_measures(
-            judged, level=level, n_boot=n_boot, seed=seed, progress=_within(progress, FITTING, 1.0)
+            judged, level=level, n_boot=n_boot, seed=seed, progress=part_of(progress, FITTING, 1.0)
         )
     )
     shared = _shared(review, notes)
@@ -214,13 +213,6 @@ def compare(
         failed=failed,
         level=level,
     )
-
-
-def _within(progress: Progress | None, start: float, stop: float) -> Progress | None:
-    """Progress of a step that takes the share from ``start`` to ``stop``."""
-    if progress is None:
-        return None
-    return lambda share, note: progress(start + share * (stop - start), note)
 
 
 def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[str]) -> FarRows | None:

@@ -18,8 +18,8 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.comparison.methods import Method
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Parent
+from kdcal_core.progress import Progress
 
-Progress = Callable[[float, str], None]
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
 IN_FLIGHT = 16  # parts that wait for a worker at once: each is sent with its rows

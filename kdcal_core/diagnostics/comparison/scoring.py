@@ -30,6 +30,7 @@ from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
 from kdcal_core.diagnostics.scores import brier, log_loss, mean_max_confidence
 from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
 from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+from kdcal_core.progress import Progress
 
 BINS = 15
 SMOOTH_DRAWS = 200
@@ -97,7 +98,7 @@ def scored_measures(
     level: float,
     n_boot: int,
     seed: int,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Scored, ...]:
     """All measures but those of speed; those that are not defined on these rows are left out."""
     draws = row_draws(len(judged.y), n_boot, np.random.default_rng(seed))

@@ -12,8 +12,8 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regions.judging import Place, by_stated
 from kdcal_core.diagnostics.regions.results import Region
 from kdcal_core.diagnostics.targets import Target
-from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import BinnedInputs, Criterion, PartitionTree, Residual
+from kdcal_core.progress import Progress
 
 Grow = Callable[[Criterion], PartitionTree]
 

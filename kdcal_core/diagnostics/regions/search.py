@@ -27,7 +27,6 @@ from kdcal_core.diagnostics.regions.results import RegionSearch
 from kdcal_core.diagnostics.regression.checks import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, check_seed
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import Progress
 from kdcal_core.partition.tree import (
     BinnedInputs,
     Criterion,
@@ -36,6 +35,7 @@ from kdcal_core.partition.tree import (
     grow_tree,
     prune_tree,
 )
+from kdcal_core.progress import Progress
 
 GROW_SHARE = 0.5
 LEAST_ROWS = 25  # of a region, in the part that the tree is grown on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from kdcal_core.diagnostics.regression.fault import (
 from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
@@ -34,7 +34,7 @@ def local_pit(
     level: float = 0.95,
     draws: int = 999,
     seed: int = 0,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> LocalPit:
     """Test and describe the PIT values of neighbourhoods spread over a space.
 
