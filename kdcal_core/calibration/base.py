@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.state import demand
@@ -57,6 +58,16 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     n_classes_: int
     notes_: tuple[str, ...]
     _class_names: tuple[str, ...] | None = None
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for name, constraints in self._parameter_constraints.items():
+            value = getattr(self, name)
+            if isinstance(value, (bool, np.bool_)) and "boolean" not in constraints:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} is no yes or no. "
+                    f"Got {value!r} instead."
+                )
 
     def check_state(self) -> None:
         """Refuse fitted state that contradicts itself, as a damaged file may hold it.

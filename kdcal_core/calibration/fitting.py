@@ -87,9 +87,11 @@ def fit_calibrator(
     Examples
     --------
     >>> import numpy as np
-    >>> proba, y = np.tile([0.2, 0.8], (60, 1)), np.tile([0, 1, 1, 1], 15)
+    >>> from kdcal_core.calibration import ClasswiseHistogram
+    >>> proba, y = np.tile([0.2, 0.8], (200, 1)), np.tile([0, 1, 1, 1], 50)
     >>> rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
-    >>> calibrated(fit_calibrator("vector", rows), proba[:1]).proba.round(2).tolist()
+    >>> histogram = fit_calibrator(ClasswiseHistogram(shrinkage=None), rows)
+    >>> calibrated(histogram, proba[:1]).proba.round(2).tolist()
     [[0.25, 0.75]]
     """
     if isinstance(calibrator, str):

@@ -89,7 +89,7 @@ def test_text_is_read_as_what_the_setting_may_be(
         (TREE, "partition", "forest", "Choose column, groups or tree."),
         (TREE, "column", ",", "cannot be ','"),
         (TREE, "pooling", "maybe", "Choose yes or no."),
-        ("vector", "slope", "1", "no setting 'slope'. It has none."),
+        ("uncalibrated", "slope", "1", "no setting 'slope'. It has none."),
         ("platt", "slope", "1", "no setting 'slope'. It has shrinkage."),
         ("platt", "shrinkage", "-1", "auto, a number from 0.000001 to"),
         ("kde_mon", "bandwidth", "0.1", "no setting 'bandwidth'"),

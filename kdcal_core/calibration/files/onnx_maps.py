@@ -119,6 +119,7 @@ def _temperature(nodes: Nodes, calibrator: Any, proba: str) -> str:
     return _pooled(nodes, calibrator, own, rows, _anchor(nodes, calibrator, proba))
 
 
+@_shrunk
 def _vector(nodes: Nodes, calibrator: Any, proba: str) -> str:
     logs = nodes.log(proba, CLIP)
     weights = calibrator.weights_
@@ -126,7 +127,10 @@ def _vector(nodes: Nodes, calibrator: Any, proba: str) -> str:
         logs = nodes.node("MatMul", logs, weights.T)
     else:
         logs = nodes.mul(logs, weights[None, :])
-    return nodes.node("Softmax", nodes.add(logs, calibrator.offsets_[None, :]), axis=1)
+    own = nodes.node("Softmax", nodes.add(logs, calibrator.offsets_[None, :]), axis=1)
+    if not _is_shrunk(calibrator):
+        return own
+    return _pooled(nodes, calibrator, own, calibrator.rows_, _anchor(nodes, calibrator, proba))
 
 
 def _log_odds(nodes: Nodes, proba: str, n_classes: int) -> str:

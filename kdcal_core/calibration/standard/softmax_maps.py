@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import ROWS_PER_PARAMETER, VectorCalibrator
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER
+from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.standard._softmax_fit import (
     Pull,
     SoftmaxMap,
@@ -17,7 +19,7 @@ from kdcal_core.calibration.standard._softmax_fit import (
     softmax_in_place,
 )
 from kdcal_core.calibration.standard.notes import note_absent
-from kdcal_core.calibration.state import check_array
+from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 
@@ -26,13 +28,27 @@ _FOLDS = 3
 _TRIAL_ROWS = 10_000
 
 
-class _SoftmaxMaps(VectorCalibrator):
-    """softmax(W log p + b), W diagonal or whole."""
+class _SoftmaxMaps(ShrunkVectors):
+    """softmax(W log p + b), W diagonal or whole; all rows stand behind each answer."""
 
-    def _keep(self, found: SoftmaxMap) -> None:
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        note_absent(self, y)
+        super()._fit(proba, y, weight)
+
+    def _keep(self, found: SoftmaxMap, weight: FloatArray) -> None:
         self.weights_, self.offsets_ = found.weights, found.offsets
+        self.rows_ = float(weight.sum())
 
-    def _vectors(self, proba: FloatArray) -> FloatArray:
+    def check_state(self) -> None:
+        super().check_state()
+        if self._shrunk:
+            rows = getattr(self, "rows_", None)
+            demand(type(rows) is float and 0 < rows < np.inf, "rows_")
+
+    def _told(self, proba: FloatArray) -> Told:
+        return self._own_vectors(proba), np.array(self.rows_)
+
+    def _own_vectors(self, proba: FloatArray) -> FloatArray:
         return softmax_in_place(SoftmaxMap(self.weights_, self.offsets_).logits(log_proba(proba)))
 
 
@@ -43,10 +59,21 @@ class VectorScaling(_SoftmaxMaps):
     is. Unlike class-specific temperature scaling of paper 002 the weight belongs to the class of
     the entry, not to the class that is predicted, and the largest entry may change.
 
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        How many rows are added to those of the fit, which came out as a safe temperature for all
+        classes says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
+        loss; None lets the map answer alone, as Guo et al. have it.
+
     Attributes
     ----------
     weights_, offsets_ : (K,) arrays
         w and b.
+    rows_ : float
+        Rows of the fit, the effective number where they have weights.
+    shrinkage_, anchor_temperature_ : float
+        The rows added, and the safe temperature. With shrinkage only.
 
     Notes
     -----
@@ -63,14 +90,18 @@ class VectorScaling(_SoftmaxMaps):
     [0.5, 0.5, 0.5]
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"shrinkage": SHRINKAGE}
+
+    def __init__(self, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
+
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * 2 * n_classes
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        note_absent(self, y)
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(self.n_classes_, whole=False)
-        self._keep(rows.fit(start, Pull(1.0, 1.0)))
+        self._keep(rows.fit(start, Pull(1.0, 1.0)), weight)
 
     def check_state(self) -> None:
         super().check_state()
@@ -91,6 +122,8 @@ class DirichletScaling(_SoftmaxMaps):
         their squares is added to the sum of the log losses of all rows, so it counts in rows.
         "auto" takes the one of 0.1, 1, ... 10,000 with the smallest log loss in three-fold
         cross-validation on at most 10,000 rows; with fewer than 30 rows the largest.
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`VectorScaling`; None is as Kull et al. have it.
 
     Attributes
     ----------
@@ -98,13 +131,16 @@ class DirichletScaling(_SoftmaxMaps):
     offsets_ : (K,) array
     strength_ : float
         The one in force.
+    rows_, shrinkage_, anchor_temperature_ : float
+        As in :class:`VectorScaling`.
 
     Notes
     -----
     The diagonal is drawn to one as strongly as one row would, so that all stays finite. Strengths
     are tried from the largest down, until two in a row are worse than the best. With more than
     1,000 weights (31 classes) the search ends where a step gains less than 1e-7 of the loss; 214
-    classes and 3,000 rows then take some ten seconds, where they took minutes.
+    classes and 3,000 rows then take some ten seconds, where they took minutes. The trials that
+    choose the shrinkage use the strength of the whole fit.
 
     Examples
     --------
@@ -118,25 +154,32 @@ class DirichletScaling(_SoftmaxMaps):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
+        "strength": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "shrinkage": SHRINKAGE,
     }
 
-    def __init__(self, strength: Any = "auto") -> None:
+    def __init__(self, strength: Any = "auto", shrinkage: Any = "auto") -> None:
         self.strength = strength
+        self.shrinkage = shrinkage
 
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * n_classes * (n_classes + 1)
 
-    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+    def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
+        known = clone(self).set_params(strength=self.strength_)
+        known.n_classes_ = self.n_classes_
+        trial: Self = super(DirichletScaling, known)._trial(proba, y, weight)
+        return trial
+
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         k = self.n_classes_
-        note_absent(self, y)
         rows = SoftmaxRows(log_proba(proba), y, weight)
         start = SoftmaxMap.identity(k, whole=True)
         if isinstance(self.strength, str):
             self.strength_, start = _chosen(rows, start)
         else:
             self.strength_ = float(self.strength)
-        self._keep(rows.fit(start, Pull(1.0, self.strength_)))
+        self._keep(rows.fit(start, Pull(1.0, self.strength_)), weight)
 
     def check_state(self) -> None:
         super().check_state()

@@ -46,7 +46,7 @@ def by_force(proba, y, weight, strength, whole):
 def test_dirichlet_is_the_optimum_of_its_penalised_loss(strength):
     proba, y = rows()
     weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
-    ours = DirichletScaling(strength).fit(proba, y, weight).predict_proba(proba)
+    ours = DirichletScaling(strength, shrinkage=None).fit(proba, y, weight).predict_proba(proba)
     want = np.exp(log_softmax(by_force(proba, y, weight, strength, True), axis=1))
     np.testing.assert_allclose(ours, want, atol=2e-4)
 
@@ -54,7 +54,7 @@ def test_dirichlet_is_the_optimum_of_its_penalised_loss(strength):
 def test_vector_is_the_optimum_of_its_penalised_loss():
     proba, y = rows(k=4)
     weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
-    ours = VectorScaling().fit(proba, y, weight).predict_proba(proba)
+    ours = VectorScaling(shrinkage=None).fit(proba, y, weight).predict_proba(proba)
     want = np.exp(log_softmax(by_force(proba, y, weight, 1.0, False), axis=1))
     np.testing.assert_allclose(ours, want, atol=2e-4)
 
@@ -62,7 +62,7 @@ def test_vector_is_the_optimum_of_its_penalised_loss():
 def test_without_pull_dirichlet_is_multinomial_regression_on_log_probabilities():
     proba, y = rows(4000)
     theirs = LogisticRegression(C=1e6, tol=1e-8, max_iter=2000).fit(np.log(proba), y)
-    ours = DirichletScaling(1e-6).fit(proba, y)
+    ours = DirichletScaling(1e-6, shrinkage=None).fit(proba, y)
     np.testing.assert_allclose(
         ours.predict_proba(proba), theirs.predict_proba(np.log(proba)), atol=2e-3
     )
@@ -71,9 +71,9 @@ def test_without_pull_dirichlet_is_multinomial_regression_on_log_probabilities()
 def test_many_rows_are_fitted_as_well_as_by_the_slow_way(monkeypatch):
     """The detour over a subsample and its bends changes the way, not the end."""
     proba, y = rows(3000, 5)
-    want = DirichletScaling(3.0).fit(proba, y)
+    want = DirichletScaling(3.0, shrinkage=None).fit(proba, y)
     monkeypatch.setattr(fits, "_SUBSAMPLE", 200)
-    got = DirichletScaling(3.0).fit(proba, y)
+    got = DirichletScaling(3.0, shrinkage=None).fit(proba, y)
     assert not np.array_equal(got.weights_, want.weights_)
     np.testing.assert_allclose(got.predict_proba(proba), want.predict_proba(proba), atol=1e-4)
 
@@ -88,7 +88,11 @@ def test_the_strength_is_the_best_of_the_grid_in_cross_validation():
         total = 0.0
         for held in range(3):
             fit, judge = fold != held, fold == held
-            said = DirichletScaling(strength).fit(proba[fit], y[fit]).predict_proba(proba[judge])
+            said = (
+                DirichletScaling(strength, shrinkage=None)
+                .fit(proba[fit], y[fit])
+                .predict_proba(proba[judge])
+            )
             total -= np.log(said[np.arange(judge.sum()), y[judge]]).mean()
         return total
 
