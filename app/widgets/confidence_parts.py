@@ -78,6 +78,9 @@ nats in all). Hover to see $A+B$, the rows nearby: a row at the score counts 1, 
 away 0.61. With more than two classes $c$ differs between rows of equal score; the line has its
 mean.
 
+**In between**: how many right and wrong rows each bin of the histogram holds, on a logarithmic
+scale, so that a single row is still seen beside thousands.
+
 **Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
 where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
 first rows the curve is only the kernels' tails, so it is held constant there (section XIII.D).
@@ -87,7 +90,8 @@ The curve is thin where rows are few and a hairline where there are none.
 BANDWIDTHS = r"""
 Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (paper 002
 Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the histogram.
-Both are the paper's curves alone (Eq. 9), to which no rows are added.
+Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under each panel
+are the right and wrong rows of each bin, on one logarithmic scale for all classes.
 
 Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
 that it does not show is noise, and $b_{mon}$ is the better choice.

@@ -15,7 +15,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.figures.methods import method_style
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.parts import anchor_traces, boxes, identity, tiers
-from kdcal_core.figures.template import new_figure, new_grid, panel, square, unit_axis
+from kdcal_core.figures.template import new_figure, new_grid, panel, square, strip, unit_axis
 
 MAX_CLOUD = 2000
 _HOVER_ROWS = (
@@ -35,7 +35,8 @@ def confidence_curve_figure(
 ) -> go.Figure:
     """Conf_KDE over its histogram, and below it the two densities it is the ratio of.
 
-    The densities are scaled by their row counts, so that their ratio can be seen: confidence is
+    In between a strip has the right and wrong rows of each of the histogram's bins. The densities
+    are scaled by their row counts, so that their ratio can be seen: confidence is
     green over green plus orange (paper 002 Fig. 5, Eq. 9). ``others`` adds further methods as
     registry key -> (scores, confidences), sorted by score.
 
@@ -43,7 +44,7 @@ def confidence_curve_figure(
     the ratio alone the dotted one; hovering says how many rows stand behind a score.
     """
     colours = palette(dark)
-    figure = new_figure(dark, height=640, title=title)
+    figure = new_figure(dark, height=700, title=title)
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
@@ -52,14 +53,25 @@ def confidence_curve_figure(
         figure.add_trace(_alone(curve, colours))
     figure.add_traces(_curve(curve, anchor, colours))
     figure.add_traces(_densities(curve, colours))
-    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class", anchor="y2")
-    unit_axis(figure, "yaxis", "Confidence: how often it is right", domain=[0.28, 1.0])
+    most = _most([anchor])
+    figure.add_traces(_rows_strip(anchor, colours, most, legend=False, yaxis="y3"))
+    ticks = [n for n in _ROW_TICKS if n <= 1.2 * most]
+    title_of_x = "Score: stated probability of the predicted class"
+    unit_axis(figure, "xaxis", title_of_x, anchor="y2", showgrid=True)
+    unit_axis(figure, "yaxis", "Confidence: how often it is right", domain=[0.36, 1.0])
     figure.update_layout(
         yaxis2={
-            "domain": [0.0, 0.22],
+            "domain": [0.0, 0.16],
             "title_text": "Rows per unit",
             "nticks": 3,
             "rangemode": "tozero",
+        },
+        yaxis3={
+            "domain": [0.2, 0.32],
+            "title_text": "Rows a bin",
+            "range": [-0.02, 1.0],
+            "tickvals": [float(_height(n, most)) for n in ticks],
+            "ticktext": [f"{n:,}" for n in ticks],
         },
         margin={"t": 64 if title is None else 120},
     )
@@ -141,6 +153,52 @@ def _densities(curve: ConfidenceCurve, colours: Palette) -> list[go.Scatter]:
     ]
 
 
+def _rows_strip(
+    anchor: HistogramAnchor, colours: Palette, most: float, *, legend: bool, **axes: Any
+) -> list[go.Bar]:
+    """Right and wrong rows of each bin side by side, on a logarithmic scale of heights.
+
+    One row is still seen beside thousands; ``most`` rows fill the strip.
+    """
+    left, right_end = anchor.edges[:-1], anchor.edges[1:]
+    right = np.round(anchor.count * np.nan_to_num(anchor.confidence), 6)
+    sides = (
+        ("right", right, 0.1, colours.right),
+        ("wrong", np.round(anchor.count - right, 6), 0.5, colours.wrong),
+    )
+    return [
+        go.Bar(
+            x=left,
+            y=_height(count, most),
+            offset=at * (right_end - left),
+            width=0.4 * (right_end - left),
+            marker={"color": colour, "line": {"width": 0}},
+            name=f"Rows that are {side}",
+            legendgroup=side,
+            showlegend=legend,
+            customdata=np.column_stack([left, right_end, count]),
+            hovertemplate=(
+                "Scores %{customdata[0]:.2f} to %{customdata[1]:.2f}<br>"
+                f"%{{customdata[2]:,.0f}} rows {side}<extra></extra>"
+            ),
+            **axes,
+        )
+        for side, count, at, colour in sides
+    ]
+
+
+_ROW_TICKS = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
+
+
+def _most(anchors: Sequence[HistogramAnchor]) -> float:
+    return max([1.0, *(float(one.count.max(initial=0.0)) for one in anchors)])
+
+
+def _height(count: Any, most: float) -> Any:
+    """Share of the strip's height: 0 for no row, 1 for the fullest bin."""
+    return np.log1p(2.0 * np.asarray(count)) / np.log1p(2.0 * most)
+
+
 def _method_line(
     key: str, score: FloatArray, confidence: FloatArray, colours: Palette
 ) -> go.Scatter:
@@ -163,16 +221,23 @@ def bandwidth_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """b_mon2 against b_mon for every class over its histogram (paper 002 Fig. 14)."""
+    """b_mon2 against b_mon for every class over its histogram (paper 002 Fig. 14).
+
+    A strip at the foot of each panel has the right and wrong rows of each bin, all on one scale.
+    """
     colours = palette(dark)
     titles = [class_names[curve.label] for curve in recommended]
-    figure = new_grid(titles, dark, x_title="Score", y_title="Confidence")
+    figure = new_grid(titles, dark, x_title="Score", y_title="Confidence", strips=True)
     styles = (
         (monotone, "b_mon: never falls", faded(colours.calibrated, 0.85), 1.6, "2px,2px"),
         (recommended, "b_mon2: one dip allowed", colours.calibrated, 2.2, "solid"),
     )
+    most = _most(anchors)
     for at, anchor in enumerate(anchors):
         first = at == 0
+        figure.add_traces(
+            _rows_strip(anchor, colours, most, legend=first, **strip(at, len(anchors)))
+        )
         figure.add_trace(identity(colours, showlegend=first, **panel(at)))
         figure.add_traces(
             anchor_traces(anchor, colours, intervals=False, legend=first, **panel(at))

@@ -18,6 +18,7 @@ from kdcal_core.figures.palette import TRANSPARENT, palette
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
+STRIP_HEIGHT = 44
 PANEL_HEIGHT = 190
 WIDE_PANEL_HEIGHT = 270
 COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
@@ -117,16 +118,24 @@ def square(figure: go.Figure, x: str = "x", y: str = "y") -> None:
 
 
 def new_grid(
-    titles: Sequence[str], dark: bool, *, columns: int = 5, x_title: str = "", y_title: str = ""
+    titles: Sequence[str],
+    dark: bool,
+    *,
+    columns: int = 5,
+    x_title: str = "",
+    y_title: str = "",
+    strips: bool = False,
 ) -> go.Figure:
     """Square unit panels, one a title, all on one scale; titles are untrusted and escaped.
 
+    With ``strips`` each panel has a low one under it, on the same score axis (:func:`strip`).
     Panel ``at`` is reached by giving a trace the axes of :func:`panel`. The whole layout is set
     at once, because plotly checks it anew at every change.
     """
     columns = min(columns, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)
-    inside = rows * (PANEL_HEIGHT if columns > 3 else WIDE_PANEL_HEIGHT)
+    high = PANEL_HEIGHT if columns > 3 else WIDE_PANEL_HEIGHT
+    inside = rows * (high + STRIP_HEIGHT * strips)
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": inside + 122,
@@ -143,22 +152,32 @@ def new_grid(
         down, across = divmod(at, columns)
         left, right = (across + COLUMN_GAP / 2) / columns, (across + 1 - COLUMN_GAP / 2) / columns
         top = 1 - down * (tall + gap)
-        names = panel(at)
+        names, foot = panel(at), STRIP_HEIGHT * strips / inside
         axis = {"range": [-0.03, 1.04], "tickvals": (0, 0.5, 1), "constrain": "domain"}
         layout[names["xaxis"].replace("x", "xaxis")] = {
             **axis,
             "domain": [left, right],
-            "anchor": names["yaxis"],
+            "showgrid": True,  # bars in a strip would hide it
+            "anchor": strip(at, len(titles))["yaxis"] if strips else names["yaxis"],
             "showticklabels": at + columns >= len(titles),
         }
         layout[names["yaxis"].replace("y", "yaxis")] = {
             **axis,
-            "domain": [max(top - tall, 0.0), top],
+            "domain": [max(top - tall + foot, 0.0), top],
             "anchor": names["xaxis"],
             "scaleanchor": names["xaxis"],
             "scaleratio": 1,
             "showticklabels": across == 0,
         }
+        if strips:
+            layout[names["yaxis"].replace("y", "yaxis")]["constraintoward"] = "bottom"
+            layout[strip(at, len(titles))["yaxis"].replace("y", "yaxis")] = {
+                "domain": [max(top - tall, 0.0), max(top - tall + 0.8 * foot, 0.0)],
+                "anchor": names["xaxis"],
+                "range": [-0.02, 1.02],
+                "showticklabels": False,
+                "showgrid": False,
+            }
         middle = (left + right) / 2
         layout["annotations"].append(
             _edge_title(escape_html(title, limit=24), dark, x=middle, y=top, yanchor="bottom")
@@ -183,3 +202,8 @@ def panel(at: int) -> dict[str, str]:
     """The axes of the ``at``-th panel of :func:`new_grid`, to be given to a trace."""
     number = "" if at == 0 else str(at + 1)
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+
+
+def strip(at: int, n_panels: int) -> dict[str, str]:
+    """The axes of the strip under the ``at``-th of so many panels, to be given to a trace."""
+    return {"xaxis": panel(at)["xaxis"], "yaxis": f"y{n_panels + at + 1}"}

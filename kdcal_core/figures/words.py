@@ -60,8 +60,8 @@ def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
     answer = curve.confidence if curve.safe is None else curve.safe
     points = ", ".join(f"{answer[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
     return (
-        f"Confidence against score for predictions of {name}: {points}. Below it the densities "
-        f"of {curve.n_tp:,} true and {curve.n_fp:,} false positives."
+        f"Confidence against score for predictions of {name}: {points}. Below it the rows of each "
+        f"bin and the densities of {curve.n_tp:,} true and {curve.n_fp:,} false positives."
     )
 
 

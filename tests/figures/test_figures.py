@@ -322,3 +322,28 @@ def test_the_app_and_the_figures_share_their_colours() -> None:
         assert theme[mode]["textColor"] == colours.text
         assert theme[mode]["chartCategoricalColors"] == list(colours.classes)
         assert theme[mode]["greenColor"] == colours.right
+
+
+def test_a_strip_under_the_curve_has_the_right_and_wrong_rows_of_each_stretch(kde) -> None:
+    anchor = _anchor(3)
+    figure = figures.confidence_curve_figure(kde.curve(3), anchor, dark=False)
+    strip = {trace.name: trace for trace in figure.data if trace.yaxis == "y3"}
+    right, wrong = strip["Rows that are right"], strip["Rows that are wrong"]
+    held = [trace.customdata[:, 2] for trace in (right, wrong)]
+    np.testing.assert_allclose(held[0] + held[1], anchor.count)
+    np.testing.assert_allclose(held[0].sum(), np.nansum(anchor.count * anchor.confidence))
+    for trace, count in zip((right, wrong), held, strict=True):
+        assert (np.diff(trace.y[np.argsort(count)]) >= 0).all()
+        assert (trace.y[count > 0] > 0.05).all()  # one row is seen
+        assert (trace.y <= 1).all()
+
+
+def test_every_panel_of_bandwidths_has_its_strip_of_rows_under_it(draw) -> None:
+    figure = draw(False)["bandwidths"]
+    strips = [trace for trace in figure.data if trace.name == "Rows that are right"]
+    assert len({trace.yaxis for trace in strips}) == N_CLASSES
+    for at, trace in enumerate(strips):
+        mine = figure.layout["yaxis" if at == 0 else f"yaxis{at + 1}"]
+        below = figure.layout[trace.yaxis.replace("y", "yaxis")]
+        assert below.domain[1] < mine.domain[0]
+        assert below.anchor == mine.anchor == trace.xaxis
