@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import pit_columns, pit_map, pit_parts, pit_rows, session
+from app.widgets import pit_columns, pit_map, pit_parts, pit_results, pit_rows, session
 from app.widgets.pit_results import Judged
 from app.widgets.set_choice import choose_set
 
@@ -12,11 +12,16 @@ review = session.scored_review("pit")
 if review is not None:
     judged = Judged(review, choose_set(review, "pit"))
     finding = st.container()
-    pit_parts.all_rows(judged)
-    view = pit_map.local_view(judged)
     with finding:
-        pit_parts.finding(judged, view.local if view is not None else None)
+        overview = pit_results.overview_of(judged)
+    pit_parts.all_rows(judged, overview)
+    view = pit_map.local_view(judged, overview)
+    if overview is not None:
+        with finding:
+            pit_parts.finding(judged, overview, view.local if view is not None else None)
     pit_columns.over_a_column(judged)
-    pit_parts.quantiles_and_levels(judged)
+    if overview is not None:
+        pit_parts.quantiles_and_levels(judged, overview)
     pit_rows.intervals(judged, view)
-    pit_parts.every_measure(judged)
+    if overview is not None:
+        pit_parts.every_measure(judged, overview)

@@ -12,7 +12,7 @@ from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_map import column_title
-from app.widgets.pit_results import MEAN, SPREAD, Judged
+from app.widgets.pit_results import Judged
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import RegionPit, regions_finding
 from kdcal_core.figures import (
@@ -25,6 +25,7 @@ from kdcal_core.figures import (
     regression_words,
 )
 from kdcal_core.figures.pit import FAULT_TITLES
+from kdcal_core.runs import MEAN, SPREAD
 
 MAX_PANELS = 12
 CORRECTION = """
@@ -58,6 +59,8 @@ def over_a_column(judged: Judged) -> None:
                 help="For a column of numbers: into how many regions it is cut at most.",
             )
         regions = pit_results.by_column(judged, column, bins)
+        if regions is None:
+            return
         st.markdown(escape_markdown(regions_finding(regions), 800))
         _coverage(judged, column, regions)
         _table(judged, regions)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 import streamlit as st
 
-from app.widgets import pit_picks, pit_results, session
+from app.widgets import pit_picks, pit_results, session, set_results
 from app.widgets.charts import chart, dragged, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.pit_picks import Box, Pick
-from app.widgets.pit_results import MEAN, OUTCOME, SPREAD, Group, Judged
+from app.widgets.pit_results import Judged
 from kdcal_core.data import FloatArray, IntArray, escape_markdown
 from kdcal_core.diagnostics import LocalPit
-from kdcal_core.errors import InputError
 from kdcal_core.figures import (
     PickedNeighbourhood,
     PitPanel,
@@ -27,11 +26,23 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.runs import Space, space_names, space_title
+from kdcal_core.runs import (
+    AXES,
+    LAYER,
+    MEAN,
+    OUTCOME,
+    SPREAD,
+    PitGroup,
+    PitOverview,
+    PitPlaces,
+    is_large,
+    local_rows,
+    space_names,
+    space_title,
+)
 
 LEAST_ROWS = 10
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)
-PANEL_BINS = 10
 MapKind = Literal["principal", "columns", "prediction"]
 MAPS: dict[MapKind, str] = {
     "principal": "Principal axes",
@@ -50,18 +61,15 @@ DRAGS: dict[Tool, str] = {"click": "zoom", "box": "select"}
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Where the rows of the local view stand on the map. Titles are untrusted text."""
+    """What the map shows across and up, and what tells it from others of the same rows.
+
+    Titles are untrusted text.
+    """
 
     x_title: str
     y_title: str
-    xy: FloatArray
-    kind: MapKind
+    key: str
     shows_outcome: bool
-
-    @property
-    def key(self) -> str:
-        """What tells it from others of the same rows."""
-        return f"{self.kind} {self.x_title} {self.y_title}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +78,7 @@ class Shown:
 
     name: str
     what: str
-    group: Group
+    group: PitGroup
     ring: PickedNeighbourhood
 
 
@@ -78,15 +86,16 @@ class Shown:
 class LocalView:
     """What the local view has found, for the other parts of the page."""
 
+    places: PitPlaces
     local: LocalPit
     groups: tuple[Shown, ...]
 
 
-def local_view(judged: Judged) -> LocalView | None:
+def local_view(judged: Judged, whole: PitOverview | None) -> LocalView | None:
     """Draw the map with its settings, and the picked groups; None where there is no map."""
     with st.container(border=True):
         st.markdown("**Place by place**")
-        n = len(judged.looked_at)
+        n = len(local_rows(judged.n_rows))
         if n < LEAST_ROWS:
             st.caption(
                 f"Neighbourhoods cannot be told apart among {n:,} rows: at least {LEAST_ROWS} "
@@ -99,15 +108,13 @@ def local_view(judged: Judged) -> LocalView | None:
             x, y = _columns(judged) if kind == "columns" else ("", "")
             k = _size(n)
             tool = _tool()
-        space = _space(judged, name)
-        if space is None:
+        places = _places(judged, name, k, *_on_the_map(kind, x, y))
+        if places is None:
             return None
-        if pit_results.is_one_place(judged, space):
+        if places.local is None:
             st.caption("All rows are alike here, so there are no places to tell apart.")
             return None
-        axes = _axes(judged, space, kind, x, y)
-        local = pit_results.local_of(judged, space, k, axes.xy)
-        return _draw(judged, space, axes, local, tool)
+        return _draw(judged, name, _axes(judged, name, places), places, places.local, whole, tool)
 
 
 def _space_name(judged: Judged) -> str:
@@ -159,7 +166,8 @@ def numeric_columns(judged: Judged) -> list[str]:
 
 def column_title(judged: Judged, name: str) -> str:
     """A column for people, or what was predicted; untrusted text."""
-    ours = {MEAN: "Predicted mean", SPREAD: "Predicted standard deviation"}
+    ours = dict(zip(AXES, ("First principal axis", "Second principal axis"), strict=True))
+    ours |= {MEAN: "Predicted mean", SPREAD: "Predicted standard deviation"}
     return ours.get(name) or (judged.outcome if name == OUTCOME else name)[:60]
 
 
@@ -223,48 +231,52 @@ def _tool() -> Tool:
     return tool
 
 
-def _space(judged: Judged, name: str) -> Space | None:
-    """The space chosen; where its rows cannot be placed, the predictions in its stead."""
-    if name.startswith("layer:"):
-        return pit_results.layer_of(judged, name)
-    try:
-        return pit_results.space_of(judged, name)
-    except InputError as error:
-        session.error_box(error)
-    st.caption("Until then rows are near where their predictions are.")
-    return pit_results.space_of(judged, "prediction")
+def _places(judged: Judged, space: str, k: int, across: str, up: str) -> PitPlaces | None:
+    """The places in the space chosen, or in that of the predictions where it has none."""
+    layer = space.startswith(LAYER) and not is_large(judged.review)
+    if layer and set_results.layer_of(judged.review, space) is None:
+        return None
+    found = pit_results.places_of(judged, space, k, across, up)
+    if found is not None and found.refused is not None:
+        session.error_box(found.refused.error())
+        st.caption("Until then rows are near where their predictions are.")
+    return found
 
 
-def _axes(judged: Judged, space: Space, kind: MapKind, x: str, y: str) -> Axes:
-    at = judged.looked_at
+def _on_the_map(kind: MapKind, x: str, y: str) -> tuple[str, str]:
     if kind == "prediction":
-        x, y = MEAN, OUTCOME
-    elif kind == "principal" and space.name == "prediction":
-        x, y = MEAN, SPREAD
-    elif kind == "principal":
-        xy = pit_results.principal_of(judged, space)
-        return Axes("First principal axis", "Second principal axis", xy, kind, False)
-    xy = np.column_stack(
-        [np.asarray(pit_results.values_of(judged, name), dtype=np.float64)[at] for name in (x, y)]
-    )
-    return Axes(column_title(judged, x), column_title(judged, y), xy, kind, y == OUTCOME)
+        return MEAN, OUTCOME
+    return AXES if kind == "principal" else (x, y)
 
 
-def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool) -> LocalView:
-    places = f"pit_picks_{judged.key[:16]}_{space.name}_{axes.key}"
-    chosen: tuple[Pick, ...] = st.session_state.get(places, ())
-    groups = _groups(judged, space, axes, local, chosen or pit_picks.suggested(local))
+def _axes(judged: Judged, space: str, places: PitPlaces) -> Axes:
+    x, y = (column_title(judged, name) for name in (places.across, places.up))
+    return Axes(x, y, f"{space} {places.across} {places.up}", places.up == OUTCOME)
+
+
+def _draw(
+    judged: Judged,
+    space: str,
+    axes: Axes,
+    places: PitPlaces,
+    local: LocalPit,
+    whole: PitOverview | None,
+    tool: Tool,
+) -> LocalView:
+    picks = f"pit_picks_{judged.key[:16]}_{axes.key}"
+    chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
+    groups = _groups(places, local, chosen or pit_picks.suggested(local))
     left, right = st.columns([1.3, 1], gap="medium")
     figure = drawn_once(
         dragged,
         local_map_figure,
         DRAGS[tool],
-        local,
+        replace(local, near=np.empty((0, 0), np.int64)),
         dark=is_dark(),
         x_title=axes.x_title,
         y_title=axes.y_title,
         picked=[shown.ring for shown in groups],
-        identity=axes.kind == "prediction",
+        identity=(places.across, places.up) == (MEAN, OUTCOME),
     )
     with left:
         chart(
@@ -275,13 +287,14 @@ def _draw(judged: Judged, space: Space, axes: Axes, local: LocalPit, tool: Tool)
             alt=regression_words.local_map_alt(local, axes.x_title, axes.y_title),
             table=local.table,
             name=f"{judged.review.title} {judged.which} neighbourhoods",
-            on_pick=partial(_take, places, local, axes.shows_outcome),
+            on_pick=partial(_take, picks, local, axes.shows_outcome),
         )
-        _about_the_map(judged, axes, local)
-        _about_groups(groups, bool(chosen), places)
+        _about_the_map(judged, axes, places, local)
+        _about_groups(groups, bool(chosen), picks)
     with right:
-        _panels(judged, groups)
-    return LocalView(local, groups)
+        if whole is not None:
+            _panels(judged, whole, groups)
+    return LocalView(places, local, groups)
 
 
 def _take(places: str, local: LocalPit, only_across: bool) -> None:
@@ -294,23 +307,20 @@ def _take(places: str, local: LocalPit, only_across: bool) -> None:
         st.session_state[places] = pit_picks.with_pick(st.session_state.get(places, ()), pick)
 
 
-def _groups(
-    judged: Judged, space: Space, axes: Axes, local: LocalPit, picks: Sequence[Pick]
-) -> tuple[Shown, ...]:
+def _groups(places: PitPlaces, local: LocalPit, picks: Sequence[Pick]) -> tuple[Shown, ...]:
     shown = []
     for name, pick in zip(pit_picks.NAMES, picks, strict=False):
         if isinstance(pick, Box):
-            rows = pit_picks.rows_in(pick, axes.xy)
-            what, centre = f"{len(rows):,} rows in the box", _middle(axes.xy[rows])
+            rows = pit_picks.rows_in(pick, places.xy)
+            what, centre = f"{len(rows):,} rows in the box", _middle(places.xy[rows])
         else:
-            rows = pit_results.near(judged, space, pick.row, local.k)
-            row = int(judged.looked_at[pick.row]) + 1
+            rows = local.around(pick.row)
+            row = int(places.rows[pick.row]) + 1
             what = f"row {row:,} and the {len(rows) - 1:,} rows nearest to it"
-            centre = (float(axes.xy[pick.row, 0]), float(axes.xy[pick.row, 1]))
+            centre = (float(places.xy[pick.row, 0]), float(places.xy[pick.row, 1]))
         if len(rows):
-            group = pit_results.group_of(judged, judged.looked_at[rows], PANEL_BINS, "here")
-            ring = PickedNeighbourhood(name, centre, axes.xy[rows])
-            shown.append(Shown(name, what, group, ring))
+            ring = PickedNeighbourhood(name, centre, places.xy[rows])
+            shown.append(Shown(name, what, places.group(rows), ring))
     return tuple(shown)
 
 
@@ -319,11 +329,10 @@ def _middle(xy: FloatArray) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def _panels(judged: Judged, groups: Sequence[Shown]) -> None:
+def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None:
     """The picked groups beside the whole, on one scale."""
-    whole = pit_results.whole_of(judged)
     panels = [
-        PitPanel("All rows", pit_results.histogram_of(judged, PANEL_BINS), whole.fault.kind),
+        PitPanel("All rows", whole.histogram, whole.fault.kind),
         *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
     ]
     chart(
@@ -340,7 +349,7 @@ def _panels(judged: Judged, groups: Sequence[Shown]) -> None:
 def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
     """What is wrong in each picked group, in words."""
     for one in groups:
-        held = one.group.coverage.rows[0].coverage
+        held = one.group.coverage.coverage
         st.markdown(
             f"**{one.name}**, {one.what}. {escape_markdown(one.group.fault.words, 400)} "
             f"95% intervals hold {number(held)} ({interval(held)})."
@@ -372,18 +381,18 @@ def _how_picked(count: int, chosen: bool) -> None:
         st.caption("Click a mark, or choose the box and drag it, to see the rows there.")
 
 
-def _about_the_map(judged: Judged, axes: Axes, local: LocalPit) -> None:
+def _about_the_map(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit) -> None:
     lines = [
         f"{len(local.kind):,} neighbourhoods, p values from {local.draws:,} random draws "
         "(seed 0), corrected for all of them (Westfall and Young)."
     ]
-    n, looked = judged.scored.n_rows, len(judged.looked_at)
+    n, looked = judged.n_rows, len(places.rows)
     if looked < n:
         lines.append(f"Neighbours are sought among {looked:,} of {n:,} rows, drawn at random.")
-    unplaced = int((~np.isfinite(axes.xy).all(axis=1)).sum())
+    unplaced = int((~np.isfinite(places.xy).all(axis=1)).sum())
     if unplaced:
         lines.append(f"{unplaced:,} rows have no value on an axis and are not drawn.")
-    if judged.scored.weight is not None:
+    if places.weight is not None:
         lines.append("Row weights do not enter the map.")
     if axes.shows_outcome:
         lines.append(

@@ -9,10 +9,9 @@ from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number, p_text
 from app.widgets.pit_picks import OPPOSITES
-from app.widgets.pit_results import Judged, Whole
+from app.widgets.pit_results import BINS, Judged
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
-from kdcal_core.distributions import resolution_note
 from kdcal_core.figures import (
     coverage_figure,
     ecdf_figure,
@@ -21,6 +20,7 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
+from kdcal_core.runs import PitOverview
 
 TESTS = """
 Four tests ask whether the PIT values of all rows could have come from the uniform distribution,
@@ -36,9 +36,8 @@ outcomes fall, and Frosini the mean of the absolute gaps; its p value comes from
 """
 
 
-def finding(judged: Judged, local: LocalPit | None) -> None:
+def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
     """What a reviewer should know first, and the row of estimates."""
-    whole = pit_results.whole_of(judged)
     fitted = judged.review.sets[judged.which].spread is not None
     first, *more = regression_findings(
         whole.coverage, whole.fault, local=local, fitted_spread=fitted
@@ -55,9 +54,8 @@ def finding(judged: Judged, local: LocalPit | None) -> None:
     left, right = st.columns([3, 1])
     with left:
         estimate_row(estimates, notes=[_stated(estimates[0], fitted), *map(_rows, estimates[1:])])
-        resolved = resolution_note(judged.scored.distribution)
-        if resolved:
-            st.caption(resolved)
+        if whole.resolution:
+            st.caption(whole.resolution)
     with right.container(border=True, height="stretch"):
         _places(local)
 
@@ -102,17 +100,18 @@ def _places(local: LocalPit | None) -> None:
 
 
 @st.fragment
-def all_rows(judged: Judged) -> None:
+def all_rows(judged: Judged, whole: PitOverview | None) -> None:
     """Histogram and ECDF difference of all PIT values, and the tests of uniformity."""
-    whole = pit_results.whole_of(judged)
     with st.container(border=True):
         title, setting = st.columns([3, 1], vertical_alignment="center")
         title.markdown("**All rows together**")
         with setting:
-            bins = st.slider("Bins", 5, 50, 20, key="pit_bins", persist_state="session")
+            bins = st.slider("Bins", *BINS, 20, key="pit_bins", persist_state="session")
         left, right = st.columns(2, gap="medium")
         with left:
             _histogram(judged, bins, whole)
+        if whole is None:
+            return
         with right:
             chart(
                 drawn_once(ecdf_figure, whole.ecdf, dark=is_dark()),
@@ -126,10 +125,13 @@ def all_rows(judged: Judged) -> None:
         _tests(judged, whole)
 
 
-def _histogram(judged: Judged, bins: int, whole: Whole) -> None:
+def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
     found = pit_results.histogram_of(judged, bins)
+    if found is None:
+        return
+    kind = whole.fault.kind if whole is not None else "none"
     chart(
-        drawn_once(pit_figure, found, dark=is_dark(), kind=whole.fault.kind),
+        drawn_once(pit_figure, found, dark=is_dark(), kind=kind),
         key="pit_histogram",
         takeaway=regression_words.pit_words(found),
         how_to_read=regression_reading.PIT_HISTOGRAM,
@@ -146,7 +148,7 @@ def _histogram(judged: Judged, bins: int, whole: Whole) -> None:
         )
 
 
-def _tests(judged: Judged, whole: Whole) -> None:
+def _tests(judged: Judged, whole: PitOverview) -> None:
     table = _test_table(whole.tests)
     st.dataframe(
         table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
@@ -183,9 +185,8 @@ def _test_note(test: UniformityTest) -> str:
     return "; ".join(part for part in (drawn, test.note) if part)
 
 
-def quantiles_and_levels(judged: Judged) -> None:
+def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
     """Reliability of stated quantiles, beside coverage at several levels."""
-    whole = pit_results.whole_of(judged)
     title = f"{judged.review.title} {judged.which}"
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
@@ -222,7 +223,7 @@ def _levels_words(levels: list[str], held: list[Estimate]) -> str:
     return f"Of all {held[0].n:,} outcomes, intervals of {said}."
 
 
-def _width_table(whole: Whole) -> None:
+def _width_table(whole: PitOverview) -> None:
     rows = whole.coverage.rows
     st.dataframe(
         pd.DataFrame(
@@ -252,15 +253,14 @@ def _width(width: Estimate) -> str:
 
 
 @st.fragment
-def every_measure(judged: Judged) -> None:
+def every_measure(judged: Judged, whole: PitOverview) -> None:
     """The table of all measures with full names."""
     with st.expander(
         "Every measure, with its full name", key="pit_measures_open", on_change="rerun"
     ) as shown:
         if not shown.open:
             return
-        scores = pit_results.whole_of(judged).scores
-        estimates = [one for key, one in scores.rows.items() if _is_known(key, judged)]
+        estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
         st.dataframe(
             pd.DataFrame(
                 {
@@ -286,6 +286,6 @@ def every_measure(judged: Judged) -> None:
         )
 
 
-def _is_known(key: str, judged: Judged) -> bool:
+def _is_known(key: str, whole: PitOverview) -> bool:
     """The scaled score has no scale where all outcomes of the calibration set are zero."""
-    return key != "smis95" or judged.scale is not None
+    return key != "smis95" or whole.scale is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
+from app.widgets import pit_results, set_results
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.map_region import beside
 from app.widgets.numbers import column_format
@@ -13,6 +15,8 @@ from app.widgets.pit_map import LocalView, group_rows
 from app.widgets.pit_results import Judged
 from kdcal_core.data import IntArray
 from kdcal_core.figures import RowIntervals, intervals_figure, intervals_table, regression_reading
+from kdcal_core.runs import PitRows, pit_rows
+from kdcal_core.runs.pit_measures import MAX_ROWS
 
 PAGE_ROWS = 100
 DRAWN = 12
@@ -25,7 +29,7 @@ def intervals(judged: Judged, view: LocalView | None) -> None:
     """The rows of a group with their intervals, the ones that lie furthest out first."""
     with st.container(border=True):
         st.markdown("**Row by row**")
-        groups = {ALL: np.arange(judged.scored.n_rows), **group_rows(view)}
+        groups: dict[str, IntArray | None] = {ALL: None, **group_rows(view)}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             chosen = _group(list(groups))
             level = _level()
@@ -35,14 +39,20 @@ def intervals(judged: Judged, view: LocalView | None) -> None:
                 persist_state="session",
                 help="Only rows whose outcome lies outside the interval.",
             )
-        rows = furthest_first(judged, groups[chosen])
-        if missed_only:
-            rows = rows[np.abs(judged.pit[rows] - 0.5) > level / 2]
-        if not len(rows):
+        among = groups[chosen]
+        asked: dict[str, Any] = {
+            "level": level,
+            "missed_only": missed_only,
+            "among": None if among is None else among.tolist(),
+        }
+        found = pit_results.rows_of(judged, **asked, most=PAGE_ROWS)
+        if found is None:
+            return
+        if not found.n:
             st.caption("No outcome lies outside its interval here.")
             return
-        _picture(judged, rows, level)
-        _table(judged, rows, level)
+        _picture(judged, found, level)
+        _table(judged, found, asked)
 
 
 def _group(names: list[str]) -> str:
@@ -74,25 +84,13 @@ def _level() -> float:
     return level
 
 
-def furthest_first(judged: Judged, rows: IntArray) -> IntArray:
-    """Rows whose outcome lies furthest out in its distribution come first."""
-    away = np.abs(judged.pit[rows] - 0.5)
-    return np.asarray(rows[np.argsort(-away, kind="stable")])
-
-
-def _intervals_of(judged: Judged, rows: IntArray, level: float) -> RowIntervals:
-    some = judged.scored.distribution[rows]
-    low, high = some.interval(level)
-    return RowIntervals("parent", "Model", low, some.ppf(0.5), high)
-
-
-def _picture(judged: Judged, rows: IntArray, level: float) -> None:
-    drawn = rows[:DRAWN]
-    found = _intervals_of(judged, drawn, level)
-    names, outcomes = [f"Row {row + 1:,}" for row in drawn], judged.scored.y[drawn]
+def _picture(judged: Judged, rows: PitRows, level: float) -> None:
+    drawn = slice(DRAWN)
+    names, outcomes = [f"Row {row + 1:,}" for row in rows.rows[drawn]], rows.y[drawn]
+    found = RowIntervals("parent", "Model", rows.low[drawn], rows.middle[drawn], rows.high[drawn])
     missed = int(((outcomes < found.low) | (outcomes > found.high)).sum())
     said = (
-        f"The {len(drawn):,} rows of {len(rows):,} whose outcome lies furthest out: {missed:,} "
+        f"The {len(names):,} rows of {rows.n:,} whose outcome lies furthest out: {missed:,} "
         f"outside the stated {level:.0%} interval."
     )
     chart(
@@ -114,17 +112,17 @@ def _picture(judged: Judged, rows: IntArray, level: float) -> None:
     )
 
 
-def _table(judged: Judged, rows: IntArray, level: float) -> None:
-    page = rows[:PAGE_ROWS]
-    shown = answers(judged, page, level)
+def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
+    level = asked["level"]
+    shown = answers(rows, level)
     ours = ("Outcome", "Mean", "Median", f"{level:.0%} low", f"{level:.0%} high")
     formats = {name: column_format(shown[name]) for name in ours}
-    more = f" of {len(rows):,}" if len(rows) > len(page) else ""
-    st.caption(f"{len(page):,}{more} rows with their own values, the furthest out first.")
+    more = f" of {rows.n:,}" if rows.n > len(shown) else ""
+    st.caption(f"{len(shown):,}{more} rows with their own values, the furthest out first.")
     st.dataframe(
         shown,
         hide_index=True,
-        height=390 if len(page) > 10 else "content",
+        height=390 if len(shown) > 10 else "content",
         key="pit_rows",
         column_config={
             name: st.column_config.NumberColumn(format=kind)
@@ -132,28 +130,37 @@ def _table(judged: Judged, rows: IntArray, level: float) -> None:
         },
         alt="Rows with their outcome, predicted interval, PIT value and own values",
     )
-    csv_button(
-        lambda: answers(judged, rows, level),
-        key="pit_rows_csv",
-        name=f"{judged.review.title} {judged.which} rows and intervals",
+    every = set_results.on_demand(
+        judged.review,
+        pit_rows,
+        label=f"Prepare {most_text(rows.n)} as CSV",
+        which=judged.which,
+        **asked,
     )
+    if every is not None:
+        csv_button(
+            lambda: answers(every(), level),
+            key="pit_rows_csv",
+            name=f"{judged.review.title} {judged.which} rows and intervals",
+        )
 
 
-def answers(judged: Judged, rows: IntArray, level: float) -> pd.DataFrame:
+def most_text(n: int) -> str:
+    """How many of ``n`` rows a table for download holds."""
+    return f"{n:,} rows" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,} rows"
+
+
+def answers(rows: PitRows, level: float) -> pd.DataFrame:
     """One row a row: outcome, what was predicted, PIT value, and the table's own columns."""
-    found, y = _intervals_of(judged, rows, level), judged.scored.y[rows]
     ours = pd.DataFrame(
         {
-            "Outcome": y,
-            "Mean": judged.moments[rows, 0],
-            "Median": found.middle,
-            f"{level:.0%} low": found.low,
-            f"{level:.0%} high": found.high,
-            "Inside": (found.low <= y) & (y <= found.high),
-            "PIT": judged.pit[rows],
+            "Outcome": rows.y,
+            "Mean": rows.mean,
+            "Median": rows.middle,
+            f"{level:.0%} low": rows.low,
+            f"{level:.0%} high": rows.high,
+            "Inside": (rows.low <= rows.y) & (rows.y <= rows.high),
+            "PIT": rows.pit,
         }
     )
-    frame = judged.frame.iloc[rows]
-    roles = judged.review.roles
-    own = frame.drop(columns=[name for name in (roles and roles.target,) if name in frame])
-    return beside(ours, own, rows)
+    return beside(ours, rows.own, rows.rows)

@@ -11,8 +11,7 @@ from app.widgets import recalibration_results as found
 from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.widgets.map_region import Box
-from app.widgets.pit_results import MEAN, OUTCOME
-from app.widgets.recalibration_results import AXES, View
+from app.widgets.recalibration_results import View
 from kdcal_core.data import FloatArray, escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.figures import (
@@ -25,6 +24,9 @@ from kdcal_core.figures import (
 )
 from kdcal_core.review import Review
 from kdcal_core.runs import (
+    AXES,
+    MEAN,
+    OUTCOME,
     PARENT,
     RecalibrationRun,
     recalibration_request,

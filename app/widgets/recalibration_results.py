@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 import streamlit as st
 
-from app.widgets import job_results, pit_results
+from app.widgets import job_results
 from app.widgets.kept import kept_by_bytes
 from app.widgets.map_region import Box
-from app.widgets.pit_results import MEAN, OUTCOME, Judged
+from app.widgets.regression_results import RegressionRows
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
     CoverageRow,
@@ -32,10 +32,18 @@ from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.figures import DensityPanel, MissPanel, SelectionCurve, density_curve, misses_of
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.runs import PARENT, MethodResult, RecalibrationRun, RowAnswers, Selection
+from kdcal_core.runs import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    PARENT,
+    MethodResult,
+    RecalibrationRun,
+    RowAnswers,
+    Selection,
+)
 from kdcal_core.runs.recalibration_results import GRID
 
-AXES = ("\0axis 1", "\0axis 2")  # no file can name a column so
 COLUMN_BINS = 10
 LEVELS = tuple(i / 20 for i in range(1, 20))
 _NORMAL_95 = 1.96
@@ -61,9 +69,9 @@ class View:
     chosen: str
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> RegressionRows:
         """The rows that all methods are judged on."""
-        return Judged(
+        return RegressionRows(
             self.review, "evaluation" if self.run.record.has_evaluation else "calibration"
         )
 
@@ -104,7 +112,7 @@ def values_of(view: View, name: str) -> Any:
         return view.run.axes[:, AXES.index(name)]
     if name == MEAN:
         return view.before.mean
-    return view.run.y if name == OUTCOME else pit_results.values_of(view.judged, name)
+    return view.run.y if name == OUTCOME else view.judged.values_of(name)
 
 
 def places(view: View, across: str, up: str) -> FloatArray:

@@ -72,7 +72,9 @@ def _share(search: RegionSearch) -> None:
 def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
     """Two more tiles: AUROC and log loss, after the repair where there is one."""
     if view.looked.regression:
-        whole = pit_results.whole_of(view.looked.judged)
+        whole = pit_results.overview_of(view.looked.judged)
+        if whole is None:
+            return []
         crps = whole.scores.rows["crps"]
         return [
             (whole.fault.bias, f"all {whole.fault.bias.n:,} rows together"),

@@ -12,7 +12,6 @@ from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.map_region import beside
 from app.widgets.pit_rows import answers as pit_answers
-from app.widgets.pit_rows import furthest_first
 from app.widgets.regions_parts import View, select_key
 from app.widgets.regions_search import rows_in
 from kdcal_core.calibration.heterogeneous import RegionFit
@@ -197,7 +196,7 @@ def _rows(view: View) -> None:
         looked = view.looked
         rows = rows_in(view.search, view.picked)
         if looked.regression:
-            rows = furthest_first(looked.judged, rows)
+            rows = looked.judged.furthest_first(rows)
             said = "the ones whose outcome lies furthest out first"
         else:
             rows = numbers.worst_first(looked.scored, rows)
@@ -223,7 +222,7 @@ def _rows(view: View) -> None:
 def _answers(view: View, rows: IntArray) -> pd.DataFrame:
     looked = view.looked
     if looked.regression:
-        return pit_answers(looked.judged, rows, 0.95)
+        return pit_answers(looked.judged.read(rows, 0.95), 0.95)
     own = looked.frame.iloc[rows]
     target = looked.review.roles.target if looked.review.roles else None
     own = own.drop(columns=[name for name in (target,) if name in own])

@@ -15,7 +15,7 @@ import pandas as pd
 
 from app.widgets import map_results, results, session
 from app.widgets.kept import kept_by_bytes
-from app.widgets.pit_results import Judged
+from app.widgets.regression_results import RegressionRows
 from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
 from kdcal_core.errors import InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
@@ -34,9 +34,9 @@ class Looked:
         return self.review.task == "regression"
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> RegressionRows:
         """The rows of a regression with their PIT values."""
-        return Judged(self.review, self.which)
+        return RegressionRows(self.review, self.which)
 
     @cached_property
     def scored(self) -> ScoredSet:

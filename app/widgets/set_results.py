@@ -12,7 +12,7 @@ the same either way, and draws nothing while the answer is None::
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +21,21 @@ import streamlit as st
 
 from app.widgets import job_results, results, session, waiting
 from app.widgets.kept import KEPT
+from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import Request, Sets, is_large, read_measure, set_request, title_of
+from kdcal_core.runs import (
+    LAYER,
+    Request,
+    Sets,
+    Space,
+    is_large,
+    load_space,
+    read_measure,
+    regression_space,
+    set_request,
+    space_request,
+    title_of,
+)
 
 T = TypeVar("T")
 
@@ -39,7 +52,7 @@ def of(
     Parameters
     ----------
     measure : callable
-        A function of `kdcal_core.runs.set_measures`.
+        A function of `kdcal_core.runs.set_measures` or `kdcal_core.runs.pit_measures`.
     offer : callable, optional
         Draws what is offered and tells whether it was taken up: a job that was never begun then
         waits for that. Of no account where there is no job.
@@ -74,19 +87,73 @@ def all_of(
     return found
 
 
+def on_demand(
+    review: Review, measure: Callable[..., T], *, label: str, **settings: Any
+) -> Callable[[], T] | None:
+    """What gives the measure, for a download that is made when somebody asks for it.
+
+    Where a job has to compute it, there is a button with this ``label`` and then the progress
+    until it is done, and None is returned.
+    """
+    if not is_large(review):
+        return lambda: _here(review, measure, settings)
+    asked = set_request(session.workspace(), review, measure, settings)
+    found = _elsewhere(
+        review,
+        measure,
+        asked,
+        lambda: st.button(
+            label, key=f"ask_{asked.key[:16]}", type="tertiary", icon=":material/table_rows:"
+        ),
+    )
+    return None if found is None else lambda: found
+
+
 def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
     workspace = session.workspace()
 
     def read(which: Which) -> Any:
         return results.scored_set(workspace, review, which)
 
-    def make() -> T:
-        with st.spinner(title_of(measure)):
-            return measure(Sets(workspace, review.id, read), **settings)
+    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        return KEPT.get((*key, *_rows_of(review)), make)
 
-    digests = tuple(sorted((which, one.digest) for which, one in review.sets.items()))
-    asked = json.dumps(settings, sort_keys=True)
-    return KEPT.get((measure.__name__, digests, review.roles, review.classes, asked), make)
+    def make() -> T:
+        with st.spinner(escape_markdown(title_of(measure, settings), 120)):
+            sets = Sets(workspace, review.id, read, open_space=partial(_space, review), keep=keep)
+            return measure(sets, **settings)
+
+    return KEPT.get(
+        (measure.__name__, json.dumps(settings, sort_keys=True), *_rows_of(review)), make
+    )
+
+
+def _rows_of(review: Review) -> tuple[Hashable, ...]:
+    """What tells the rows of a review from others, and what is read of them."""
+    rows = [(which, one.digest, review.tables[which].digest) for which, one in review.sets.items()]
+    return tuple(sorted(rows)), review.roles, review.classes
+
+
+def _space(review: Review, name: str) -> Space:
+    """A space; a hidden layer is there once `layer_of` gave it."""
+    if not name.startswith(LAYER):
+        return regression_space(session.workspace(), review.id, name)
+    found = layer_of(review, name)
+    assert found is not None  # whoever asks waits for it first
+    return found
+
+
+def layer_of(review: Review, name: str) -> Space | None:
+    """Coordinates in a hidden layer, once a job has read it; until then the page says how it is.
+
+    For a small review: a worker that measures a large one reads the layer itself.
+    """
+    job = job_results.finished(space_request(session.workspace(), review.id, name), review)
+    return None if job is None else job_results.answer_of(job, _layer)
+
+
+def _layer(key: str, folder: Path) -> Space:
+    return KEPT.get(("job", key), lambda: load_space(folder))
 
 
 def _elsewhere(

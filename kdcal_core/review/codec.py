@@ -1,24 +1,29 @@
 """Frozen dataclasses to JSON and back, each value checked against its declared type.
 
-Small arrays of numbers are carried as their bytes, numbers that are not finite as text, because
-JSON has neither. What comes back may have been edited on disk or sent by a worker that read a
-hostile file.
+Small arrays are carried as their bytes, frames as Arrow's, numbers that are not finite as text,
+because JSON has none of these. What comes back may have been edited on disk or sent by a worker
+that read a hostile file.
 """
 
 from __future__ import annotations
 
 import base64
 import dataclasses
+import io
 import math
+import re
 import types
 import typing
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 T = TypeVar("T")
 
+_WORDS = re.compile(r"<U\d{1,4}")  # an array of short texts
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -41,6 +46,8 @@ def _encode(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
         return {"dtype": value.dtype.str, "shape": value.shape, "base64": content}
+    if isinstance(value, pd.DataFrame):
+        return {"arrow": base64.b64encode(_arrow_of(value)).decode()}
     if isinstance(value, np.generic):
         return _encode(value.item())
     if isinstance(value, float) and not math.isfinite(value):
@@ -89,6 +96,8 @@ def _decode(kind: Any, value: Any) -> Any:
         return {str(key): _decode(arguments[1], item) for key, item in value.items()}
     if origin is typing.Literal and value in arguments:
         return value
+    if kind is pd.DataFrame:
+        return _decode_frame(value)
     if origin is np.ndarray:
         return _decode_array(np.dtype(typing.get_args(arguments[1])[0]), value)
     if kind is float and type(value) is int:
@@ -105,9 +114,11 @@ def _decode_array(dtype: np.dtype[Any], value: Any) -> Any:
     whole = np.dtype(np.int64)
     match value:
         case {"dtype": str(kept), "shape": [*shape], "base64": str(content)} if (
-            kept == dtype.str or (kept == whole.str and dtype == np.float64)
+            kept == dtype.str
+            or (kept == whole.str and dtype == np.float64)
+            or (dtype.kind == "U" and _WORDS.fullmatch(kept))
         ):
-            pass
+            dtype = np.dtype(kept) if dtype.kind == "U" else dtype
         case _:
             raise TypeError(f"this is not an array of {dtype}")
     if not all(type(n) is int and n >= 0 for n in shape):
@@ -116,6 +127,27 @@ def _decode_array(dtype: np.dtype[Any], value: Any) -> Any:
     array = array.astype(dtype, copy=False)
     array.flags.writeable = False
     return array
+
+
+def _arrow_of(frame: pd.DataFrame) -> bytes:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _decode_frame(value: Any) -> pd.DataFrame:
+    match value:
+        case {"arrow": str(content)}:
+            stream = base64.b64decode(content, validate=True)
+        case _:
+            raise TypeError("this is not a frame")
+    with pa.ipc.open_stream(stream) as reader:
+        table = reader.read_all()
+    table.validate(full=True)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _decode_dataclass(kind: Any, value: Any) -> Any:

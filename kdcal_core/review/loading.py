@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kdcal_core.data.types import ScoredSet, Task
@@ -80,8 +81,10 @@ def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:
     return info
 
 
-def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFrame:
-    """The rows of a set's table.
+def load_frame(
+    workspace: Workspace, review_id: str, which: Which, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The rows of a set's table: all columns, or only those asked for.
 
     Raises
     ------
@@ -92,10 +95,15 @@ def load_frame(workspace: Workspace, review_id: str, which: Which) -> pd.DataFra
     table = workspace.read(review_id).tables.get(which)
     if table is None:
         raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
-    return rows_of(workspace, review_id, table)
+    return rows_of(workspace, review_id, table, columns)
 
 
-def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFrame:
+def rows_of(
+    workspace: Workspace,
+    review_id: str,
+    table: TableInfo,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
     """The rows of any table of the review: a set's, the training rows, foreign ones.
 
     Raises
@@ -107,7 +115,7 @@ def rows_of(workspace: Workspace, review_id: str, table: TableInfo) -> pd.DataFr
 
     path = workspace.folder(review_id) / table.file
     with kept(table.name):
-        return read_frame(str(path)).reset_index(drop=True)
+        return read_frame(str(path), columns).reset_index(drop=True)
 
 
 def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | RegressionFitness:

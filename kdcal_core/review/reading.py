@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,8 +22,13 @@ _TRIAL_ROWS = 8
 _TOO_SLOW = "Use a faster model, or write its predictions into a table and load that instead."
 
 
-def read_frame(path: str) -> pd.DataFrame:
+def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """A table as the review keeps it; the index of a divided one says where its rows stood.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Only these; then without the index.
 
     Raises
     ------
@@ -33,7 +38,9 @@ def read_frame(path: str) -> pd.DataFrame:
     if not check_seal(Path(path)):
         with suppress(OSError):  # a home that can only be read
             seal(Path(path))  # of an earlier version: from now on it is known
-    frame: pd.DataFrame = feather.read_table(path, memory_map=True).to_pandas()
+    chosen = None if columns is None else list(columns)
+    table = feather.read_table(path, columns=chosen, memory_map=True)
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=columns is not None)
     return frame
 
 

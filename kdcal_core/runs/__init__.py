@@ -39,6 +39,22 @@ from kdcal_core.runs.grid_run import grid_request
 from kdcal_core.runs.inputs import Request
 from kdcal_core.runs.lab_results import LabRecord, LabRows, LabRun, LabSettings
 from kdcal_core.runs.lab_run import lab_request
+from kdcal_core.runs.pit_measures import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    SPREAD,
+    PitGroup,
+    PitOverview,
+    PitPlaces,
+    PitRows,
+    local_rows,
+    pit_along,
+    pit_histograms,
+    pit_overview,
+    pit_places,
+    pit_rows,
+)
 from kdcal_core.runs.recalibration_results import (
     PARENT,
     MethodResult,
@@ -88,14 +104,26 @@ from kdcal_core.runs.set_measures import (
 )
 from kdcal_core.runs.set_run import read_measure, set_request, title_of
 from kdcal_core.runs.space_run import load_space, space_request
-from kdcal_core.runs.spaces import Space, principal_axes, regression_space, space_names, space_title
+from kdcal_core.runs.spaces import (
+    LAYER,
+    Space,
+    principal_axes,
+    regression_space,
+    space_names,
+    space_title,
+)
 from kdcal_core.runs.storage import Rows
 
 __all__ = [
+    "AXES",
+    "LAYER",
+    "MEAN",
     "ONE_MAP",
+    "OUTCOME",
     "PARENT",
     "PARTITION_TITLES",
     "RADII",
+    "SPREAD",
     "CalibratorMap",
     "ClassCurves",
     "ComparisonRun",
@@ -123,6 +151,10 @@ __all__ = [
     "LabSettings",
     "Losses",
     "MethodResult",
+    "PitGroup",
+    "PitOverview",
+    "PitPlaces",
+    "PitRows",
     "PredictedClass",
     "RecalibrationRecord",
     "RecalibrationRun",
@@ -159,8 +191,14 @@ __all__ = [
     "lab_request",
     "largest_classes",
     "load_space",
+    "local_rows",
     "method_losses",
     "partition_columns",
+    "pit_along",
+    "pit_histograms",
+    "pit_overview",
+    "pit_places",
+    "pit_rows",
     "predicted_class",
     "principal_axes",
     "read_measure",

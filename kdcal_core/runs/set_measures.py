@@ -8,9 +8,9 @@ review, nor estimators that hold them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -40,9 +40,21 @@ from kdcal_core.diagnostics import (
     score_histogram,
     summary,
 )
+from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputWarning
 from kdcal_core.progress import Progress
-from kdcal_core.review import Review, Which, Workspace, fitness_of
+from kdcal_core.review import (
+    Review,
+    Which,
+    Workspace,
+    fitness_of,
+    load_frame,
+    load_regression_set,
+)
+from kdcal_core.runs.spaces import Space, regression_space
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # rows x classes, or x the numbers that state a distribution, above which a worker computes
 LARGE = 200_000
@@ -68,14 +80,79 @@ def _untold(share: float, note: str) -> None:
     pass
 
 
+Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
+
+
+def _kept() -> Keep:
+    """Makes what is asked for once, for as long as whoever asks is there."""
+    made: dict[tuple[Hashable, ...], Any] = {}
+
+    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        if key not in made:
+            made[key] = make()
+        return made[key]
+
+    return keep
+
+
 @dataclass(frozen=True)
 class Sets:
-    """The scored sets of a review, each read when it is asked for, and where progress is told."""
+    """The scored sets of a review, each read when it is asked for, and where progress is told.
+
+    Attributes
+    ----------
+    workspace, review_id
+    read : callable
+        Gives a scored set of a classification.
+    progress : callable
+    open_space : callable, optional
+        Gives a space of a regression by its name; without it only spaces that need no model.
+    keep : callable
+        Called with a key and a function that makes what is kept under it, for what several
+        measures need. What is kept must not be changed.
+    """
 
     workspace: Workspace
     review_id: str
     read: Callable[[Which], ScoredSet]
     progress: Progress = _untold
+    open_space: Callable[[str], Space] | None = None
+    keep: Keep = field(default_factory=_kept)
+
+    def distributions(self, which: Which) -> RegressionSet:
+        """A scored set of a regression.
+
+        Raises
+        ------
+        InputError
+            As `kdcal_core.review.load_regression_set`.
+        """
+        at = self.workspace, self.review_id, which
+        found: RegressionSet = self.keep(("set", which), lambda: load_regression_set(*at))
+        return found
+
+    def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """A set's table: all columns, or only those asked for."""
+        at = self.workspace, self.review_id, which
+        found: pd.DataFrame = self.keep(("frame", which, columns), lambda: load_frame(*at, columns))
+        return found
+
+    def space(self, name: str) -> Space:
+        """Coordinates of a regression's rows in a space.
+
+        Raises
+        ------
+        InputError
+            Where they have none there.
+        """
+
+        def make() -> Space:
+            if self.open_space is not None:
+                return self.open_space(name)
+            return regression_space(self.workspace, self.review_id, name)
+
+        found: Space = self.keep(("space", name), make)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,38 +6,60 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.data import ScoredSet
 from kdcal_core.progress import Progress
-from kdcal_core.review import Review, Workspace, load_set
-from kdcal_core.runs import set_measures
+from kdcal_core.review import Review, Which, Workspace, load_set
+from kdcal_core.runs import pit_measures as pit
+from kdcal_core.runs import set_measures as of
 from kdcal_core.runs.inputs import Request, request, review_identity
+from kdcal_core.runs.regression_inputs import regression_files
 from kdcal_core.runs.set_measures import Sets
+from kdcal_core.runs.spaces import Space, read_space
 from kdcal_core.runs.storage import load_whole, save_record
 
 T = TypeVar("T")
 
-_TITLES: dict[str, str] = {
-    "set_fitness": "Counting rows",
-    "set_overview": "Measuring all rows, with intervals",
-    "set_reliability": "Drawing up the reliability diagram",
-    "set_estimates": "Measuring everything, with intervals",
-    "predicted_class": "Measuring the rows of one predicted class",
-    "class_histograms": "Counting scores class by class",
-    "class_halves": "Halving the rows",
-    "class_curves": "Fitting the kernel densities",
-    "class_method": "Fitting a method",
-    "method_losses": "Comparing the methods",
+# what each measure does, with the setting that tells two of them apart
+_TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
+    of.set_fitness: "Load: counting rows",
+    of.set_overview: "Measuring all rows, with intervals",
+    of.set_reliability: "Reliability: drawing up the diagram",
+    of.set_estimates: "Reliability: measuring everything, with intervals",
+    of.predicted_class: "Confidence by class: measuring the rows of one class",
+    of.class_histograms: "Confidence by class: counting scores",
+    of.class_halves: "Confidence by class: halving the rows",
+    of.class_curves: "Confidence by class: fitting the kernel densities",
+    of.class_method: lambda asked: f"Confidence by class: fitting {_method(asked['key'])}",
+    of.method_losses: "Confidence by class: comparing the methods",
+    pit.pit_overview: "PIT: measuring all rows, with intervals",
+    pit.pit_histograms: "PIT: counting PIT values",
+    pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
+    pit.pit_places: lambda asked: f"PIT: testing places of {asked['k']:,} rows",
+    pit.pit_rows: "PIT: picking rows",
 }
+_MEASURES = {one.__name__: one for one in _TITLES}
+_COLUMNS = {pit.MEAN: "the predicted mean", pit.SPREAD: "the predicted standard deviation"}
 
 
-def title_of(measure: Callable[..., Any]) -> str:
-    """What a measure does, for people.
+def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
+    """What a measure does at these settings, for people. May hold a column's untrusted name.
 
     Examples
     --------
-    >>> title_of(set_measures.class_halves)
-    'Halving the rows'
+    >>> title_of(of.class_method, {"which": "calibration", "labels": [0], "key": "isotonic"})
+    'Confidence by class: fitting Isotonic'
     """
-    return _TITLES[measure.__name__]
+    title = _TITLES[measure]
+    return title if isinstance(title, str) else title(settings)
+
+
+def _method(key: str) -> str:
+    return CALIBRATORS[key].label
+
+
+def _column(name: str) -> str:
+    return _COLUMNS.get(name, name[:60])
 
 
 def set_request(
@@ -48,7 +70,7 @@ def set_request(
     Parameters
     ----------
     measure : callable
-        A function of `kdcal_core.runs.set_measures`.
+        A function of `set_measures` or of a module like it, as those of the PIT page.
     settings : dict
         Its arguments but for the sets, JSON.
     """
@@ -63,7 +85,9 @@ def set_request(
         "measure": measure.__name__,
         "settings": settings,
     }
-    return request("kdcal_core.runs.set_run:measure_set", title_of(measure), kwargs, identity)
+    return request(
+        "kdcal_core.runs.set_run:measure_set", title_of(measure, settings), kwargs, identity
+    )
 
 
 def measure_set(
@@ -81,11 +105,18 @@ def measure_set(
     InputError
         Where the rows are gone or damaged.
     """
-    if measure not in _TITLES:
+    if measure not in _MEASURES:
         raise ValueError(f"{measure!r} is not a measure of a set")
     workspace = Workspace(Path(home))
-    sets = Sets(workspace, review, lambda which: load_set(workspace, review, which), progress)
-    save_record(Path(folder), getattr(set_measures, measure)(sets, **settings))
+
+    def space(name: str) -> Space:
+        return read_space(regression_files(workspace, review), name, progress)
+
+    def read(which: Which) -> ScoredSet:
+        return load_set(workspace, review, which)
+
+    sets = Sets(workspace, review, read, progress, space)
+    save_record(Path(folder), _MEASURES[measure](sets, **settings))
     return {"measure": measure}
 
 

@@ -16,7 +16,18 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, start_sample
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGES = ("../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py")
+PAGES = (
+    ("../pages/load.py", "adult"),
+    ("../pages/reliability.py", "adult"),
+    ("../pages/confidence_by_class.py", "adult"),
+    ("../pages/pit.py", "diamonds"),
+)
+READERS = (  # of the server; jobs read by themselves
+    "app.widgets.results.scored_set",
+    "app.widgets.regression_results.regression_set",
+    "app.widgets.map_results.table_of",
+    "app.widgets.set_results.Sets",
+)
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
@@ -111,8 +122,8 @@ def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes(monkeypatch) -> N
 
 
 @pytest.fixture(scope="module")
-def adult(workspace: Workspace) -> str:
-    return start_sample(workspace, "adult").id
+def samples(workspace: Workspace) -> dict[str, str]:
+    return {name: start_sample(workspace, name).id for name in ("adult", "diamonds")}
 
 
 def launch(page: str, review: str) -> AppTest:
@@ -128,17 +139,19 @@ def specs(at: AppTest) -> list[dict]:
     return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(("page", "sample"), PAGES)
 def test_a_large_review_looks_the_same_and_its_rows_stay_away(
-    adult: str, page: str, monkeypatch: pytest.MonkeyPatch, settle
+    samples: dict[str, str], page: str, sample: str, monkeypatch: pytest.MonkeyPatch, settle
 ) -> None:
-    at_once = launch(page, adult)
+    at_once = launch(page, samples[sample])
     assert at_once.caption
-    from app.widgets import results
+    from app.widgets.kept import KEPT
 
     monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
-    monkeypatch.setattr(results, "scored_set", lambda *_: pytest.fail("the server reads the rows"))
-    by_jobs = settle(launch(page, adult))
+    for reader in READERS:
+        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
+    KEPT.clear()
+    by_jobs = settle(launch(page, samples[sample]))
     assert specs(by_jobs) == specs(at_once)
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
     for part in ("subheader", "caption", "markdown"):

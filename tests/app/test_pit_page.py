@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import pit_columns, pit_rows
+from app.widgets import pit_columns, pit_results, pit_rows
 from app.widgets.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
-from app.widgets.pit_results import MEAN, SPREAD, Judged
+from app.widgets.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
 from kdcal_core.review import (
     Review,
@@ -28,6 +28,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
+from kdcal_core.runs import MEAN, SPREAD
 
 PAGE = "../pages/pit.py"
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -243,12 +244,16 @@ def test_the_outcome_is_no_column_to_look_along(tmp_path, monkeypatch) -> None:
     frame = rows(40).assign(seller=["a", "=b"] * 20)
     judged = Judged(review_of(frame, tmp_path, features=("x",)), "calibration")
     assert pit_columns.columns_of(judged) == ["x", MEAN, SPREAD, "seller"]
-    found = pit_rows.answers(judged, np.array([3, 0]), 0.9)
-    assert found["Row"].tolist() == [4, 1]
-    np.testing.assert_allclose(found["Outcome"], frame["y"].iloc[[3, 0]])
-    np.testing.assert_allclose(found["90% low"], frame["mu"].iloc[[3, 0]] - 1.644854 * 1.2, 1e-5)
-    assert "seller" in found
+    picked = pit_results.rows_of(judged, level=0.9, among=[3, 0])
+    assert picked is not None
+    found, at = pit_rows.answers(picked, 0.9), picked.rows
+    assert sorted(found["Row"]) == [1, 4]
+    np.testing.assert_allclose(found["Outcome"], frame["y"].iloc[at])
+    np.testing.assert_allclose(found["90% low"], frame["mu"].iloc[at] - 1.644854 * 1.2, 1e-5)
+    assert found["seller"].tolist() == frame["seller"].iloc[at].tolist()
     assert "y" not in found
-    order = pit_rows.furthest_first(judged, np.arange(40))
-    assert (np.diff(np.abs(judged.pit[order] - 0.5)) <= 0).all()
+    every = pit_results.rows_of(judged, level=0.9)
+    assert every is not None
+    assert sorted(every.rows) == list(range(40))
+    assert (np.diff(np.abs(every.pit - 0.5)) <= 0).all()
     assert len(pd.read_csv(io.StringIO(found.to_csv(index=False)))) == 2

@@ -6,20 +6,40 @@ import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from small_reviews import Made, csv
 
 from kdcal_core.data import ScoredSet
+from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, load_set
+from kdcal_core.review import (
+    Workspace,
+    add_table,
+    create_review,
+    load_set,
+    score,
+    set_roles,
+)
 from kdcal_core.review.codec import encode
 from kdcal_core.runs import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    SPREAD,
     Sets,
+    Space,
     class_curves,
     class_halves,
     class_histograms,
     class_method,
     is_large,
     method_losses,
+    pit_along,
+    pit_histograms,
+    pit_overview,
+    pit_places,
+    pit_rows,
     predicted_class,
     read_measure,
     set_estimates,
@@ -47,6 +67,39 @@ ASKED = (
     (class_method, {**LABELS, "key": "sts"}),
     (method_losses, {"methods": ["uncalibrated", "sts"], "with_evaluation": True}),
 )
+PIT_ASKED = (
+    (pit_overview, SET),
+    (pit_histograms, {**SET, "bins": [5, 20]}),
+    (pit_along, {**SET, "column": "word", "bins": 4}),
+    (pit_along, {**SET, "column": SPREAD, "bins": 4}),
+    (pit_places, {**SET, "space": "inputs", "k": 20, "across": "x", "up": OUTCOME}),
+    (pit_places, {**SET, "space": "inputs", "k": 20, "across": AXES[0], "up": AXES[1]}),
+    (pit_places, {**SET, "space": "prediction", "k": 20, "across": AXES[0], "up": AXES[1]}),
+    (pit_rows, {**SET, "level": 0.9}),
+    (pit_rows, {**SET, "level": 0.8, "missed_only": True, "among": [5, 3, 60], "most": 2}),
+)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory) -> Made:
+    """Predictive distributions of a regression, with a feature, a word and weights."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=90)
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            "word": np.where(x > 0, "high", "low"),
+            "mean": x,
+            "std": 1.0 + x**2,
+            "y": x + rng.normal(size=90),
+        }
+    )
+    workspace = Workspace(tmp_path_factory.mktemp("numbers"))
+    review = create_review(workspace)
+    review = add_table(workspace, review.id, "calibration", csv(frame), "rows.csv")
+    assert review.roles is not None
+    set_roles(workspace, review.id, dataclasses.replace(review.roles, features=("x",)))
+    return Made(workspace, score(workspace, review.id), None, {"calibration": frame})
 
 
 def quiet(share, note):
@@ -61,6 +114,77 @@ def test_a_worker_leaves_what_the_process_computes(forest, tmp_path, measure, se
     at = forest.workspace, forest.review.id
     here = measure(Sets(*at, lambda which: load_set(*at, which), quiet), **settings)
     assert encode(read_measure(measure, tmp_path)) == encode(here)
+
+
+@pytest.mark.parametrize(("measure", "settings"), PIT_ASKED)
+def test_a_worker_leaves_what_the_process_computes_of_a_regression(
+    numbers, tmp_path, measure, settings
+) -> None:
+    asked = set_request(numbers.workspace, numbers.review, measure, settings)
+    sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
+    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    at = numbers.workspace, numbers.review.id
+    here = measure(Sets(*at, lambda which: pytest.fail("no classes"), quiet), **settings)
+    assert encode(read_measure(measure, tmp_path)) == encode(here)
+
+
+def test_rows_are_taken_furthest_out_first(numbers) -> None:
+    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    found, table = pit_rows(sets, which="calibration", level=0.9), numbers.tables["calibration"]
+    assert found.n == 90
+    assert (np.diff(np.abs(found.pit - 0.5)) <= 0).all()
+    assert found.own["word"].tolist() == table["word"].iloc[found.rows].tolist()
+    assert "y" not in found.own
+    np.testing.assert_array_equal(found.y, table["y"].iloc[found.rows])
+    few = pit_rows(sets, which="calibration", level=0.9, missed_only=True, most=3)
+    np.testing.assert_array_equal(few.rows, found.rows[:3])
+    assert few.n == int((np.abs(found.pit - 0.5) > 0.45).sum())
+
+
+def test_neighbours_are_those_that_were_tested(numbers) -> None:
+    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    found = pit_places(sets, which="calibration", space="inputs", k=10, across="x", up=OUTCOME)
+    assert found.local is not None
+    x = numbers.tables["calibration"]["x"].to_numpy()
+    for row in found.local.rows[:5]:
+        nearest = np.argsort(np.abs(x - x[row]), kind="stable")[:10]
+        assert found.local.around(int(row)).tolist() == sorted(nearest)
+    group = found.group(found.local.around(int(found.local.rows[0])))
+    assert group.coverage.coverage.n == group.fault.n == group.histogram.n == 10
+
+
+def test_rows_without_a_place_say_why_and_lie_where_their_predictions_do(tmp_path) -> None:
+    frame = pd.DataFrame({"mean": range(40), "std": 1.0, "y": range(40)})
+    workspace = Workspace(tmp_path)
+    review = create_review(workspace)
+    add_table(workspace, review.id, "calibration", csv(frame), "rows.csv")
+    score(workspace, review.id)
+    sets = Sets(workspace, review.id, lambda which: pytest.fail("no classes"))
+    found = pit_places(sets, which="calibration", space="inputs", k=10, across=AXES[0], up=AXES[1])
+    assert found.refused is not None
+    assert "no feature columns" in str(found.refused.error())
+    assert (found.across, found.up) == (MEAN, SPREAD)
+
+
+@pytest.mark.parametrize("n", [100_000, 400_000])
+def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    scored = RegressionSet(Normal(x, 1.0), x + rng.normal(size=n), "digest", "calibration")
+    frame = pd.DataFrame({"x": x, "word": "a"})
+    space = Space("inputs", x[:, None], None)
+    kept = {("set", "calibration"): scored}
+
+    def keep(key, make):
+        if key[0] == "frame":
+            return frame
+        return kept[key] if key in kept else make()
+
+    sets = Sets(Workspace(tmp_path), "a" * 16, lambda _: None, quiet, lambda _: space, keep)
+    for measure, settings in PIT_ASKED:
+        if measure is not pit_rows:
+            size = len(json.dumps(encode(measure(sets, **settings))))
+            assert size < 3_000_000, measure.__name__  # 20,000 rows of the local view
 
 
 def test_settings_and_rows_name_the_result(forest, linear) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from kdcal_core.diagnostics.regression.coverage import coverage, interval_misses, mean_scale
+from kdcal_core.diagnostics.regression.coverage import (
+    coverage,
+    interval_coverage,
+    interval_misses,
+    mean_scale,
+)
 from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
 from kdcal_core.diagnostics.regression.divergence import kl_divergence
 from kdcal_core.diagnostics.regression.ecdf import ecdf_difference, quantile_reliability
@@ -57,6 +62,7 @@ __all__ = [
     "ecdf_difference",
     "fault",
     "improvement_finding",
+    "interval_coverage",
     "interval_misses",
     "kl_divergence",
     "kolmogorov_smirnov",

@@ -77,6 +77,21 @@ def coverage(
     return Coverage(rows=rows, n=len(y), scale=scale)
 
 
+def interval_coverage(
+    low: FloatArray, high: FloatArray, y: Any, stated: float, *, weight: Any = None
+) -> CoverageRow:
+    """What `coverage` says of one level's intervals, given by their ends, (n,) each.
+
+    Examples
+    --------
+    >>> interval_coverage(np.zeros(4), np.ones(4), [0.5, 0.2, 2.0, 1.0], 0.9).coverage.value
+    0.75
+    """
+    check_level(stated)
+    y = checked_outcome(y, len(low))
+    return _judged(low, high, y, stated, None, check_weight(weight, len(y)), 0.95)
+
+
 def interval_misses(distribution: PredictiveDistribution, y: Any, level: float = 0.95) -> IntArray:
     """Which outcomes their central interval misses (paper 003 Fig. 3): -1 below, 1 above, (n,).
 
@@ -166,7 +181,18 @@ def _row(
     level: float,
 ) -> CoverageRow:
     check_level(stated)
-    low, high = distribution.interval(stated)
+    return _judged(*distribution.interval(stated), y, stated, scale, weight, level)
+
+
+def _judged(
+    low: FloatArray,
+    high: FloatArray,
+    y: FloatArray,
+    stated: float,
+    scale: float | None,
+    weight: FloatArray,
+    level: float,
+) -> CoverageRow:
     inside = (low <= y) & (y <= high)
     share = min(float(weight @ inside / weight.sum()), 1.0)
     least, most = clopper_pearson(share, kish(weight), level)

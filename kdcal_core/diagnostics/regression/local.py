@@ -119,6 +119,7 @@ def local_pit(
         level=level,
         draws=draws,
         seed=seed,
+        near=np.sort(found.near, axis=1),
     )
 
 

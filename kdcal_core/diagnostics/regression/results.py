@@ -6,7 +6,7 @@ Rows of a set with weights count by their weights throughout: ``n`` is the numbe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -313,6 +313,8 @@ class LocalPit:
         Rows of a neighbourhood, and rows in all.
     draws, seed : int
         Of the Monte Carlo law of the largest statistic, and of the choice of the centres.
+    near : (C, k) int
+        The rows of each neighbourhood, ascending; may be left out.
     """
 
     xy: FloatArray
@@ -328,6 +330,12 @@ class LocalPit:
     level: float
     draws: int
     seed: int
+    near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+
+    def around(self, row: int) -> IntArray:
+        """The rows of the neighbourhood of a centre, ascending; none where it is no centre."""
+        (at,) = np.nonzero(self.rows == row)
+        return self.near[at[0]] if len(at) and len(self.near) else np.empty(0, np.int64)
 
     def share(self, kind: FaultKind) -> float:
         """Share of the neighbourhoods with this fault."""
