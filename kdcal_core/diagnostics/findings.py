@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtrik
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom, hypergeom, rankdata
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
 
 LEAST_ROWS = 10  # fewer rows never make a headline
+NULL_DRAWS = 2000
 _LONG = 1e15  # numbers of more digits are not read as digits
 
 
@@ -92,11 +93,13 @@ def reliability_finding(
 ) -> str:
     """Where the model is over- or under-confident, or that nothing exceeds the noise.
 
-    A curve departs from calibration where more of its bins leave the consistency band than
-    chance explains, or one leaves it by too much (both at ``level``), or where ``estimate``, a
-    calibration error or gap of the same rows, has an interval without 0. Named is the stretch of
-    neighbouring bins outside the band, on one side, that moves most rows furthest, with the
-    Clopper-Pearson interval of its row count, the effective one where rows have weights.
+    A curve alone departs from calibration where its mean gap, its ECE and its worst bin, tested
+    at once, do: of calibrated models 1 - ``level`` are named. Of several curves each is asked
+    whether more of its bins leave the consistency band than chance explains, or one by too much.
+    Named is the stretch of neighbouring bins outside the band, on one side, that moves most rows
+    furthest, with the Clopper-Pearson interval of its row count, the effective one where rows have
+    weights. ``estimate`` is a calibration error or gap of the same rows; where its own interval is
+    without 0, but a model is so often off in one of several measures, the sentence says that.
 
     Examples
     --------
@@ -105,15 +108,18 @@ def reliability_finding(
     >>> reliability_finding(confidence_reliability([0.95] * 100, wrong, n_bins=10))
     'Over-confident above 0.9: says 0.95, sees 0.70 (0.60 to 0.79, 100 rows).'
     """
-    clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)
     alone = len(result.curves) == 1
     found: list[tuple[ReliabilityCurve, _Stretch]] = []
-    for curve in result.curves:
-        stretch = _worst_stretch(curve)
-        if stretch is not None and ((clear and alone) or _beyond_chance(curve, result)):
+    departs = [
+        _departs(curve, result.level) if alone else _beyond_chance(curve, result)
+        for curve in result.curves
+    ]
+    for curve, off in zip(result.curves, departs, strict=True):
+        stretch = _worst_stretch(curve) if off else None
+        if stretch is not None:
             found.append((curve, stretch))
     if not found:
-        return _no_stretch(result, estimate, clear)
+        return _no_stretch(result, estimate, alone and departs[0])
     curve, stretch = max(found, key=lambda pair: pair[1].moved)
     sentence = _stretch_text(stretch, result.level)
     if curve.label is None:
@@ -224,10 +230,37 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
     return above.astype(np.int64) - below.astype(np.int64)
 
 
+def _departs(curve: ReliabilityCurve, level: float) -> bool:
+    """Whether mean gap, ECE and worst bin at once are rare for a calibrated model.
+
+    The least of their three p-values is judged by its own distribution over draws of calibrated
+    outcomes (Westfall and Young 1993): the three are far from independent, and whoever reads all
+    of them has looked three times.
+    """
+    some = curve.count > 0
+    rows = np.maximum(np.rint(curve.effective[some]), 1.0)
+    said, mass = np.clip(curve.confidence[some], 0.0, 1.0), curve.weight[some]
+    drawn = np.random.default_rng(0).binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows)))
+    gap = np.vstack([curve.accuracy[some], drawn / rows]) - said  # the observed one first
+    # a bin that says 0 or 1 has no noise; half a row of each outcome keeps it finite
+    chance = (said * rows + 0.5) / (rows + 1.0)
+    size = np.abs(gap) * np.sqrt(rows / (chance * (1.0 - chance)))
+    measures = (np.abs(gap @ mass), np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
+    least = np.min([_share_above(one) for one in measures], axis=0)
+    return bool(np.mean(least <= least[0]) <= 1.0 - level)
+
+
+def _share_above(values: FloatArray) -> FloatArray:
+    """Share of the values that reach each, up to rounding."""
+    rounded = np.round(values, 12)
+    return np.asarray(rankdata(-rounded, method="max") / len(values))
+
+
 def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     """More bins outside the band than chance explains, or one bin too far outside for chance.
 
-    Both allow for the number of curves looked at, the second also for that of bins (Bonferroni).
+    Of several curves. Both allow for the number of curves looked at, the second also for that of
+    bins (Bonferroni).
     """
     some = curve.count > 0
     filled = int(some.sum())
@@ -296,13 +329,18 @@ def _gap_text(gap: Estimate) -> str:
     return f"{word} by {said} points on average ({least} to {most})"
 
 
-def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> str:
-    rows = "1 row" if result.n == 1 else f"{result.n:,} rows"
-    these = "this" if result.n == 1 else "these"
+def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -> str:
+    rows = "this 1 row" if result.n == 1 else f"these {result.n:,} rows"
     if len(result.curves) > 1:
-        return f"Within sampling noise of perfect calibration in every class, on {these} {rows}."
+        return f"Within sampling noise of perfect calibration in every class, on {rows}."
+    clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)
+    if departs:
+        lead = f"Not perfectly calibrated on {rows}, though no single bin shows it"
+    else:
+        lead = f"Within sampling noise of perfect calibration on {rows}"
+        lead += ", as several measures are tested at once" * clear
     if estimate is None:
-        return f"Within sampling noise of perfect calibration on {these} {rows}."
+        return f"{lead}."
     width = estimate.high - estimate.low
     value = f"{estimate.label} {number_text(estimate.value, width, estimate.percent)}"
     if clear and estimate.label == "Confidence gap":
@@ -310,8 +348,4 @@ def _no_stretch(result: Reliability, estimate: Estimate | None, clear: bool) -> 
     if estimate.expected is not None:
         expected = number_text(estimate.expected, width, estimate.percent)
         value += f" against {expected} expected by chance"
-    if clear:
-        return (
-            f"Not perfectly calibrated on {these} {rows}, though no single bin shows it: {value}."
-        )
-    return f"Within sampling noise of perfect calibration on {these} {rows}: {value}."
+    return f"{lead}: {value}."

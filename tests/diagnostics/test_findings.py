@@ -6,6 +6,7 @@ import pytest
 from kdcal_core.diagnostics import (
     Estimate,
     calibration_error,
+    confidence_calibration_error,
     confidence_reliability,
     confusion,
     confusion_finding,
@@ -15,6 +16,8 @@ from kdcal_core.diagnostics import (
     reliability_finding,
     telling,
 )
+from kdcal_core.diagnostics.scores import target_gap
+from kdcal_core.diagnostics.targets import confidence_target
 
 
 def model(n, n_classes, seed, sharp):
@@ -67,18 +70,52 @@ def test_the_worst_class_is_named_as_it_is_written():
     assert any(f"most of all class {name}: " in text for name in names)
 
 
+def off_in_no_bin(rows_more):
+    """Ten bins of 40 rows that are right in some rows more or less than stated."""
+    score = np.repeat(np.arange(0.325, 0.8, 0.05), 40)
+    right = np.rint(40 * score[::40]) + rows_more
+    return score, (np.arange(400) % 40 < np.repeat(right, 40)).astype(int)
+
+
 def test_an_error_that_no_bin_shows_is_still_told():
-    clear = Estimate("ECE", "ECE", 0.05, 0.03, 0.07, 300, expected=0.02)
-    flat = confidence_reliability([0.5, 0.5], [0, 1])
-    assert "no single bin shows it: ECE 0.050 against 0.020" in reliability_finding(flat, clear)
+    score, hit = off_in_no_bin(np.repeat([5, -5], 5))
+    error = confidence_calibration_error(score, hit, n_bins=20)
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), error)
+    assert "no single bin shows it: ECE 0.12 against 0.06" in text
 
 
 def test_a_gap_below_zero_is_told_too():
-    gap = Estimate("Gap", "Confidence gap", -0.12, -0.15, -0.09, 54, percent=True)
-    flat = confidence_reliability([0.5, 0.5], [0, 1])
-    text = reliability_finding(flat, gap)
+    score, hit = off_in_no_bin(4)
+    gap = target_gap(confidence_target(score, hit), 0.95)
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), gap)
     assert text.startswith("Not perfectly calibrated")
-    assert text.endswith("under-confident by 12 points on average (9 to 15).")
+    assert text.endswith("under-confident by 10 points on average (5 to 14).")
+
+
+def test_what_one_of_several_measures_shows_by_chance_is_said_so():
+    """The gap's own interval lies just below 0; neither the ECE nor any bin is unusual."""
+    score, hit = off_in_no_bin(np.r_[np.repeat(2, 9), 3])
+    gap = target_gap(confidence_target(score, hit), 0.95)
+    assert -0.01 < gap.high < 0.0
+    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), gap)
+    assert text == (
+        "Within sampling noise of perfect calibration on these 400 rows, as several measures are "
+        "tested at once: under-confident by 5 points on average (1 to 10)."
+    )
+
+
+def test_calibrated_models_are_named_in_one_run_of_twenty():
+    """Asked apart, confidence gap, ECE and diagram named 10% of these."""
+    named = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        score = rng.uniform(0.5, 1.0, 500)
+        hit = (rng.random(500) < score).astype(int)
+        gap = target_gap(confidence_target(score, hit), 0.95)
+        error = confidence_calibration_error(score, hit, n_boot=100, seed=seed)
+        result = confidence_reliability(score, hit, smooth=False)
+        named += not reliability_finding(result, telling([gap, error])).startswith("Within")
+    assert named <= 28  # 5% of 400, and two standard errors
 
 
 def test_noise_in_several_classes_speaks_of_classes():
