@@ -16,7 +16,7 @@ from kdcal_core.diagnostics.error_interval import (
     gap_directions,
     inverted_test,
     noise_scale,
-    union,
+    over_shapes,
 )
 from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
@@ -343,7 +343,8 @@ def _interval(
         )
         return inverted_test(value, truth, drawn, level, shown)
 
-    return union(map(along, gap_directions(score[some], gap[some], variance[some])))
+    shapes = gap_directions(score[some], gap[some], variance[some])
+    return over_shapes(along, shapes, (score + gap)[some], effective[some])
 
 
 def _drawn_hits(

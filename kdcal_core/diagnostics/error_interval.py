@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from kdcal_core.data import FloatArray
 
 TRUE_ERRORS = 2.0 * np.linspace(0.0, 1.0, 33)  # in units of the largest error noise could explain
+FEW = 20  # hits or misses whose noise says little of its own size
 
 
 def inverted_test(
@@ -34,6 +36,9 @@ def inverted_test(
 
     Notes
     -----
+    Which values are outliers follows likelihood ratios (:func:`lower_tail`), not equal tails: these
+    would hold a calibrated model's error, 0, in 97.5% of the samples at a level of 95%.
+
     Noise adds to a magnitude, and may add so much that the shown number lies above all errors
     that are no outliers. The interval then ends at that number, which cannot be too low; what
     may go wrong (1 - level) is all left to the lower end, so that the coverage stays ``level``.
@@ -47,9 +52,14 @@ def inverted_test(
     (0.3, 0.7)
     """
     shown = value if shown is None else shown
-    tail = (1.0 - level) / 2.0
+    every = np.array(list(drawn))
+    spread = np.maximum(every.std(axis=1), 1e-12)
+    lower = lower_tail((every.mean(axis=1) - every[0].mean()) / spread, level)
     limits = np.array(
-        [np.quantile(one, [tail, 1.0 - tail, level], method="weibull") for one in drawn]
+        [
+            np.quantile(one, [tail, tail + level, level], method="weibull")
+            for one, tail in zip(every, lower, strict=True)
+        ]
     )
     if value == 0.0:  # what noise could have hidden
         return 0.0, min(float(limits[0, 1]), 1.0)
@@ -57,6 +67,29 @@ def inverted_test(
     one_sided = high <= shown
     low = _crossing(truth, limits[:, 2 if one_sided else 1], value)
     return min(low, shown), min(max(high, shown), 1.0)
+
+
+def lower_tail(shift: FloatArray, level: float) -> FloatArray:
+    """Chance left below the values that are no outliers, (T,), by the rule of likelihood ratios.
+
+    A true error lies at 0 or above, and values that only a negative one would explain speak
+    for 0. Values are accepted in the order of their likelihood over that of the error, at 0 or
+    above, that explains them best (Feldman and Cousins 1998): for a normal value ``shift``
+    standard deviations above that of 0, the lower tail grows from none of 1 - level to half of it.
+
+    Examples
+    --------
+    >>> lower_tail(np.array([0.0, 1.0, 2.0]), 0.95).round(4)
+    array([0.    , 0.0156, 0.025 ])
+    """
+    mean = np.maximum(shift, 1e-9)
+    half = 0.5 * (1.0 - level)
+    low, high = np.full(mean.shape, ndtri(level)), np.full(mean.shape, ndtri(1.0 - half))
+    for _ in range(40):  # the upper end, less the mean, at which both ends are as likely
+        end = 0.5 * (low + high)
+        inside = ndtr(end) - ndtr(-0.5 * mean - 0.5 * end**2 / mean)
+        low, high = np.where(inside < level, end, low), np.where(inside < level, high, end)
+    return np.where(mean < ndtri(1.0 - half), np.maximum(ndtr(high) - level, 0.0), half)
 
 
 def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> FloatArray:
@@ -127,9 +160,24 @@ def noise_scale(
     return np.asarray(np.sqrt(true * (1.0 - true) / (chance * (1.0 - chance))))
 
 
-def union(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The shortest interval that holds all of these."""
-    low, high = zip(*intervals, strict=True)
+def over_shapes(
+    along: Callable[[FloatArray], tuple[float, float]],
+    shapes: Iterable[FloatArray],
+    rate: FloatArray,
+    rows: FloatArray,
+) -> tuple[float, float]:
+    """The shortest interval that holds those ``along`` all shapes of the gaps (M,).
+
+    Few hits or misses, of bins with observed ``rate`` and ``rows``, are by chance still fewer, and
+    then have less noise than the truth: where an interval reaches 0, the other sign is tried too.
+    """
+    few = min(float(rate @ rows), float((1.0 - rate) @ rows)) < FEW
+    found = []
+    for shape in shapes:
+        found.append(along(shape))
+        if few and found[-1][0] == 0.0:
+            found.append(along(-shape))
+    low, high = zip(*found, strict=True)
     return min(low), max(high)
 
 

@@ -16,7 +16,7 @@ from kdcal_core.diagnostics.error_interval import (
     gap_directions,
     inverted_test,
     noise_scale,
-    union,
+    over_shapes,
 )
 from kdcal_core.diagnostics.intervals import kish
 from kdcal_core.diagnostics.results import Estimate
@@ -210,8 +210,8 @@ def _interval(
 
         return inverted_test(value, truth, map(draws, scale), level)
 
-    directions = gap_directions(table.score, table.rate - table.score, variance)
-    return union(map(along, directions))
+    shapes = gap_directions(table.score, table.rate - table.score, variance)
+    return over_shapes(along, shapes, table.rate, table.effective)
 
 
 def stretched(gap: FloatArray, goal: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probcal.metrics import ece as probcal_ece
+from scipy.special import ndtri
 
 from kdcal_core.diagnostics import (
     calibration_error,
@@ -14,7 +15,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import resampled, row_draws
-from kdcal_core.diagnostics.error_interval import inverted_test
+from kdcal_core.diagnostics.error_interval import inverted_test, over_shapes
 from kdcal_core.diagnostics.targets import confidence_target, targets
 from kdcal_core.errors import InputError
 from tests.benchmarks.bench_coverage import measure
@@ -230,6 +231,30 @@ def test_where_noise_explains_the_value_the_interval_ends_at_it():
     assert low > 0.0  # beyond what 95% of calibrated models show
     low, high = inverted_test(noise.mean(), truth, (np.hypot(t, noise) for t in truth), 0.95)
     assert (low, high) == (0.0, noise.mean())
+
+
+@pytest.mark.parametrize("true", [0.0, 0.05, 0.1, 0.2])
+def test_an_interval_at_the_end_of_the_scale_holds_its_level(true):
+    """Equal tails held a true 0 in 97.5%: no error is below it."""
+    places = (np.arange(200) + 0.5) / 200
+    noise = 0.1 * ndtri((np.arange(4000) + 0.5) / 4000)
+    truth = np.linspace(0.0, 0.8, 33)
+    draws = [t + noise for t in truth]
+    held = 0
+    for value in true + 0.1 * ndtri(places):
+        low, high = inverted_test(value, truth, draws, 0.95, shown=max(value, 0.0))
+        held += low <= true <= high
+    assert 0.945 <= held / 200 <= 0.96
+
+
+def test_gaps_of_few_hits_are_tried_with_either_sign():
+    def along(shape):
+        return (0.0, 0.3) if shape[0] < 0 else (0.0, 0.2)
+
+    rate = np.array([0.05, 0.05])
+    assert over_shapes(along, [np.ones(2)], rate, np.array([150.0, 150.0])) == (0.0, 0.3)
+    assert over_shapes(along, [np.ones(2)], 1.0 - rate, np.array([150.0, 150.0])) == (0.0, 0.3)
+    assert over_shapes(along, [np.ones(2)], rate, np.array([500.0, 500.0])) == (0.0, 0.2)
 
 
 def test_a_calibrated_model_is_within_noise_and_a_bad_one_is_not():
