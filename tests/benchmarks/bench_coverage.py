@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,40 +199,44 @@ def _shown(cell: Cell) -> str:
 
 
 def sides(found: dict[tuple[int, str, int], dict[str, Cell]], names: tuple[str, ...]) -> str:
-    """For each estimator: cells, pooled coverage of the faulty and the calibrated, extremes."""
+    """For each estimator: coverage pooled and by rows, both sides' misses, and mean widths."""
+    sizes = ", ".join(f"{n:,}" for n in RUNS)
     lines = [
-        "| estimator | calibrated: pooled, least | faulty: pooled, least, most | truth below | "
-        "truth above |",
-        "|---|---|---|---|---|",
+        f"| estimator | calibrated; {sizes} rows | faulty; {sizes} rows | faulty: least, most cell "
+        f"| truth below, above | width, faulty; {sizes} rows |",
+        "|---|---|---|---|---|---|",
     ]
     for name in names:
-        picks: dict[bool, list[Cell]] = {True: [], False: []}
-        for (_, fault, _), cells in found.items():
-            if cells[name].runs >= 30:
-                picks[fault == "calibrated"].append(cells[name])
         texts = []
-        for calibrated, cells_ in picks.items():
-            if not cells_:
-                texts.append("none")
-                continue
-            total = sum(one.runs for one in cells_)
-            missed = sum(one.below + one.above for one in cells_)
-            each = sorted(100 * one.coverage for one in cells_)
-            most = "" if calibrated else f", {each[-1]:.1f}"
-            texts.append(f"{100 * (1 - missed / total):.1f}, {each[0]:.1f}{most}")
-        faulty = picks[False]
-        total = max(sum(one.runs for one in faulty), 1)
-        texts += [f"{100 * sum(pick(one) for one in faulty) / total:.1f}" for pick in (_low, _high)]
+        for faulty in (False, True):
+            picks = [
+                (n, cells[name])
+                for (_, fault, n), cells in found.items()
+                if (fault != "calibrated") == faulty and cells[name].runs >= 30
+            ]
+            by_size = [[one for n, one in picks if n == size] for size in RUNS]
+            texts.append("; ".join([_pooled(one for _, one in picks), *map(_pooled, by_size)]))
+        each = sorted(100 * one.coverage for _, one in picks)
+        total = sum(one.runs for _, one in picks)
+        texts.append(f"{each[0]:.1f}, {each[-1]:.1f}")
+        missed = (sum(getattr(one, side) for _, one in picks) for side in ("below", "above"))
+        texts.append(", ".join(f"{100 * part / total:.1f}" for part in missed))
+        texts.append(", ".join(map(_width, by_size)))
         lines.append(f"| {name} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
-def _low(cell: Cell) -> int:
-    return cell.below
+def _pooled(cells: Iterable[Cell]) -> str:
+    """Coverage of cells together, in percent."""
+    cells = list(cells)
+    runs = sum(one.runs for one in cells)
+    missed = sum(one.below + one.above for one in cells)
+    return f"{100 * (1 - missed / runs):.1f}" if runs else "none"
 
 
-def _high(cell: Cell) -> int:
-    return cell.above
+def _width(cells: list[Cell]) -> str:
+    widths = [width for one in cells for width in one.widths]
+    return f"{np.mean(widths):.3f}" if widths else "none"
 
 
 def _cells(share: float, seed: int) -> list[tuple[int, str, int, int, int]]:
