@@ -20,7 +20,7 @@ from kdcal_core.distributions.families import (
 from kdcal_core.distributions.gamma import Gamma
 from kdcal_core.distributions.mapped import Mapped
 from kdcal_core.distributions.normal import LogNormal, Normal
-from kdcal_core.distributions.pit import randomised_pit
+from kdcal_core.distributions.pit import even, randomised_pit
 from kdcal_core.distributions.quantiles import Quantiles
 from kdcal_core.distributions.resolved import resolution_note
 from kdcal_core.distributions.scored import RegressionSet
@@ -46,6 +46,7 @@ __all__ = [
     "concatenate",
     "cross_fitted_spread",
     "distribution_of",
+    "even",
     "from_arrays",
     "load_distribution",
     "randomised_pit",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression import row_scores
-from kdcal_core.distributions import PredictiveDistribution, central_levels
+from kdcal_core.distributions import PredictiveDistribution, central_levels, even
 from kdcal_core.runs.recalibration_results import GRID, STATED
 from kdcal_core.runs.storage import save_array
 
@@ -35,10 +35,11 @@ class KeptAnswers:
 
     def __init__(self, y: FloatArray, shown: IntArray, scale: float, seed: int) -> None:
         self._y, self._shown, self._scale = y, shown, scale
-        self._draw = np.random.default_rng(seed).random(len(y))
+        self._seed = seed
         self.has_density = True
         n, levels = len(y), len(STATED)
-        self.pit, self._mean, self._std = np.empty(n), np.empty(n), np.empty(n)
+        self._foot, self._top = np.empty(n), np.empty(n)
+        self._mean, self._std = np.empty(n), np.empty(n)
         self._low, self._high = np.empty((n, levels)), np.empty((n, levels))
         self.scores = {name: np.empty(n) for name in ("crps", "log_score", "mse", "smis95")}
         self._quantiles = np.empty((len(shown), len(GRID)), dtype=np.float32)
@@ -50,7 +51,8 @@ class KeptAnswers:
         """Take the answers of these rows' distributions, given in the rows' order."""
         y = self._y[rows]
         self.has_density = self.has_density and distribution.has_density
-        self.pit[rows] = distribution.pit(y, self._draw[rows])
+        self._foot[rows] = distribution.pit(y, np.zeros(len(y)))
+        self._top[rows] = distribution.pit(y, np.ones(len(y)))
         self._mean[rows], self._std[rows] = distribution.mean(), distribution.std()
         low, high = zip(*map(central_levels, STATED), strict=True)
         ends = distribution.ppf(np.array([low + high]))
@@ -61,6 +63,11 @@ class KeptAnswers:
         there = np.flatnonzero(np.isin(rows, self._shown))
         if len(there):
             self._quantiles[places[there]] = distribution[there].ppf(GRID[None, :])
+
+    @property
+    def pit(self) -> FloatArray:
+        """PIT values of all rows, once all are filled in."""
+        return even(self._foot, self._top, self._seed)
 
     def save(self, folder: Path, key: str) -> None:
         """Write the arrays that `RecalibrationRun.answers` reads."""

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from kdcal_core.diagnostics.regression import uniformity_tests
+from kdcal_core.diagnostics.regression import fault, uniformity_tests
 from kdcal_core.distributions import (
     Concatenated,
     Empirical,
@@ -153,3 +153,21 @@ def test_what_a_prediction_itself_resolves():
     assert Empirical(np.zeros((1, 10))).resolved == pytest.approx(9 / 11)
     assert Quantiles([0.1, 0.5, 0.95], [[1.0, 2.0, 3.0]]).resolved == pytest.approx(0.8)
     assert Normal([0.0], 1.0).resolved == 1.0
+
+
+@pytest.mark.parametrize("m", [5, 10, 20])
+def test_the_finding_on_an_ensemble_does_not_hang_on_the_draw(m):
+    """One draw a row gave calibrated ensembles another fault by another seed in 2 to 5% of runs."""
+    for run in range(20):
+        samples, y = calibrated(np.random.default_rng([run, m]), 300, m)
+        found = [fault(randomised_pit(Empirical(samples), y, seed)).words for seed in range(4)]
+        assert len(set(found)) == 1
+
+
+def test_shares_of_rank_pit_values_are_those_expected_of_draws():
+    samples, y = calibrated(np.random.default_rng(0), 400, 10)
+    rank = (samples < y[:, None]).sum(axis=1)
+    pit = randomised_pit(Empirical(samples), y, seed=3)
+    for share in (0.025, 0.05, 0.25, 0.5, 0.9, 0.975):
+        expected = np.clip(share * 11 - rank, 0, 1).mean()
+        assert_allclose((pit <= share).mean(), expected, atol=2 / 400)
