@@ -18,8 +18,8 @@ from kdcal_core.calibration.kernel_density import (
     Selection,
 )
 from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
-from kdcal_core.calibration.losses import MethodLosses, row_losses, top_label_losses
-from kdcal_core.calibration.noise import clopper_pearson, histogram_anchor, two_halves
+from kdcal_core.calibration.losses import MethodLosses, top_label_losses
+from kdcal_core.calibration.noise import histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
 from kdcal_core.calibration.registry import (
     BY_CLASS,
@@ -73,12 +73,10 @@ __all__ = [
     "VennAbers",
     "calibrated",
     "calibrator_entry",
-    "clopper_pearson",
     "compare_methods",
     "cross_fit_confidence",
     "fit_calibrator",
     "histogram_anchor",
-    "row_losses",
     "score_calibrator",
     "spread",
     "top_label",

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
-from kdcal_core.calibration.base import CLIP, top_label
+from kdcal_core.calibration.base import top_label
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.statistics import CLIP
 
 LOWEST, HIGHEST = 0.05, 20.0
 # Awards are found as A / T: thirty is a confidence of 1 - 1e-13.

@@ -19,8 +19,6 @@ from kdcal_core.errors import InputWarning
 
 # A number that is fitted is worth having from about so many rows on.
 ROWS_PER_PARAMETER = 10
-# Probabilities are kept this far from 0 and 1 before a logarithm (decisions D48 and D51).
-CLIP = 1e-12
 
 
 class Calibrator(BaseEstimator, metaclass=ABCMeta):

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import CLIP, rows_by_class, top_label
+from kdcal_core.calibration.base import rows_by_class, top_label
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.statistics import CLIP
 
 
 class CumulativeConfidence(ShrunkConfidence):

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import top_label_brier_losses, top_label_log_losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +78,6 @@ class MethodLosses:
         )
 
 
-def row_losses(confidence: FloatArray, correct: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eq. 14 and Eq. 15 of each row, (n,) each, confidences clipped at 1e-12 in the first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> nll, brier = row_losses(np.array([0.75, 1.0]), np.array([1.0, 0.0]))
-    >>> nll.round(3).tolist(), brier.tolist()
-    ([0.288, 27.631], [0.0625, 1.0])
-    """
-    kept = np.clip(confidence, CLIP, 1.0 - CLIP)
-    nll = -np.where(correct > 0, np.log(kept), np.log1p(-kept))
-    return nll, (correct - confidence) ** 2
-
-
 def top_label_losses(
     confidences: dict[str, FloatArray],
     predicted: Any,
@@ -146,9 +131,9 @@ def top_label_losses(
             raise InputError(f"The confidences of {key} do not match the rows")
         said = np.asarray(confidence, dtype=np.float64)
         by_loss = zip(
-            row_losses(said, correct),
-            row_losses(said, np.ones_like(said)),
-            row_losses(said, np.zeros_like(said)),
+            _row_losses(said, correct),
+            _row_losses(said, np.ones_like(said)),
+            _row_losses(said, np.zeros_like(said)),
             strict=True,
         )
         chance = _chance(said, predicted, n_classes)
@@ -175,6 +160,10 @@ def top_label_losses(
         overall_brier_high=by_brier[:, 2, -1],
         level=level,
     )
+
+
+def _row_losses(said: FloatArray, correct: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return top_label_log_losses(said, correct), top_label_brier_losses(said, correct)
 
 
 def _chance(said: FloatArray, predicted: IntArray, n_classes: int) -> FloatArray:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 
 from kdcal_core.calibration.base import top_label
 from kdcal_core.calibration.results import HistogramAnchor
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data import check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import clopper_pearson
 
 
 def histogram_anchor(
@@ -76,7 +76,7 @@ def histogram_anchor(
     some = count > 0
     share = np.divide(right, mass, out=np.full(n_bins, np.nan), where=some)
     effective = np.divide(mass**2, square, out=np.zeros(n_bins), where=some)
-    low, high = clopper_pearson(share * effective, effective, level)
+    low, high = clopper_pearson(share, effective, level)
     return HistogramAnchor(label, edges, share, count, low, high)
 
 
@@ -119,25 +119,3 @@ def two_halves(
         for i in (0, 1)
     )
     return first, second
-
-
-def clopper_pearson(
-    right: FloatArray, total: FloatArray, level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    """Exact binomial intervals of ``right`` successes in ``total`` trials; NaN for no trials.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> low, high = clopper_pearson(np.array([0.0, 5.0]), np.array([10.0, 10.0]))
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.0, 0.187], [0.308, 0.813])
-    """
-    tail = (1.0 - level) / 2
-    some = total > 0
-    n = np.where(some, total, 1.0)
-    k = np.clip(np.where(some, right, 0.0), 0.0, n)
-    none, full = k <= 0, k >= n
-    low = np.where(none, 0.0, beta.ppf(tail, np.where(none, 1.0, k), n - k + 1))
-    high = np.where(full, 1.0, beta.ppf(1 - tail, k + 1, np.where(full, 1.0, n - k)))
-    return np.where(some, low, np.nan), np.where(some, high, np.nan)

@@ -38,17 +38,12 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration._temperature_fit import HIGHEST, LOWEST, safe_temperature, tempered
-from kdcal_core.calibration.base import (
-    CLIP,
-    TopLabelCalibrator,
-    VectorCalibrator,
-    spread,
-    top_label,
-)
+from kdcal_core.calibration.base import TopLabelCalibrator, VectorCalibrator, spread, top_label
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
+from kdcal_core.statistics import surprisal
 
 AMOUNTS: tuple[float, ...] = (
     *(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
@@ -237,8 +232,7 @@ class ShrunkConfidence(_Shrinkable):
         predicted, of_predicted = top_label(shared)
         confidence = pooled(*told, of_predicted, amount)
         happened = np.where(predicted == y, confidence, 1.0 - confidence)
-        loss: FloatArray = -np.log(np.maximum(happened, CLIP))
-        return loss
+        return surprisal(happened)
 
 
 class ShrunkVectors(VectorCalibrator, _Shrinkable):
@@ -264,8 +258,7 @@ class ShrunkVectors(VectorCalibrator, _Shrinkable):
     def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
         found = pooled(*told, shared, amount)
         happened = found[np.arange(len(y)), y] / found.sum(axis=1)
-        loss: FloatArray = -np.log(np.maximum(happened, CLIP))
-        return loss
+        return surprisal(happened)
 
 
 def _cautious(losses: FloatArray) -> list[float]:

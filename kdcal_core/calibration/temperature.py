@@ -15,10 +15,11 @@ from kdcal_core.calibration._temperature_fit import (
     best_temperature,
     safe_temperature,
 )
-from kdcal_core.calibration.base import CLIP, ROWS_PER_PARAMETER, rows_by_class, top_label
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, rows_by_class, top_label
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.statistics import CLIP
 
 
 class TemperatureScaling(ShrunkVectors):

@@ -47,7 +47,6 @@ from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_dista
 from kdcal_core.diagnostics.histogram import confidence_histogram, score_histogram
 from kdcal_core.diagnostics.improvement import (
     median_improvement,
-    one_sided_wilcoxon,
     relative_improvement,
 )
 from kdcal_core.diagnostics.regions import (
@@ -214,7 +213,6 @@ __all__ = [
     "mmc_star",
     "neighbourhoods",
     "number_text",
-    "one_sided_wilcoxon",
     "ood_auroc",
     "ood_calibration_error",
     "paired_auc",

@@ -18,7 +18,6 @@ from kdcal_core.diagnostics.error_interval import (
     noise_scale,
     over_shapes,
 )
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
 from kdcal_core.diagnostics.targets import (
     KINDS,
@@ -29,6 +28,7 @@ from kdcal_core.diagnostics.targets import (
     targets,
 )
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import clopper_pearson
 
 NULL_DRAWS = 500
 MAX_GROUPS = 2000

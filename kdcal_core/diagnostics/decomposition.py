@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.intervals import mean_interval
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.smooth import FineCells, fine_cells, isotonic_values
 from kdcal_core.diagnostics.targets import (
@@ -17,6 +16,7 @@ from kdcal_core.diagnostics.targets import (
     confidence_target,
     targets,
 )
+from kdcal_core.statistics import mean_interval
 
 NULL_DRAWS = 50
 

@@ -10,8 +10,8 @@ from scipy.special import bdtrik
 from scipy.stats import binom, hypergeom, rankdata
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
+from kdcal_core.statistics import clopper_pearson
 
 LEAST_ROWS = 10  # fewer rows never make a headline
 NULL_DRAWS = 2000

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_proba
-from kdcal_core.diagnostics.intervals import bounded_mean_interval
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import bounded_mean_interval
 
 
 def hellinger_distances(p: Any, q: Any) -> FloatArray:

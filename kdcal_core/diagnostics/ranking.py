@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.intervals import clopper_pearson, kish
+from kdcal_core.statistics import clopper_pearson, kish
 
 _ROUNDING = 1e-12  # an area this close to 0 or 1 is 0 or 1
 _NO_VARIANCE = 1e-18

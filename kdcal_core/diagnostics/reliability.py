@@ -8,7 +8,6 @@ import numpy as np
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.bins import BinTable, bin_table, edges_for, null_rates
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.results import Kind, Reliability, ReliabilityCurve, Strategy
 from kdcal_core.diagnostics.smooth import fine_cells, isotonic_curve, smooth_curve
 from kdcal_core.diagnostics.targets import (
@@ -18,6 +17,7 @@ from kdcal_core.diagnostics.targets import (
     confidence_target,
     targets,
 )
+from kdcal_core.statistics import clopper_pearson
 
 BAND_DRAWS = 2000
 

@@ -8,19 +8,22 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_proba
-from kdcal_core.diagnostics.intervals import (
-    bounded_mean_interval,
-    clopper_pearson,
-    kish,
-    mean_interval,
-    normal_quantile,
-)
 from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import (
+    CLIP,
+    bounded_mean_interval,
+    brier_losses,
+    clopper_pearson,
+    kish,
+    log_losses,
+    mean_interval,
+    normal_quantile,
+    surprisal,
+)
 
-CLIP = 1e-12  # decision D48: a probability of 0 that comes true costs 27.6, not infinity
 _CLIPPED = "probabilities clipped at 1e-12"
 
 
@@ -61,9 +64,8 @@ def log_loss(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = No
     0.6931
     """
     proba, y, weight = checked(proba, y, sample_weight)
-    loss = -np.log(np.clip(proba[np.arange(len(y)), y], CLIP, 1.0))
     name = f"Log loss of the full vector, {_CLIPPED}"
-    return _mean(loss, weight, level, name, "Log loss", 0.0, -np.log(CLIP))
+    return _mean(log_losses(proba, y), weight, level, name, "Log loss", 0.0, -np.log(CLIP))
 
 
 def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
@@ -75,10 +77,8 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     0.25
     """
     proba, y, weight = checked(proba, y, sample_weight)
-    true = proba[np.arange(len(y)), y]
-    loss = np.square(proba).sum(axis=1) - 2.0 * true + 1.0
     name = "Brier score of the full vector"
-    return _mean(np.maximum(loss, 0.0), weight, level, name, "Brier", 0.0, 2.0)
+    return _mean(brier_losses(proba, y), weight, level, name, "Brier", 0.0, 2.0)
 
 
 def top_label_log_loss(
@@ -272,7 +272,7 @@ def target_gap(target: Target, level: float) -> Estimate:
 
 
 def _target_log_loss(target: Target, level: float) -> Estimate:
-    hit, miss = (-np.log(np.clip(p, CLIP, 1.0)) for p in (target.score, 1.0 - target.score))
+    hit, miss = surprisal(target.score), surprisal(1.0 - target.score)
     name = f"Top-label log loss (paper 002 Eq. 14, mean per row), {_CLIPPED}"
     return _target_loss(target, hit, miss, level, name, "Top-label log loss", -np.log(CLIP))
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, check_labels
 from kdcal_core.diagnostics.foreign_results import KernelSimilarity
-from kdcal_core.diagnostics.intervals import clopper_pearson, normal_quantile
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes, geodesic_kernel
+from kdcal_core.statistics import clopper_pearson, normal_quantile
 
 
 def kernel_similarity(

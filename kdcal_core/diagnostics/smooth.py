@@ -8,8 +8,8 @@ import numpy as np
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.targets import Target
+from kdcal_core.statistics import clopper_pearson
 
 MAX_CELLS = 1000
 GRID = 201

@@ -18,10 +18,10 @@ from kdcal_core.diagnostics.error_interval import (
     noise_scale,
     over_shapes,
 )
-from kdcal_core.diagnostics.intervals import kish
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target, targets
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import kish
 
 FINE = 16384  # cells of [0, 1] behind the value
 CELLS = (128, 1024)  # fewest and most behind the draws

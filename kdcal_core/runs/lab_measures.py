@@ -20,10 +20,10 @@ from kdcal_core.diagnostics import (
     log_loss,
     mean_max_confidence,
 )
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.errors import InputError
 from kdcal_core.runs.lab_results import DISTANCES, Distance, LabRows, LabRun
 from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.statistics import clopper_pearson
 
 Method = Literal[
     "parent",

@@ -14,7 +14,6 @@ import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
-from kdcal_core.calibration.heterogeneous.scores import log_losses
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
 from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
@@ -46,6 +45,7 @@ from kdcal_core.runs.regions_results import (
     RegionsSettings,
 )
 from kdcal_core.runs.storage import save_array, save_record
+from kdcal_core.statistics import log_losses
 
 _DEPTH = {"max_depth": (1.0, 12.0)}
 _RANGES = {

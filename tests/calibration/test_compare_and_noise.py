@@ -6,7 +6,6 @@ from kdcal_core.calibration import (
     CALIBRATORS,
     TopLabelHistogram,
     TopLabelKDE,
-    clopper_pearson,
     compare_methods,
     cross_fit_confidence,
     histogram_anchor,
@@ -140,13 +139,6 @@ def test_anchor_is_equation_5_with_clopper_pearson():
         assert anchor.low[b] == pytest.approx(exact.low)
         assert anchor.high[b] == pytest.approx(exact.high)
     assert len(anchor.table()) == 8
-
-
-def test_clopper_pearson_at_the_ends():
-    low, high = clopper_pearson(np.array([0.0, 7.0, 0.0]), np.array([7.0, 7.0, 0.0]))
-    assert low[0] == 0
-    assert high[1] == 1
-    assert np.isnan([low[2], high[2]]).all()
 
 
 def test_halves_share_no_row_and_use_all():

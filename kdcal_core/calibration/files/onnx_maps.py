@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.base import CLIP, Calibrator
+from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.files.onnx_columns import Columns
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.files.onnx_regions import (
@@ -16,6 +16,7 @@ from kdcal_core.calibration.files.onnx_regions import (
     regional_nodes,
     why_not_regions,
 )
+from kdcal_core.statistics import CLIP
 
 Writer = Callable[[Nodes, Any, str], str]
 # Of one class's column, or of the score of rows that predict it.

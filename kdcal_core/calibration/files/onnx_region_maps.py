@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.heterogeneous._histogram import HistogramMaps
 from kdcal_core.calibration.heterogeneous._isotonic import IsotonicMaps
 from kdcal_core.calibration.heterogeneous._linear import LinearMaps
 from kdcal_core.calibration.heterogeneous._temperature import TemperatureMaps
 from kdcal_core.data import FloatArray
+from kdcal_core.statistics import CLIP
 
 # Of a probability, by which two runtimes may differ.
 _DIGITS = 8.0

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.files.onnx_columns import Columns
 from kdcal_core.calibration.files.onnx_nodes import Nodes
 from kdcal_core.calibration.files.onnx_partitions import columns_read, regions
 from kdcal_core.calibration.files.onnx_region_maps import WRITTEN, mapped_nodes
 from kdcal_core.calibration.heterogeneous.boosted import Damped
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import CLIP
 
 CORNERS_AT_SCORES = (
     "its steps stand at the very scores of the calibration rows, where the last digit of another "

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.heterogeneous._binomial import losses_of_nodes
 from kdcal_core.calibration.heterogeneous._newton import Loss, minimise
 from kdcal_core.calibration.heterogeneous.hierarchy import Hierarchy
@@ -16,6 +15,7 @@ from kdcal_core.calibration.heterogeneous.scores import MapFit, Scores
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.statistics import CLIP
 
 LOWEST, HIGHEST = 0.05, 20.0
 

@@ -48,16 +48,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.heterogeneous.flags import Tally, layer_notes, tally
 from kdcal_core.calibration.heterogeneous.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.heterogeneous.one_tree import min_rows_of
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
-from kdcal_core.calibration.heterogeneous.scores import RegionMaps, Scores, log_losses
+from kdcal_core.calibration.heterogeneous.scores import RegionMaps, Scores
 from kdcal_core.calibration.heterogeneous.stage_gains import LineGain, OffsetGain
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
+from kdcal_core.statistics import CLIP, log_losses
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.statistics import CLIP
 
 # Up to so many rows every row stands for itself, and fits are exact.
 EXACT = 50_000

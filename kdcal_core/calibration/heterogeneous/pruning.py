@@ -17,9 +17,10 @@ import numpy as np
 
 from kdcal_core.calibration.heterogeneous.layers import FitRows, hierarchy_of
 from kdcal_core.calibration.heterogeneous.region_maps import fit_maps
-from kdcal_core.calibration.heterogeneous.scores import Scores, log_losses
+from kdcal_core.calibration.heterogeneous.scores import Scores
 from kdcal_core.data import FloatArray
 from kdcal_core.data.splits import stratified_folds
+from kdcal_core.statistics import log_losses
 
 FOLDS = 5
 

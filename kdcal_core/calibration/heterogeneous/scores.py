@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.heterogeneous.cells import EXACT, Cells, gather, lattice_of, logit_of
 from kdcal_core.data import FloatArray, IntArray
 
@@ -101,15 +100,3 @@ def normalised(mapped: FloatArray) -> FloatArray:
     uniform = np.full_like(mapped, 1.0 / mapped.shape[1])
     np.divide(mapped, total, out=uniform, where=total > 0)
     return uniform
-
-
-def log_losses(proba: FloatArray, y: IntArray) -> FloatArray:
-    """Log loss of each row, (n,), probabilities clipped at 1e-12.
-
-    Examples
-    --------
-    >>> log_losses(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0, 1])).round(2).tolist()
-    [0.69, 27.63]
-    """
-    losses: FloatArray = -np.log(np.maximum(proba[np.arange(len(y)), y], CLIP))
-    return losses

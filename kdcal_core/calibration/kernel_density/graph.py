@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.calibration.kernel_density.arithmetic import (
     checked_log_floor,
     checked_quantile,
@@ -25,6 +24,7 @@ from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.selection import Selection, data_floor
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import surprisal
 
 PAPERS_LOG_FLOOR = -1e7
 PAPERS_VARIANCE_FLOOR = 1e-6
@@ -294,7 +294,7 @@ class KernelDensityGraph:
                 floor = data_floor(marginal, self.floor_quantile)
             share = inside(marginal, floor[:, None])
             proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
-            each = -np.log(np.clip(proba, CLIP, 1.0))
+            each = surprisal(proba)
             loss = each.mean(axis=1)
             if self.n_holdout > 1:
                 error = each.std(axis=1, ddof=1) / np.sqrt(self.n_holdout)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from kdcal_core.calibration.base import CLIP
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.statistics import CLIP
 
 _BLOCK = 8192
 _SUBSAMPLE = 20_000

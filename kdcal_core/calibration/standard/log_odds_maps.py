@@ -9,12 +9,13 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import CLIP, ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps, top_label
 from kdcal_core.calibration.one_vs_rest import RarerRows
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.standard.notes import note_absent
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.statistics import CLIP
 
 Columns = list[FloatArray]
 

@@ -12,6 +12,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison.results import Measure, PairedDifference, Verdict
 from kdcal_core.diagnostics.comparison.spread import Spread
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.statistics import holm
 
 JOINT_DRAWS = 4000
 LEAST_ROWS = 20  # the mean loss of fewer rows is too far from normal for a test to hold
@@ -74,21 +75,6 @@ def held_against(spread: Spread, other: int) -> Held:
     square = np.where(square < 1e-13 * scale, 0.0, square) + spread.floor**2 * ~same[:, None, None]
     shape = (m, t * t)
     return Held(gap.reshape(shape), np.sqrt(square).reshape(shape), allowed.reshape(shape))
-
-
-def holm(p: FloatArray) -> FloatArray:
-    """Holm's adjusted p values (1979), (m,): valid whatever the tests' dependence.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(stepped, 1.0)
-    return adjusted
 
 
 def against_parent(

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.comparison.paired import holm
-from kdcal_core.diagnostics.improvement import one_sided_wilcoxon
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import holm, one_sided_wilcoxon
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,20 +17,15 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
 from kdcal_core.diagnostics.comparison.results import Measure
-from kdcal_core.diagnostics.comparison.row_measures import (
-    brier_losses,
-    hits,
-    log_losses,
-)
 from kdcal_core.diagnostics.comparison.spread import Spread, of_areas, of_means
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
-from kdcal_core.diagnostics.intervals import clopper_pearson, kish
 from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
 from kdcal_core.diagnostics.scores import brier, log_loss, mean_max_confidence
 from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
 from kdcal_core.diagnostics.targets import Target, confidence_target, targets
 from kdcal_core.progress import Progress
+from kdcal_core.statistics import brier_losses, clopper_pearson, kish, log_losses
 
 BINS = 15
 SMOOTH_DRAWS = 200
@@ -80,7 +75,7 @@ class Judged:
     def confidence(self, one: Calibrated) -> Target:
         """Confidence in the predicted class, and whether it was right."""
         said = np.clip(one.confidence, 0.0, 1.0)
-        return confidence_target(said, hits(one, self.y).astype(np.int64), self.weight)
+        return confidence_target(said, (one.predicted == self.y).astype(np.int64), self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,13 +130,13 @@ def scored_measures(
 def _log_loss(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
     y, weight = judged.y, judged.weight
     shown = [log_loss(one.proba, y, level=level, sample_weight=weight) for one in judged.found]
-    return shown, of_means(np.array([log_losses(one, y) for one in judged.found]), weight)
+    return shown, of_means(np.array([log_losses(one.proba, y) for one in judged.found]), weight)
 
 
 def _brier(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
     y, weight = judged.y, judged.weight
     shown = [brier(one.proba, y, level=level, sample_weight=weight) for one in judged.found]
-    return shown, of_means(np.array([brier_losses(one, y) for one in judged.found]), weight)
+    return shown, of_means(np.array([brier_losses(one.proba, y) for one in judged.found]), weight)
 
 
 def _binned(
@@ -273,7 +268,7 @@ def _area_estimate(
 
 
 def _accuracy(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
-    right = np.array([hits(one, judged.y) for one in judged.found])
+    right = np.array([one.predicted == judged.y for one in judged.found], dtype=np.float64)
     shown = []
     for rate in right @ judged.weight / judged.weight.sum():
         low, high = clopper_pearson(rate, kish(judged.weight), level)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.intervals import kish
+from kdcal_core.statistics import kish
 
 GRID = 16
 PLAUSIBLE = 3.0  # standard errors within which a true error is held possible

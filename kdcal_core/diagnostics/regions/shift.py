@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.intervals import normal_quantile
+from kdcal_core.statistics import normal_quantile
 
 CERTAIN = 1e-9  # stated probabilities are kept this far from 0 and 1, so that they can be shifted
 POWER = 0.8

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray, check_weight
-from kdcal_core.diagnostics.intervals import clopper_pearson, kish, mean_interval
 from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import clopper_pearson, kish, mean_interval
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 

@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_sums
-from kdcal_core.diagnostics.intervals import clopper_pearson
 from kdcal_core.diagnostics.regression.checks import checked_levels, checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.results import EcdfDifference, QuantileReliability
 from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.statistics import clopper_pearson
 
 LEVELS: tuple[float, ...] = tuple(i / 100 for i in range(1, 100))
 BAND_DRAWS = 10_000

@@ -9,16 +9,16 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.intervals import (
-    bounded_mean_interval,
-    clopper_pearson,
-    kish,
-)
 from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.results import Fault, FaultKind
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.statistics import (
+    bounded_mean_interval,
+    clopper_pearson,
+    kish,
+)
 
 UNIFORM_SPREAD = 12.0**-0.5
 HELD = 0.95

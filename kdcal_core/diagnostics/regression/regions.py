@@ -19,6 +19,7 @@ from kdcal_core.diagnostics.regression.results import RegionPit
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import holm
 
 OTHERS = "all others"
 MISSING = "missing"
@@ -165,22 +166,6 @@ def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArr
         labels[missing] = len(names)
         names = [*names, MISSING]
     return labels, names
-
-
-def holm(p_values: FloatArray) -> FloatArray:
-    """Holm's step-down correction: any dependence, at most level chance of one false alarm.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    count = len(p_values)
-    scaled = np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1))
-    adjusted = np.empty(count)
-    adjusted[order] = np.minimum(scaled, 1.0)
-    return adjusted
 
 
 def _region(

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_weight
-from kdcal_core.diagnostics.intervals import mean_interval
 from kdcal_core.diagnostics.regression.coverage import (
     checked_outcome,
     coverage,
@@ -22,6 +21,7 @@ from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError
+from kdcal_core.statistics import mean_interval
 
 _LEAST_LOG_DENSITY = math.log(1e-300)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from kdcal_core.data import FloatArray
+FloatArray = NDArray[np.float64]
 
 
 def clopper_pearson(rate: Any, n: Any, level: float) -> tuple[FloatArray, FloatArray]:
