@@ -315,7 +315,9 @@ def _refuse_other(card: CalibratorCard, digest: str) -> None:
         raise InputError(
             f"The calibrator belongs to the model {parent.name[:80]!r} with the SHA-256 "
             f"{parent.digest[:12]}..., and this model has {digest[:12]}...",
-            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one. If it is "
+            "the same model saved anew or in another file format, load the calibrator with "
+            "any_model=True (--any-model on the command line).",
         )
 
 
