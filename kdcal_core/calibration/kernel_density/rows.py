@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from kdcal_core.data import IntArray, encode_labels
 from kdcal_core.data.checks import check_labels
-from kdcal_core.data.equal_rows import equal_rows, row_keys
+from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent
 from kdcal_core.parents.features import select_columns
@@ -155,7 +155,7 @@ def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
 
 def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: IntArray) -> None:
     """Warn of held-out rows that are rows of the fit, where there are more than chance gives."""
-    found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout))
+    found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout), fine=are_fine(X, X_holdout))
     sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
     if sentence is not None:
         warnings.warn(sentence, InputWarning, stacklevel=4)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from kdcal_core.data.equal_rows import EqualRows, equal_rows, row_keys
+from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
 from kdcal_core.review import ReviewData
 
 _HARM = "what is judged there flatters every calibrator that was fitted on them"
@@ -28,7 +28,7 @@ def overlap(review: ReviewData) -> EqualRows | None:
     featured = all(frame is not None and frame.shape[1] > 0 for frame in frames)
     if featured:
         keys = [row_keys(f, rows.y) for f, rows in zip(frames, sets, strict=True) if f is not None]
-        found = equal_rows(keys[0], keys[1])
+        found = equal_rows(keys[0], keys[1], fine=are_fine(*frames))
         if found.rows:
             return found
     keys = [row_keys(pd.DataFrame(rows.proba), rows.y) for rows in sets]

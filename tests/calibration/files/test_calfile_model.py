@@ -60,10 +60,9 @@ def test_another_model_is_refused_before_it_scores_a_row(made, key):
     folder, _, X = made
     file, other = folder / f"{key}.kdcal", folder / "forest1.skops"
     for model in ({"model": other}, {"model": load_parent(other)}, {"parent": load_parent(other)}):
-        with pytest.raises(
-            InputError, match=r"belongs to the model 'forest0\.skops'.*any_model=True \(--any-model"
-        ):
+        with pytest.raises(InputError, match=r"belongs to the model 'forest0\.skops'") as error:
             load_calibrator(file, **model)
+        assert "any_model=True (--any-model on the command line)" in str(error.value)
     loaded = load_calibrator(file, model=other, any_model=True)
     assert loaded.score_rows(X).proba.shape == (len(X), 2)
 

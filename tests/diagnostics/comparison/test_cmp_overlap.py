@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from kdcal_core.data import ScoredSet
+from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.review import ReviewData
 
@@ -162,3 +164,27 @@ def test_a_small_set_without_equal_rows_of_its_own_is_no_sign_of_copies():
             found = overlap(ReviewData(cal, new, cal.classes, X))
             assert found.rows > 0
             assert not found.beyond_chance, seed
+
+
+@pytest.mark.parametrize(("n", "m", "values"), [(200, 200, 20_000), (300, 50, 8000)])
+def test_rows_of_many_values_are_taken_for_copies_in_at_most_five_percent(n, m, values):
+    """Two sets of 200 of 20,000 values often match where no two rows within them do."""
+    alarms = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        first, second = (pd.DataFrame({"code": rng.integers(0, values, k)}) for k in (n, m))
+        found = equal_rows(row_keys(first), row_keys(second), fine=are_fine(first, second))
+        alarms += found.beyond_chance
+    assert alarms <= 20
+
+
+def test_a_handful_of_copies_among_whole_numbers_is_still_seen():
+    rng = np.random.default_rng(0)
+    first, second = (pd.DataFrame({"code": rng.integers(0, 10**7, 200)}) for _ in range(2))
+    second.iloc[:6] = first.iloc[:6]
+    found = equal_rows(row_keys(first), row_keys(second), fine=are_fine(first, second))
+    assert found.beyond_chance
+    second.iloc[3:6] += 10**8
+    few = equal_rows(row_keys(first), row_keys(second), fine=are_fine(first, second))
+    assert (few.pairs, few.beyond_chance) == (3, False)
+    assert "up to about 4 shared ones" in few.words("evaluation set", "calibration set", "")
