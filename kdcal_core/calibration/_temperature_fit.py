@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ _MOST_PRIOR_ROWS = 2000
 # A temperature that loses no more than this is as good as the best: one standard error.
 _TOLERATED_NATS = 0.5
 _MOST_CELLS = 2_000_000
+_EXACT = 1e-10  # of log T
 
 
 def tempered(proba: FloatArray, temperature: float) -> FloatArray:
@@ -172,6 +174,8 @@ class TemperatureRows:
         The slope is the derivative by log T.
         """
         n = len(self.best)
+        if self.others.shape[1] == 2:  # one other class: nothing to add up
+            return self.best / temperature, -self.best / temperature
         log_sum, mean = np.empty(n), np.empty(n)
         for start in range(0, n, _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -216,10 +220,11 @@ def best_temperature(
     rows: TemperatureRows, n_groups: int, awards: bool, loss: str
 ) -> tuple[float, FloatArray]:
     """Temperature and A / T of each group that minimise the loss."""
-    n_awards = n_groups if awards else 0
-    nothing = np.zeros(1 + n_awards)
     few = rows.take(slice(None, None, max(1, len(rows.best) // _SUBSAMPLE)))
-    starts = [np.concatenate([[np.log(t)], np.zeros(n_awards)]) for t in _STARTS]
+    if not awards:
+        return _best_alone(rows, few, loss), np.zeros(n_groups)
+    nothing = np.zeros(1 + n_groups)
+    starts = [np.concatenate([[np.log(t)], np.zeros(n_groups)]) for t in _STARTS]
     # Eq. 15 can have several valleys: every start goes down before the best is chosen
     if loss == "brier":
         starts = [_descend(one, few, n_groups, loss) for one in starts]
@@ -229,7 +234,52 @@ def best_temperature(
     end = _descend(start, rows, n_groups, loss)
     if _objective(end, rows, n_groups, loss)[0] > _objective(nothing, rows, n_groups, loss)[0]:
         end = nothing
-    return float(np.exp(end[0])), end[1:] if awards else np.zeros(n_groups)
+    return float(np.exp(end[0])), end[1:]
+
+
+def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float:
+    """The temperature of the lowest valley: a root of the slope, found without a general solver.
+
+    Valleys are looked for among ``few`` of the rows, between neighbouring starts.
+    """
+
+    def at(log_temperature: float, of: TemperatureRows) -> tuple[float, float]:
+        value, gradient = _objective(np.array([log_temperature]), of, 1, loss)
+        return value, float(gradient[0])
+
+    def slope(log_temperature: float, of: TemperatureRows) -> float:
+        return at(log_temperature, of)[1]
+
+    grid = np.log((LOWEST, *_STARTS, HIGHEST))
+    slopes = [slope(one, few) for one in grid]
+    ends = [grid[0]] if slopes[0] >= 0 else []
+    ends += [grid[-1]] if slopes[-1] <= 0 else []
+    for left, right, down, up in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
+        if down < 0 < up:
+            ends.append(brentq(slope, left, right, args=(few,), xtol=_EXACT))
+    end = min(ends, key=lambda one: at(one, few)[0])
+    if len(few.best) < len(rows.best):
+        end = _nearest_valley(lambda one: slope(one, rows), end, grid[0], grid[-1])
+    if at(end, rows)[0] > at(0.0, rows)[0]:
+        end = 0.0
+    return float(np.exp(end))
+
+
+def _nearest_valley(
+    slope: Callable[[float], float], start: float, lowest: float, highest: float
+) -> float:
+    """Where the slope is zero downhill from the start, or the bound that is met before."""
+    step = 0.01
+    here = slope(start)
+    while here != 0:
+        downhill = np.clip(start - np.sign(here) * step, lowest, highest)
+        there = slope(downhill)
+        if there * here <= 0:
+            return float(brentq(slope, start, downhill, xtol=_EXACT))
+        if downhill in (lowest, highest):
+            return float(downhill)
+        start, here, step = downhill, there, 2 * step
+    return start
 
 
 def _descend(start: FloatArray, rows: TemperatureRows, n_groups: int, loss: str) -> FloatArray:
