@@ -1,6 +1,15 @@
 """Fixtures for all tests."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
+
+import os
+
+# Tests run side by side: threads of BLAS would wait for each other longer than they compute.
+# Set before numpy is imported, and handed on to the processes that tests start.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 from collections.abc import Iterator
 

@@ -199,21 +199,34 @@ def _objective(
     if loss == "brier":
         confidence = expit(odds)
         error = confidence - rows.correct
-        value = float(share @ error**2)
+        value = _dot(share, error**2)
         by_odds = share * 2 * error * confidence * (1 - confidence)
     else:
-        value = float(share @ np.logaddexp(0.0, np.where(rows.correct > 0, -odds, odds)))
+        value = _dot(share, _softplus(np.where(rows.correct > 0, -odds, odds)))
         by_odds = share * (expit(odds) - rows.correct)
-    by_log_temperature = -float(by_odds @ rest_slope)
+    by_log_temperature = -_dot(by_odds, rest_slope)
     if loss == "full":
         wrong = share * (1 - rows.correct)
-        value += float(wrong @ (rest - rows.truth / temperature))
-        by_log_temperature += float(wrong @ (rest_slope + rows.truth / temperature))
+        value += _dot(wrong, rest - rows.truth / temperature)
+        by_log_temperature += _dot(wrong, rest_slope + rows.truth / temperature)
     gradient = np.empty_like(parameters)
     gradient[0] = by_log_temperature
     if len(awards):
         gradient[1:] = np.bincount(rows.group, weights=by_odds, minlength=n_groups)
     return value, gradient
+
+
+def _dot(one: FloatArray, other: FloatArray) -> float:
+    """Sum of products, in this thread: on a busy machine the threads of BLAS wait for each other,
+    a thousand times as long as they compute."""
+    return float(np.einsum("i,i->", one, other))
+
+
+def _softplus(x: FloatArray) -> FloatArray:
+    """log(1 + exp(x)); numpy's logaddexp takes ten times as long."""
+    found: FloatArray = np.log1p(np.exp(-np.abs(x)))
+    found += np.maximum(x, 0.0)
+    return found
 
 
 def best_temperature(
