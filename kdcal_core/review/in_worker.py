@@ -38,7 +38,7 @@ from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
 from kdcal_core.review.reading import in_file, in_rows_of, predict, read_frame
 from kdcal_core.review.regression_scoring import score_regression
-from kdcal_core.review.seals import seal, seal_folder
+from kdcal_core.review.seals import digest_of, seal, seal_folder
 
 
 def inspect_model(
@@ -327,4 +327,5 @@ def _keep_frame(table: Table, source: Path, frame_path: str) -> TableInfo:
         notes=tuple(table.notes),
         size_bytes=source.stat().st_size,
         file=Path(frame_path).name,
+        sha256=digest_of(Path(frame_path)),
     )

@@ -11,7 +11,7 @@ from kdcal_core.review.complete import check_which
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import Review, SetInfo, TableInfo, Which
 from kdcal_core.review.seals import check_folder
-from kdcal_core.review.stored import kept, regression_arrays, scored_arrays
+from kdcal_core.review.stored import kept, regression_arrays, scored_arrays, table_path
 from kdcal_core.review.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def rows_of(
     """
     from kdcal_core.review.reading import read_frame
 
-    path = workspace.folder(review_id) / table.file
+    path = table_path(workspace.folder(review_id), table)
     with kept(table.name):
         return read_frame(str(path), columns).reset_index(drop=True)
 

@@ -44,7 +44,11 @@ class ColumnInfo:
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table without its rows; ``file`` is its name inside the review's folder."""
+    """A table without its rows; ``file`` is its name inside the review's folder.
+
+    ``sha256`` is that of this file; empty in reviews of earlier versions. ``digest`` is that of
+    the table that was loaded.
+    """
 
     name: str
     digest: str
@@ -53,6 +57,7 @@ class TableInfo:
     notes: tuple[str, ...]
     size_bytes: int
     file: str
+    sha256: str = ""
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
 
 _SECONDS = 120
+_STALE = 3600  # seconds; no sample takes so long to open
 _TRAINING = "training.parquet"
 _ARROW = "table.arrow"
 _OPEN = "kdcal_core.review.in_worker:open_sample"
@@ -217,6 +219,7 @@ def _opened(
         if found is not None and _is_whole(store.files(key)):
             return found["result"], store.files(key)
         store.delete(key)
+        _remove_stale(workspace.root)
         draft = workspace.root / f"draft-{secrets.token_hex(8)}"
         try:
             reply = _run(sample, source, store.begin(draft), files, asides, progress, cancelled)
@@ -265,6 +268,14 @@ def _run(
         progress=progress,
         cancelled=cancelled,
     )
+
+
+def _remove_stale(root: Path) -> None:
+    """Remove the drafts of processes that were killed while they opened a sample."""
+    for draft in root.glob("draft-*"):
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > _STALE:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 def _is_whole(folder: Path) -> bool:

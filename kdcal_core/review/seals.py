@@ -196,6 +196,10 @@ def _sealed(path: Path) -> str | None:
         return _seal_of(path).read_bytes().decode("ascii", errors="replace") or None
     except FileNotFoundError:
         return None
+    except (IsADirectoryError, PermissionError) as error:
+        if _seal_of(path).is_dir():  # Windows denies permission
+            raise changed(path) from error
+        raise
 
 
 def _files_of(folder: Path) -> list[Path]:

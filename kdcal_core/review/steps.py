@@ -29,6 +29,7 @@ from kdcal_core.review.complete import (
 from kdcal_core.review.fitting import check_columns, keep_fitting, lacking, shared_features
 from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.seals import check_digest, remove_seal
+from kdcal_core.review.stored import table_path
 from kdcal_core.review.workspace import Workspace
 
 Cancelled = Callable[[], bool]
@@ -119,7 +120,7 @@ def _inspect(
     table = before.tables.get("calibration")
     kwargs: dict[str, Any] = {"path": str(path), "name": name, "task": task}
     if table is not None:
-        kwargs |= {"frame_path": str(path.parent / table.file), "digest": table.digest}
+        kwargs |= {"frame_path": str(table_path(path.parent, table)), "digest": table.digest}
     if before.parent is None and before.roles is not None:
         kwargs |= {"hint": before.roles.task}
     with _named(name):
@@ -204,7 +205,7 @@ def _under_task(
     if table is None:
         return lambda review: review
     kwargs = {
-        "frame_path": str(folder / table.file),
+        "frame_path": str(table_path(folder, table)),
         "name": table.name,
         "digest": table.digest,
         "task": task,
@@ -366,7 +367,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
     parts = (*WHICH, "training")
     paths = {part: workspace.new_file(review_id, "table.arrow") for part in parts}
     kwargs = {
-        "frame_path": str(folder / table.file),
+        "frame_path": str(table_path(folder, table)),
         "table": asdict(table),
         "column": roles.split,
         "paths": {part: str(path) for part, path in paths.items()},
@@ -428,7 +429,7 @@ def score(
             {
                 "which": which,
                 "name": table.name,
-                "frame_path": str(folder / table.file),
+                "frame_path": str(table_path(folder, table)),
                 "folder": str(folders[which]),
             }
             for which, table in review.tables.items()

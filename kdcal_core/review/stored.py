@@ -18,13 +18,32 @@ from numpy.typing import NDArray
 from kdcal_core.data import digest_arrays
 from kdcal_core.data.types import FloatArray, ScoredSet
 from kdcal_core.errors import InputError
-from kdcal_core.review.seals import changed, check_folder, seal_folder
+from kdcal_core.review.model import TableInfo
+from kdcal_core.review.seals import changed, check_digest, check_folder, seal_folder
 
 if TYPE_CHECKING:
     from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 
 DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds its distributions
 _MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
+
+
+def table_path(folder: Path, table: TableInfo) -> Path:
+    """The file of a table, which is the one that the review was given.
+
+    A seal beside the file says what the file was; this says that it is this table's, and holds
+    where the seal is gone.
+
+    Raises
+    ------
+    InputError
+        Where it is gone, was changed, or is another table's.
+    """
+    path = folder / table.file
+    if table.sha256:
+        with kept(table.name):
+            check_digest(path, table.sha256)
+    return path
 
 
 def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str) -> ScoredSet:

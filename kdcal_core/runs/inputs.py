@@ -15,6 +15,7 @@ from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.model import TableInfo
 from kdcal_core.review.seals import check_digest
+from kdcal_core.review.stored import table_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +126,7 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
     folder = workspace.folder(review_id)
 
     def file(table: TableInfo | None) -> File | None:
-        return File(str(folder / table.file), table.name, table.digest) if table else None
+        return File(str(table_path(folder, table)), table.name, table.digest) if table else None
 
     calibration = file(review.tables["calibration"])
     assert calibration is not None

@@ -15,7 +15,7 @@ from kdcal_core.review import Review, Workspace
 from kdcal_core.review.codec import encode
 from kdcal_core.review.reading import in_file, read_frame
 from kdcal_core.review.seals import check_digest
-from kdcal_core.review.stored import regression_arrays
+from kdcal_core.review.stored import regression_arrays, table_path
 from kdcal_core.runs.inputs import File
 
 if TYPE_CHECKING:
@@ -154,5 +154,5 @@ def _scored(review: Review, folder: Path, which: str) -> Scored | None:
     if table is None:
         return None
     info = review.sets[which]
-    file = File(str(folder / table.file), table.name, table.digest)
+    file = File(str(table_path(folder, table)), table.name, table.digest)
     return Scored(file, str(folder / info.folder), info.digest, which)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Callable
@@ -247,3 +248,64 @@ def test_a_seal_whose_write_was_lost_is_written_again(workspace: Workspace, tmp_
     np.save(folder / "y.npy", np.load(folder / "y.npy")[::-1])
     with pytest.raises(InputError, match="is damaged"):
         load_set(workspace, review.id, "calibration")
+
+
+def state_of(workspace: Workspace, review: Review) -> tuple[Path, dict[str, object]]:
+    path = workspace.folder(review.id) / "review.json"
+    return path, json.loads(path.read_text())
+
+
+def test_a_changed_table_without_its_seal_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    review = scored(workspace, tmp_path)
+    table = workspace.folder(review.id) / review.tables["calibration"].file
+    frame = pd.read_feather(table)
+    frame.assign(x=-frame.x).to_feather(table, compression="uncompressed")
+    table.with_name(table.name + SEAL).unlink()
+    for step in (
+        lambda: load_frame(workspace, review.id, "calibration"),
+        lambda: score(workspace, review.id),
+    ):
+        with pytest.raises(InputError, match="is damaged"):
+            step()
+
+
+def test_a_set_that_names_another_tables_file_is_refused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    review = scored(workspace, tmp_path)
+    frame = pd.read_csv(tmp_path / "rows.csv").iloc[::-1]
+    frame.to_csv(tmp_path / "more.csv", index=False)
+    review = add_table(workspace, review.id, "evaluation", tmp_path / "more.csv", "more.csv")
+    path, state = state_of(workspace, review)
+    state["tables"]["evaluation"]["file"] = state["tables"]["calibration"]["file"]
+    time.sleep(0.2)
+    path.write_text(json.dumps(state))
+    load_frame(workspace, review.id, "calibration")
+    with pytest.raises(InputError, match="is damaged"):
+        load_frame(workspace, review.id, "evaluation")
+
+
+def test_a_seal_that_is_a_folder_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "y.npy"
+    np.save(path, np.arange(3))
+    path.with_name(path.name + SEAL).mkdir()
+    with pytest.raises(InputError, match="is damaged"):
+        check_folder(tmp_path)
+
+
+def test_a_table_of_an_earlier_version_is_read(workspace: Workspace, tmp_path: Path) -> None:
+    review = scored(workspace, tmp_path)
+    path, state = state_of(workspace, review)
+    del state["tables"]["calibration"]["sha256"]
+    time.sleep(0.2)
+    path.write_text(json.dumps(state))
+    assert len(load_frame(workspace, review.id, "calibration")) == N
+
+
+def test_drafts_of_killed_openings_are_removed_once_they_are_stale(workspace: Workspace) -> None:
+    stale, fresh = (workspace.root / f"draft-{word}" for word in ("stale", "fresh"))
+    for draft in (stale, fresh):
+        draft.mkdir(parents=True)
+    os.utime(stale, (0, time.time() - 7200))
+    start_sample(workspace, "digits_predictions")
+    assert (stale.exists(), fresh.exists()) == (False, True)
