@@ -12,6 +12,7 @@ review = session.current_review()
 above, files = st.container(), st.container()
 
 with above:
+    st.title(session.PLACES["load"].title, anchor=False)
     session.header(review)
     ended = waiting.show(review.id) if review is not None else None
     if ended is not None:

@@ -231,7 +231,11 @@ def new_review() -> str:
 
 
 def scored_review(page_name: str) -> Review | None:
-    """The open review with its header where it can be diagnosed; else the page's empty state."""
+    """The open review with its header where it can be diagnosed; else the page's empty state.
+
+    The page's title stands above either: the one heading of the first level.
+    """
+    st.title(PLACES[page_name].title, anchor=False)
     review = current_review()
     task = None if review is None else _task_of(review)
     if review is not None and task is not None and task not in PLACES[page_name].tasks:
@@ -253,7 +257,6 @@ def scored_review(page_name: str) -> Review | None:
 def _other_task(page_name: str, review: Review) -> None:
     """What a page is for that does not suit the open review, and where to go instead."""
     place = PLACES[page_name]
-    st.title(place.title)
     with st.container(border=True):
         st.markdown(
             f"This page is for a {' or a '.join(place.tasks)}: "
@@ -340,7 +343,6 @@ def empty_state(page_name: str, *, unfinished: bool = False) -> None:
     """What will appear on this page, what it needs, and one button that makes it appear."""
     place = PLACES[page_name]
     task = place.tasks[0]
-    st.title(place.title)
     with st.container(border=True):
         st.markdown(_WILL_SHOW[page_name])
         if unfinished:
