@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.widgets import foreign_results, map_region, session
 from app.widgets import map_parts as parts
-from app.widgets import map_region, session
 
 review = session.scored_review("map")
 if review is not None and parts.can_be_drawn(review):
@@ -16,9 +16,9 @@ if review is not None and parts.can_be_drawn(review):
         drawn = parts.grid(review, plane, fit)
         picture = st.container()
         version = parts.set_anew(fit) if fit is not None and drawn is not None else None
-    if drawn is not None:
+    prior = None if drawn is None else foreign_results.prior_of(review, fit)
+    if drawn is not None and prior is not None:
         maps = parts.posteriors(review, drawn, version)
-        prior = parts.prior_of(review, fit)
         with finding:
             parts.finding(review, drawn, version, maps, prior)
         with picture:

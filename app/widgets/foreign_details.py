@@ -112,7 +112,7 @@ def _answers(view: View, chosen: Chosen) -> pd.DataFrame:
     said = pd.DataFrame(
         {
             "Row": np.arange(1, len(proba) + 1),
-            "Predicted class": np.array(view.ordinary.classes, dtype=object)[proba.argmax(axis=1)],
+            "Predicted class": np.array(view.review.classes, dtype=object)[proba.argmax(axis=1)],
             SAYS: proba.max(axis=1),
         }
     )
@@ -133,7 +133,7 @@ def inside(view: View, version: Version) -> None:
     ) as shown:
         if not shown.open:
             return
-        model = results.summary_of(view.ordinary)
+        model = results.summary_of(foreign_results.ordinary_of(version.fit))
         graph = results.summary_of(foreign_results.inside(version))
         st.markdown(escape_markdown(foreign_words.inside_words(model, graph), 600))
         st.dataframe(

@@ -12,7 +12,6 @@ from app.widgets import (
     foreign_results,
     graph_results,
     job_results,
-    results,
     session,
     waiting,
 )
@@ -84,7 +83,9 @@ def kernel_density(review: Review) -> tuple[Fit | None, bool]:
 
 def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     """Everything below the header, once there are answers."""
-    calibration = results.scored_set(session.workspace(), review, "calibration")
+    prior = foreign_results.prior_of(review, fit)
+    if prior is None:
+        return
     chosen = foreign_choice.choose(review, foreign, fit)
     head, picture, densities = st.container(), st.container(), st.container()
     version = None
@@ -95,9 +96,7 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
                 version = Version(fit, _setting(fit))
     view = View(
         review=review,
-        calibration=calibration,
-        ordinary=foreign_results.ordinary_of(review, fit),
-        prior=foreign_results.prior_of(calibration, fit),
+        prior=prior,
         foreign=foreign,
         version=version,
         chosen=chosen,
@@ -171,10 +170,10 @@ def _finding(view: View) -> None:
     if view.foreign.run.sets("sphere"):
         graph, unknown = None, None
         if view.version is not None:
-            graph = foreign_results.curve(view, "geodesic")
+            graph = foreign_results.version_curve(view.version, view.foreign)
             unknown = foreign_results.unknown_by_radius(view.version, view.foreign)
         sentence = foreign_words.distance_finding(
-            foreign_results.curve(view, "parent"), graph, largest, unknown
+            foreign_results.parent_curve(view.foreign), graph, largest, unknown
         )
         st.subheader(escape_markdown(sentence, 600), anchor=False)
         if about:
@@ -260,12 +259,12 @@ def _distance(view: View) -> None:
 
 
 def _curves(view: View, shown: list[Method]) -> dict[Method, DistanceCurve]:
-    curves: dict[Method, DistanceCurve] = {"parent": foreign_results.curve(view, "parent")}
+    curves: dict[Method, DistanceCurve] = {"parent": foreign_results.parent_curve(view.foreign)}
     for key in shown:
-        if key != "euclidean":
-            curves[key] = foreign_results.curve(view, key)
+        if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
+            curves[key] = found
     if view.version is not None:
-        curves["geodesic"] = foreign_results.curve(view, "geodesic")
+        curves["geodesic"] = foreign_results.version_curve(view.version, view.foreign)
         if "euclidean" in shown and (other := _euclidean(view, view.version)) is not None:
             curves["euclidean"] = other
     return curves
@@ -298,6 +297,7 @@ def _densities(view: View, version: Version) -> None:
     tiles = foreign_results.tiles(view, chosen)
     ordinary, foreign = foreign_results.densities(version, chosen)
     floor = version.graph.effective_log_floor
+    assert tiles is not None  # only without a version does a job measure them
     assert tiles.unknown is not None
     assert tiles.n_unknown is not None
     chart(

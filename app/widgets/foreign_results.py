@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import results, session
+from app.widgets import session, set_results
 from app.widgets.graph_results import Fit, Foreign, Version
 from app.widgets.kept import kept_by_bytes
 from kdcal_core.calibration import Selection
@@ -18,7 +18,6 @@ from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
-    confidence_by_distance,
     fpr_at_95_tpr,
     mean_max_confidence,
     ood_auroc,
@@ -26,11 +25,19 @@ from kdcal_core.diagnostics import (
     unknown_share,
 )
 from kdcal_core.review import Review
-from kdcal_core.runs import ForeignRun, ForeignSet, Rows, foreign_frame
+from kdcal_core.runs import (
+    ForeignRun,
+    ForeignSet,
+    Rows,
+    by_distance,
+    calibrated_by_distance,
+    class_shares,
+    foreign_frame,
+    separated,
+    separated_by_confidence,
+)
 
 Method = Literal["parent", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
-
-BAND = (10.0, 90.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +64,6 @@ class View:
     Attributes
     ----------
     review : Review
-    calibration : ScoredSet
-        On which the calibrators are fitted.
-    ordinary : ScoredSet
-        The rows that the foreign ones are compared with, as the parent answers them.
     prior : (K,) float64
     foreign : Foreign
         Spheres, uploaded rows, noise.
@@ -71,21 +74,14 @@ class View:
     """
 
     review: Review
-    calibration: ScoredSet
-    ordinary: ScoredSet
     prior: FloatArray
     foreign: Foreign
     version: Version | None = None
     chosen: Chosen | None = None
 
 
-def ordinary_of(review: Review, fit: Fit | None) -> ScoredSet:
-    """The ordinary rows: those the graph is judged on, or the last held-out set of the review."""
-    if fit is None:
-        which: Literal["evaluation", "calibration"] = (
-            "evaluation" if review.has_evaluation else "calibration"
-        )
-        return results.scored_set(session.workspace(), review, which)
+def ordinary_of(fit: Fit) -> ScoredSet:
+    """The ordinary rows: those the graph is judged on."""
     return _as_set(fit.key, "judged", fit.run.rows.proba, fit)
 
 
@@ -101,22 +97,20 @@ def _as_set(key: str, who: str, proba: FloatArray, fit: Fit) -> ScoredSet:
     return ScoredSet(proba, rows.y, fit.run.record.classes, f"{key} {who}", "ordinary rows")
 
 
-def curve(view: View, method: Method) -> DistanceCurve:
-    """Mean max confidence on the spheres, of the parent, a calibrator or the graph."""
-    foreign = view.foreign
-    proba = foreign.run.rows.proba
-    if method == "parent":
-        return _curve((foreign.key, method), foreign.run, lambda: proba)
-    if method == "geodesic":
-        assert view.version is not None
-        return version_curve(view.version, foreign)
-    fitted_on = view.calibration
+def parent_curve(foreign: Foreign) -> DistanceCurve:
+    """Mean max confidence of the parent on the spheres."""
+    return _curve((foreign.key, "parent"), foreign.run, lambda: foreign.run.rows.proba)
 
-    def answers() -> FloatArray:
-        calibrated: FloatArray = results.fitted_method(fitted_on, method).predict_proba(proba)
-        return calibrated
 
-    return _curve((foreign.key, method, fitted_on.digest), foreign.run, answers)
+def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
+    """The same of a calibrator that is fitted on the calibration set."""
+    return set_results.of(
+        view.review,
+        calibrated_by_distance,
+        which="calibration",
+        key=method,
+        run=str(view.foreign.folder),
+    )
 
 
 def version_curve(version: Version, foreign: Foreign) -> DistanceCurve:
@@ -141,9 +135,7 @@ def unknown_by_radius(version: Version, foreign: Foreign) -> FloatArray:
 def _curve(
     who: tuple[str, ...], _run: ForeignRun, _proba: Callable[[], FloatArray]
 ) -> DistanceCurve:
-    return confidence_by_distance(
-        _run.by_radius(_proba()), _run.radii, q=BAND, seed=_run.record.settings.seed
-    )
+    return by_distance(_run, _proba())
 
 
 @dataclass(frozen=True)
@@ -168,27 +160,38 @@ class Tiles:
     n_unknown: int | None = None
 
 
-def tiles(view: View, chosen: Chosen) -> Tiles:
-    """The estimates for the chosen foreign rows."""
-    version = "" if view.version is None else view.version.key
-    return _tiles(version, chosen.key, view.ordinary.digest, view, chosen)
+def tiles(view: View, chosen: Chosen) -> Tiles | None:
+    """The estimates for the chosen foreign rows; None while a job measures."""
+    if view.version is not None:
+        return _tiles(view.version.key, chosen.key, view, view.version, chosen)
+    found = set_results.of(
+        view.review,
+        separated_by_confidence,
+        which="evaluation" if view.review.has_evaluation else "calibration",
+        run=str(chosen.foreign.folder),
+        start=chosen.one.start,
+        stop=chosen.one.stop,
+    )
+    if found is None:
+        return None
+    parent = (_oce(view, chosen.rows.proba), found.auroc, found.fpr_at_95_tpr)
+    return Tiles(parent, (mean_max_confidence(chosen.rows.proba), None))
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _tiles(version: str, foreign: str, ordinary: str, _view: View, _chosen: Chosen) -> Tiles:
-    parent = _parent_tiles(foreign, ordinary, _view, _chosen)
+def _tiles(version: str, foreign: str, _view: View, _version: Version, _chosen: Chosen) -> Tiles:
+    ordinary = ordinary_of(_version.fit)
+    parent = _parent_tiles(foreign, ordinary.digest, _view, ordinary, _chosen)
     said = mean_max_confidence(_chosen.rows.proba)
-    if _view.version is None:
-        return Tiles(parent, (said, None))
-    inner, outer = densities(_view.version, _chosen)
-    proba = foreign_posterior(_view.version, _chosen)
-    floor = _view.version.graph.effective_log_floor
+    inner, outer = densities(_version, _chosen)
+    proba = foreign_posterior(_version, _chosen)
+    floor = _version.graph.effective_log_floor
     return Tiles(
         parent,
         (said, mean_max_confidence(proba)),
         graph=(_oce(_view, proba), ood_auroc(inner, outer), fpr_at_95_tpr(inner, outer)),
         by_confidence=ood_auroc(
-            inside(_view.version).proba.max(axis=1), proba.max(axis=1), by="confidence"
+            inside(_version).proba.max(axis=1), proba.max(axis=1), by="confidence"
         ),
         unknown=unknown_share(inner < floor),
         n_unknown=int((outer < floor).sum()),
@@ -197,14 +200,10 @@ def _tiles(version: str, foreign: str, ordinary: str, _view: View, _chosen: Chos
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def _parent_tiles(
-    foreign: str, ordinary: str, _view: View, _chosen: Chosen
+    foreign: str, ordinary: str, _view: View, _ordinary: ScoredSet, _chosen: Chosen
 ) -> tuple[Estimate, Estimate, Estimate]:
-    inner, outer = _view.ordinary.proba.max(axis=1), _chosen.rows.proba.max(axis=1)
-    return (
-        _oce(_view, _chosen.rows.proba),
-        ood_auroc(inner, outer, by="confidence"),
-        fpr_at_95_tpr(inner, outer, by="confidence"),
-    )
+    found = separated(_ordinary.proba, _chosen.rows.proba)
+    return _oce(_view, _chosen.rows.proba), found.auroc, found.fpr_at_95_tpr
 
 
 def _oce(view: View, proba: FloatArray) -> Estimate:
@@ -252,9 +251,9 @@ def _frame(key: str, review_id: str, _chosen: Chosen) -> pd.DataFrame:
     return foreign_frame(session.workspace(), review_id, settings, _chosen.one)
 
 
-def prior_of(scored: ScoredSet, fit: Fit | None) -> FloatArray:
-    """Class shares: of the graph's fit, or of the calibration set."""
+def prior_of(review: Review, fit: Fit | None) -> FloatArray | None:
+    """Class shares: of the graph's fit, or of the calibration set; None while they are counted."""
     if fit is not None:
         return fit.run.graph.prior
-    share: FloatArray = results.confusion_of(scored).joint.sum(axis=1)
-    return np.asarray(share / share.sum())
+    found = set_results.of(review, class_shares, which="calibration")
+    return None if found is None else found.share

@@ -82,9 +82,10 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """Foreign rows with the parent's answers, and what tells them from others."""
+    """Foreign rows with the parent's answers, where they are, and what tells them from others."""
 
     key: str
+    folder: Path
     run: ForeignRun
 
 
@@ -134,7 +135,7 @@ def _fit(key: str, _at: Path) -> Fit:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the foreign rows")
 def _foreign(key: str, _at: Path) -> Foreign:
-    return Foreign(key, ForeignRun.read(_at))
+    return Foreign(key, _at, ForeignRun.read(_at))
 
 
 @kept_by_bytes()

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from app.widgets import graph_results, job_results, map_results, results, session
+from app.widgets import graph_results, job_results, map_results, session
 from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
@@ -311,15 +311,6 @@ def _about(run: GraphRun, alpha: float) -> None:
 def _forget(*keys: str) -> None:
     for key in keys:
         st.session_state.pop(key, None)
-
-
-def prior_of(review: Review, fit: Fit | None) -> FloatArray:
-    """Share of each class: among the rows of the fit, else among the calibration rows, (K,)."""
-    if fit is not None:
-        return fit.run.graph.prior
-    y = results.scored_set(session.workspace(), review, "calibration").y
-    count = np.bincount(y, minlength=len(review.classes))
-    return np.asarray(count / count.sum())
 
 
 def posteriors(review: Review, drawn: Map, version: Version | None) -> Posteriors:

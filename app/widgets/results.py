@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets.kept import kept_by_bytes
-from kdcal_core.calibration import TopLabelCalibrator, score_calibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import (
-    Confusion,
     Estimate,
     Kind,
     Reliability,
     Strategy,
-    confusion,
     reliability,
     summary,
 )
 from kdcal_core.review import Review, Which, Workspace, load_set
-from kdcal_core.runs import fitted
 
 
 def scored_set(workspace: Workspace, review: Review, which: Which) -> ScoredSet:
@@ -80,23 +75,3 @@ def summary_of(scored: ScoredSet) -> tuple[Estimate, ...]:
 @st.cache_data(max_entries=64, show_spinner="Measuring, with intervals")
 def _summary(digest: str, _scored: ScoredSet) -> tuple[Estimate, ...]:
     return tuple(summary(_scored))
-
-
-def confusion_of(scored: ScoredSet) -> Confusion:
-    """Joint, confusion and reverse confusion table."""
-    return _confusion(scored.digest, scored)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _confusion(digest: str, _scored: ScoredSet) -> Confusion:
-    return confusion(_scored.proba, _scored.y, len(_scored.classes), sample_weight=_scored.weight)
-
-
-def fitted_method(scored: ScoredSet, key: str) -> TopLabelCalibrator:
-    """A method of the registry, fitted on the set with its default settings."""
-    return _method(scored.digest, key, scored)
-
-
-@kept_by_bytes(show_spinner="Fitting the methods")
-def _method(digest: str, key: str, _scored: ScoredSet) -> TopLabelCalibrator:
-    return fitted(score_calibrator(key), _scored)

@@ -23,6 +23,13 @@ from kdcal_core.runs.export_results import (
 )
 from kdcal_core.runs.export_run import export_request, partition_columns
 from kdcal_core.runs.export_try import try_request
+from kdcal_core.runs.foreign_measures import (
+    by_distance,
+    calibrated_by_distance,
+    class_shares,
+    separated,
+    separated_by_confidence,
+)
 from kdcal_core.runs.foreign_results import (
     RADII,
     ForeignKind,
@@ -174,10 +181,13 @@ __all__ = [
     "Sets",
     "Space",
     "TriedRun",
+    "by_distance",
+    "calibrated_by_distance",
     "class_curves",
     "class_halves",
     "class_histograms",
     "class_method",
+    "class_shares",
     "comparison_request",
     "comparison_study",
     "default_calibrators",
@@ -208,6 +218,8 @@ __all__ = [
     "regions_request",
     "regression_space",
     "save_study",
+    "separated",
+    "separated_by_confidence",
     "set_estimates",
     "set_fitness",
     "set_overview",

@@ -10,6 +10,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import ScoredSet
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, load_set
+from kdcal_core.runs import foreign_measures as foreign
 from kdcal_core.runs import pit_measures as pit
 from kdcal_core.runs import set_measures as of
 from kdcal_core.runs.inputs import Request, request, review_identity
@@ -32,6 +33,11 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     of.class_curves: "Confidence by class: fitting the kernel densities",
     of.class_method: lambda asked: f"Confidence by class: fitting {_method(asked['key'])}",
     of.method_losses: "Confidence by class: comparing the methods",
+    foreign.class_shares: "Counting classes",
+    foreign.calibrated_by_distance: lambda asked: (
+        f"Out of distribution: fitting {_method(asked['key'])}"
+    ),
+    foreign.separated_by_confidence: "Out of distribution: comparing confidence",
     pit.pit_overview: "PIT: measuring all rows, with intervals",
     pit.pit_histograms: "PIT: counting PIT values",
     pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",

@@ -14,6 +14,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
+from app.widgets.kept import KEPT
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     Workspace,
@@ -250,3 +251,21 @@ def test_a_table_that_the_model_cannot_take_can_be_taken_out(
         remove_foreign(workspace, linear, HOSTILE)
     assert not at.error
     assert not at.exception
+
+
+@pytest.mark.parametrize("which", ["network", "linear"])
+def test_of_a_large_review_the_server_reads_no_rows(
+    which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review: str = request.getfixturevalue(which)
+    at_once = settle(launch(review))
+    if which == "network":
+        at_once = request.getfixturevalue("page")
+    KEPT.clear()
+    monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
+    for reader in ("results.scored_set", "set_results.Sets"):
+        monkeypatch.setattr(f"app.widgets.{reader}", lambda *_, **__: pytest.fail("rows are read"))
+    by_jobs = settle(launch(review))
+    assert by_jobs.get("plotly_chart")
+    assert specs(by_jobs) == specs(at_once)
+    assert tiles(by_jobs) == tiles(at_once)

@@ -33,6 +33,7 @@ from kdcal_core.runs import (
     class_halves,
     class_histograms,
     class_method,
+    class_shares,
     is_large,
     method_losses,
     pit_along,
@@ -65,6 +66,7 @@ ASKED = (
     (class_curves, {**LABELS, "bandwidth": 0.1}),
     (class_method, {**LABELS, "key": "isotonic"}),
     (class_method, {**LABELS, "key": "sts"}),
+    (class_shares, SET),
     (method_losses, {"methods": ["uncalibrated", "sts"], "with_evaluation": True}),
 )
 PIT_ASKED = (
