@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -38,3 +39,23 @@ def test_the_columns_of_the_predictions_are_still_known():
     assert card.outputs == (("class 1", "logit of it"),)
     assert card.output_kind == "logit"
     assert load_calibrator(FIXTURES / "standard.kdcal").card.outputs == ()
+
+
+def test_there_are_files_of_each_version():
+    versions = {}
+    for path in FIXTURES.glob("*.kdcal"):
+        with zipfile.ZipFile(path) as file:
+            versions[path.stem] = json.loads(file.read("about.json"))["version"]
+    assert set(versions.values()) == {1, 2, 3}
+    assert {name for name, one in versions.items() if one == 3} == {
+        "shrunk_top_label",
+        "shrunk_vectors",
+    }
+
+
+@pytest.mark.parametrize("name", ["shrunk_top_label", "shrunk_vectors"])
+def test_the_shrinkage_of_version_3_is_still_in_force(name):
+    calibrator = load_calibrator(FIXTURES / f"{name}.kdcal").calibrator
+    assert np.isfinite(calibrator.shrinkage_)
+    assert calibrator.anchor_temperature_ > 1
+    calibrator.check_state()
