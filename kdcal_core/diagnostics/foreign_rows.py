@@ -13,6 +13,8 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.foreign_distance import sphere_points
 from kdcal_core.errors import InputError
 
+_LARGEST = 1e100  # squares of larger values overflow
+
 
 @dataclass(frozen=True, eq=False)
 class Extent:
@@ -67,7 +69,8 @@ def extent(frame: pd.DataFrame) -> Extent:
     Raises
     ------
     InputError
-        Where no column is numeric, or all rows lie in one point.
+        Where no column is numeric, all rows lie in one point, or a value is beyond 1e100, whose
+        square no number holds.
 
     Examples
     --------
@@ -82,6 +85,14 @@ def extent(frame: pd.DataFrame) -> Extent:
         raise InputError(
             "No feature is a number, so there is no distance from the data",
             fix="Foreign rows of your own can still be uploaded.",
+        )
+    vast = (np.abs(np.where(present, values, 0.0)) > _LARGEST).any(axis=0)
+    if vast.any():
+        name = columns[int(np.argmax(vast))]
+        raise InputError(
+            "The column holds values beyond 1e100, too large to measure distances by",
+            fix="Give it in another unit or on a logarithmic scale, or leave it out.",
+            column=name,
         )
     counted = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, values, 0.0)
