@@ -15,13 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.types import FloatArray
 
 SMALL = 256
 CELLS_PER_SCALE = 8
 # Kernels below exp(-37), 1e-16 of the nearest one, do not change a double.
 NEGLIGIBLE = 2 * 37.0
-_BLOCK = 1_000_000
 _ALONE = 1 - 1e-6
 _NARROWEST = 0.01
 
@@ -162,47 +161,13 @@ def _windowed(
 
     ``without_self`` leaves out the cell at distance zero.
     """
+    from kdcal_core.calibration._kernel_sum_kernels import sum_kernels
+
     radius = np.sqrt(nearest**2 + NEGLIGIBLE * bandwidth**2) + width
     low = np.searchsorted(cells.centre, at - radius, side="left")
     high = np.searchsorted(cells.centre, at + radius, side="right")
     value, slope = np.empty_like(at), np.empty_like(at)
-    ends = np.cumsum(high - low)
-    start = 0
-    while start < len(at):
-        done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _BLOCK, side="right")))
-        part = slice(start, stop)
-        value[part], slope[part] = _ragged(
-            cells, at[part], nearest[part], low[part], high[part], bandwidth, without_self
-        )
-        start = stop
-    return value, slope
-
-
-def _ragged(
-    cells: Cells,
-    at: FloatArray,
-    nearest: FloatArray,
-    low: IntArray,
-    high: IntArray,
-    bandwidth: float,
-    without_self: bool,
-) -> tuple[FloatArray, FloatArray]:
-    sizes = high - low
-    begin = np.cumsum(sizes) - sizes
-    index = np.arange(int(sizes.sum())) + np.repeat(low - begin, sizes)
-    d = (np.repeat(at, sizes) - cells.centre[index]) / bandwidth
-    square = d * d
-    exponent = 0.5 * (np.repeat((nearest / bandwidth) ** 2, sizes) - square)
-    if without_self:
-        exponent[d == 0] = -np.inf
-    kernel = np.exp(exponent)
-    weight = cells.weight[index]
-    second = cells.second[index] * (0.5 / bandwidth**2)
-    third = cells.third[index] * (1 / (6 * bandwidth**3))
-    term = kernel * (weight + second * (square - 1) + third * d * (square - 3))
-    change = kernel * (d * (weight + second * (square - 3)) + third * (square * (square - 6) + 3))
-    total = np.add.reduceat(term, begin)
-    value = np.log(total) - 0.5 * (nearest / bandwidth) ** 2
-    slope = -np.add.reduceat(change, begin) / (total * bandwidth)
+    sums = (value, slope)
+    moments = (cells.weight, cells.second, cells.third)
+    sum_kernels(cells.centre, *moments, at, nearest, low, high, bandwidth, without_self, *sums)
     return value, slope
