@@ -89,8 +89,10 @@ def calibration_error(
     The percentiles of resampled errors are no interval: an error is a sum of magnitudes, so a
     resample is larger than its sample as the sample is larger than the truth. The interval is of
     the population's error with these bins, and holds the errors t for which the observed value is
-    no outlier among the errors of t * u + e: an inverted test. u is, at norm 1,
-    either of two shapes that the rows support, and the interval holds both tests' errors
+    no outlier among the errors of t * u + e: an inverted test, its outliers ordered by likelihood
+    (:func:`kdcal_core.diagnostics.error_interval.lower_tail`). u is, at norm 1, either of two
+    shapes that the rows support, with fewer than 20 hits or misses either sign of them, and the
+    interval holds all tests' errors
     (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). e are deviations of the gaps
     with outcomes drawn anew, half way between what a bin says and what it sees and scaled to t:
     binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,

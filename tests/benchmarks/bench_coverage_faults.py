@@ -77,7 +77,7 @@ def main(runs: int = 80) -> None:
         many = draw(rng, MANY)
         true = truth(many)
         of_smooth = smooth(many, true)
-        for n in (300, 1_000):
+        for n in (300, 1_000, 10_000):
             held: dict[str, list[bool]] = {}
             for seed in range(runs):
                 score = draw(rng, n)
