@@ -1,6 +1,7 @@
 """Coverage of calibration errors' intervals where the fault is no logistic map of the scores.
 
-python -m tests.benchmarks.bench_coverage_faults [runs] prints a line for each fault and size;
+python -m tests.benchmarks.bench_coverage_faults [runs] prints a line for each fault and size, and
+with "headline" in place of a number how often Reliability's names a fault of calibrated models;
 results stand in RESULTS_coverage.md. Written from the definitions: nothing of the estimators but
 their edges of equal mass is used for the truth.
 """
@@ -15,9 +16,15 @@ from scipy.ndimage import gaussian_filter1d
 
 from kdcal_core.data.binning import quantile_edges
 from kdcal_core.diagnostics import (
+    calibration_error,
     confidence_calibration_error,
+    confidence_gap,
     confidence_smooth_calibration_error,
+    reliability,
+    reliability_finding,
+    telling,
 )
+from tests.benchmarks.bench_coverage import drawn as softmax_drawn
 
 SEED, MANY, LATTICE = 77, 200_000, 4096
 GRADES = np.array([0.55, 0.65, 0.75, 0.9, 0.99])
@@ -99,5 +106,26 @@ def main(runs: int = 80) -> None:
             print(f"{name}, {n:,} rows: {shown}", flush=True)
 
 
+def headline(runs: int = 350) -> None:
+    """Share of calibrated models that Reliability's headline calls over- or under-confident."""
+    every = []
+    for classes in (2, 4):
+        for n in (50, 200, 1_000):
+            named = []
+            for seed, run in np.ndindex(2, runs):
+                rng = np.random.default_rng([seed + 1, classes, n, run])
+                stated, _, y = softmax_drawn(n, classes, 1.0, rng)
+                error = calibration_error(stated, y, n_boot=300, seed=run)
+                estimate = telling([confidence_gap(stated, y), error])
+                text = reliability_finding(reliability(stated, y, smooth=False), estimate)
+                named.append(not text.startswith("Within"))
+            print(f"{classes} classes, {n:,} rows: {100 * np.mean(named):.1f}%", flush=True)
+            every += named
+    print(f"all: {100 * np.mean(every):.1f}% of {len(every):,} runs")
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:] == ["headline"]:
+        headline()
+    else:
+        main(*map(int, sys.argv[1:]))
