@@ -16,7 +16,7 @@ def main() -> None:
 
     import streamlit as st
 
-    from app.widgets import jobs_badge, server_process
+    from app.widgets import jobs_badge, server_process, theme_watch
     from app.widgets.session import pages, telling
 
     server_process.begin()
@@ -29,6 +29,7 @@ def main() -> None:
             shown.run()
     finally:  # whatever becomes of the page, the jobs it has begun are seen
         jobs_badge.show()
+        theme_watch.show()
 
 
 # child processes of the core import this file as "__mp_main__" and must not draw the app

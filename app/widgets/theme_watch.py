@@ -1,0 +1,37 @@
+"""The page runs anew when its reader changes between light and dark.
+
+Figures are drawn with the colours of one theme, and Streamlit runs nothing when the theme changes:
+their text kept the other theme's colour until the next click.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+_WATCH = """
+let last // outlives runs: a change of theme may itself call the function below again
+
+export default function ({ parentElement, setTriggerValue }) {
+  const app = document.querySelector("[data-testid='stApp']") ?? parentElement
+  const look = () => {
+    const now = getComputedStyle(app).backgroundColor
+    if (last !== undefined && now !== last) setTriggerValue("changed", now)
+    last = now
+  }
+  look()
+  const timer = setInterval(look, 500)
+  return () => clearInterval(timer)
+}
+"""
+
+
+def show() -> None:
+    """Watch the theme, with nothing to be seen; what the browser sends is not looked at."""
+    watch: Any = st.components.v2.component("kdcal_theme", js=_WATCH)
+    watch(key="theme_watch", height=1, on_changed_change=_nothing)
+
+
+def _nothing() -> None:
+    """Callback: that the page runs is all that is wanted."""
