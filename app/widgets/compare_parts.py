@@ -11,7 +11,7 @@ import streamlit as st
 from app.widgets import compare_settings, job_results, session
 from app.widgets import compare_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
-from app.widgets.numbers import interval, number, p_text
+from app.widgets.numbers import interval, number
 from kdcal_core.data import escape_markdown
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
@@ -30,6 +30,7 @@ from kdcal_core.figures import (
 )
 from kdcal_core.review import Review
 from kdcal_core.runs import ComparisonRun, comparison_request
+from kdcal_core.text import p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less
 AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}

@@ -18,6 +18,7 @@ from kdcal_core.diagnostics import Estimate, ReliabilityCurve
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.runs.export_results import ExportRecord, Gain
+from kdcal_core.text import listed
 
 FAMILIES: dict[Family, str] = {
     "parent": "the model",
@@ -291,11 +292,11 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     for which, mark in card.data.items():
         rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
         rows[f"SHA-256 of the {which} set"] = mark.digest
-    rows["Classes"] = _listed(card.classes)
+    rows["Classes"] = listed(card.classes, 12)
     if card.layer is not None:
         rows["Hidden layer"] = card.layer
     if card.features:
-        rows["Columns"] = _listed(card.features)
+        rows["Columns"] = listed(card.features, 12)
     for one in card.estimates:
         width = Estimate("", "", one.after, one.low, one.high, one.n)
         rows[one.label] = (
@@ -369,11 +370,6 @@ def worst_words(curve: ReliabilityCurve) -> str:
         f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
         f"({curve.count[at]:,} rows)."
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
-    return ", ".join(names[:12]) + more
 
 
 def _measured(gain: Gain, key: str) -> tuple[Estimate, Estimate, PairedDifference]:

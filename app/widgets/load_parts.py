@@ -33,6 +33,7 @@ from kdcal_core.review import (
     start_sample,
     swap_classes,
 )
+from kdcal_core.text import counted
 
 _CARDS_PER_ROW = 3
 _NAMED_OUTPUTS = 12  # of a model, in one line
@@ -177,7 +178,7 @@ def own_files(review: Review | None) -> None:
         parent = review.parent
         st.caption(
             f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
-            f"{parent.n_features:,} input{'s' * (parent.n_features != 1)}, {_answers_of(parent)}"
+            f"{counted(parent.n_features, 'input')}, {_answers_of(parent)}"
         )
     for which, table in review.tables.items():
         st.caption(_table_line(f"{which.capitalize()} set", table))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdcal_core.diagnostics import Estimate, number_text
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.text import number_text
 
 
 def number(estimate: Estimate, value: float | None = None) -> str:
@@ -19,17 +20,6 @@ def interval(estimate: Estimate) -> str:
     if np.isnan(estimate.low):
         return "no interval"
     return f"{number(estimate, estimate.low)} to {number(estimate, estimate.high)}"
-
-
-def p_text(p_value: float) -> str:
-    """A p value as tables show it.
-
-    Examples
-    --------
-    >>> p_text(0.04321), p_text(3e-20)
-    ('0.0432', 'below 0.0001')
-    """
-    return "below 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
 
 
 def column_format(values: ArrayLike) -> str:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
-from app.widgets.numbers import interval, number, p_text
+from app.widgets.numbers import interval, number
 from app.widgets.pit_map import column_title
 from app.widgets.pit_results import Judged
 from kdcal_core.data import escape_markdown
@@ -26,6 +26,7 @@ from kdcal_core.figures import (
 )
 from kdcal_core.figures.pit import FAULT_TITLES
 from kdcal_core.runs import MEAN, SPREAD
+from kdcal_core.text import p_text
 
 MAX_PANELS = 12
 CORRECTION = """

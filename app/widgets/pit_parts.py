@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.widgets import pit_results
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
-from app.widgets.numbers import interval, number, p_text
+from app.widgets.numbers import interval, number
 from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import BINS, Judged
 from kdcal_core.data import escape_markdown
@@ -21,6 +21,7 @@ from kdcal_core.figures import (
     regression_words,
 )
 from kdcal_core.runs import PitOverview
+from kdcal_core.text import p_text
 
 TESTS = """
 Four tests ask whether the PIT values of all rows could have come from the uniform distribution,

@@ -11,9 +11,9 @@ from app.widgets.charts import estimate_tile
 from app.widgets.regions_parts import View
 from app.widgets.regions_repair import Repair
 from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import Estimate, RegionSearch, number_text, search_finding
-from kdcal_core.diagnostics.regions import p_text
+from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
 from kdcal_core.figures import region_words
+from kdcal_core.text import number_text, p_text
 
 
 def finding(view: View, repair: Repair | None) -> None:

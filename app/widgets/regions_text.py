@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.widgets.numbers import interval, number
 from kdcal_core.diagnostics import Estimate, Region, RegionSearch
 from kdcal_core.runs import RegionsMethod, RegionsRecord, RegionsSettings
+from kdcal_core.text import counted
 
 _MARKS = r"""
 **How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
@@ -237,12 +238,12 @@ def settings_words(settings: RegionsSettings) -> str:
     depth = (
         "their own number of questions"
         if settings.max_depth is None
-        else f"{settings.max_depth} question{'s' * (settings.max_depth != 1)}"
+        else counted(settings.max_depth, "question")
     )
     least = "an automatic number of" if settings.min_rows is None else f"{settings.min_rows:,}"
     trees = {"boosted": "boosted ones at most", "forest": "a forest"}
-    counted = [told for key, told in trees.items() if key in settings.partitions]
-    more = f", {settings.n_trees} trees in {' and '.join(counted)}" if counted else ""
+    many = [told for key, told in trees.items() if key in settings.partitions]
+    more = f", {settings.n_trees} trees in {' and '.join(many)}" if many else ""
     return (
         f"Set here: trees of at most {depth}, {least} rows or more in a region{more}. Compare "
         "takes each calibrator's own settings, so its figures may differ."

@@ -29,6 +29,7 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, 
 from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.text import counted
 
 SPARSE = 20
 _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
@@ -230,7 +231,7 @@ class TopLabelKDE(ShrunkConfidence):
         else:
             if few < SPARSE:
                 self._note(
-                    f"{self._class(label)} has only {few} {kind} positive{'s' * (few != 1)} "
+                    f"{self._class(label)} has only {counted(few, f'{kind} positive')} "
                     f"({wanted} hold {SPARSE}): look at its curve; for sparse data the paper "
                     "advises Conf1, b_mon or the optimal cutoff."
                 )

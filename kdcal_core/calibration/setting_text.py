@@ -8,6 +8,8 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from kdcal_core.text import listed
+
 # More bins, or more rows in each region, than this no data ask for, and the memory might not be
 # there; and no bandwidth or strength is as near to nought.
 LEAST, MOST = 1e-6, 1e6
@@ -55,7 +57,7 @@ def allowed(constraints: list[Any]) -> str:
     'none or a whole number from 1 to 12'
     """
     words = [word for one in constraints for word in _words(one)]
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return listed(words, len(words), last="or")
 
 
 def _words(constraint: Any) -> list[str]:

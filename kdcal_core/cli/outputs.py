@@ -7,6 +7,7 @@ import shlex
 from kdcal_core.cli.text import printable
 from kdcal_core.data import Roles
 from kdcal_core.review import Review, Which, may_be_swapped, open_doubts
+from kdcal_core.text import listed
 
 _SHOWN = 3
 
@@ -15,10 +16,8 @@ def outputs_words(review: Review) -> str:
     """Which columns were taken for the predictions."""
     roles = review.roles or Roles()
     what = "Logits" if roles.output_kind == "logit" else "Probabilities"
-    shown = [f"{name} in {column}" for name, column in roles.outputs[:_SHOWN]]
-    more = len(roles.outputs) - len(shown)
-    ending = f" and {more:,} more" if more else ""
-    return printable(f"{what}: {', '.join(shown)}{ending}.", 500)
+    shown = listed((f"{name} in {column}" for name, column in roles.outputs), _SHOWN)
+    return printable(f"{what}: {shown}.", 500)
 
 
 def table_notes(review: Review, which: Which) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from kdcal_core.review import (
     load_frame,
     load_regression_set,
 )
+from kdcal_core.text import listed
 
 BINS = 20  # of the PIT histogram (decision D88)
 
@@ -124,5 +125,9 @@ def need(table: TableInfo, column: str, what: str) -> None:
         ``what``, with the table and the column.
     """
     if column not in table.column_names:
-        known = ", ".join(table.column_names[:10]) + (", ..." if len(table.columns) > 10 else "")
-        raise InputError(what, fix=f"Its columns are: {known}.", file=table.name, column=column)
+        raise InputError(
+            what,
+            fix=f"Its columns are: {listed(table.column_names, 10)}.",
+            file=table.name,
+            column=column,
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdcal_core.cli.measured_regression import MeasuredRegression
-from kdcal_core.cli.report import between, estimates_table, rows_text
+from kdcal_core.cli.report import estimates_table
 from kdcal_core.cli.text import printable, table
 from kdcal_core.diagnostics import (
     Coverage,
@@ -11,8 +11,8 @@ from kdcal_core.diagnostics import (
     PitHistogram,
     RegionPit,
     UniformityTest,
-    number_text,
 )
+from kdcal_core.text import counted, number_text, p_text, range_text
 
 
 def regression_report(measured: MeasuredRegression, source: str, share: float) -> str:
@@ -29,8 +29,8 @@ def regression_report(measured: MeasuredRegression, source: str, share: float) -
     scored = measured.scored
     interval = f"{100 * share:g}% interval"
     head = (
-        f"{scored.name.capitalize()} set: {printable(source, 80)}, {rows_text(scored.n_rows)}, "
-        f"regression ({scored.distribution.family})"
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
+        f"{counted(scored.n_rows, 'row')}, regression ({scored.distribution.family})"
     )
     parts = [
         "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
@@ -90,19 +90,8 @@ def _histogram(result: PitHistogram) -> str:
     return table(("PIT", "Rows", "If calibrated"), rows)
 
 
-def p_text(p: float) -> str:
-    """A p value as people write it.
-
-    Examples
-    --------
-    >>> p_text(0.0432), p_text(2e-9)
-    ('0.043', '< 0.001')
-    """
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _with_interval(estimate: Estimate) -> tuple[str, str]:
-    return _value(estimate), between(estimate.low, estimate.high, estimate.percent)
+    return _value(estimate), range_text(estimate.low, estimate.high, estimate.percent)
 
 
 def _value(estimate: Estimate) -> str:

@@ -7,7 +7,8 @@ from textwrap import fill
 
 from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.text import printable, table
-from kdcal_core.diagnostics import Estimate, Reliability, ReliabilityCurve, number_text
+from kdcal_core.diagnostics import Estimate, Reliability, ReliabilityCurve
+from kdcal_core.text import counted, number_text, range_text
 
 
 def report(measured: Measured, source: str, share: float) -> str:
@@ -24,8 +25,8 @@ def report(measured: Measured, source: str, share: float) -> str:
     scored = measured.scored
     interval = f"{100 * share:g}% interval"
     head = (
-        f"{scored.name.capitalize()} set: {printable(source, 80)}, {rows_text(scored.n_rows)}, "
-        f"{len(scored.classes)} classes"
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
+        f"{counted(scored.n_rows, 'row')}, {len(scored.classes)} classes"
     )
     parts = [
         "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
@@ -44,7 +45,7 @@ def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
         value, expected = one.value, one.expected
         shown = number_text(value, width, one.percent, one.largest)
         chance = "" if expected is None else number_text(expected, width, one.percent, one.largest)
-        bounds = between(one.low, one.high, one.percent) if math.isfinite(value) else ""
+        bounds = range_text(one.low, one.high, one.percent) if math.isfinite(value) else ""
         bounds = "none" if bounds and math.isnan(width) else bounds
         rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
     header = ("Estimate", "Value", interval, "By chance", "Rows")
@@ -85,17 +86,4 @@ def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]
     said, seen = (
         number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])
     )
-    return said, seen, between(low, high), f"{int(curve.count[j]):,}"
-
-
-def between(low: float, high: float, percent: bool = False) -> str:
-    """An interval in words, with as many decimals as its width warrants."""
-    width = high - low
-    largest = max(abs(low), abs(high))
-    low_text, high_text = (number_text(v, width, percent, largest) for v in (low, high))
-    return f"{low_text} to {high_text}"
-
-
-def rows_text(n: int) -> str:
-    """A number of rows in words."""
-    return "1 row" if n == 1 else f"{n:,} rows"
+    return said, seen, range_text(low, high), f"{int(curve.count[j]):,}"

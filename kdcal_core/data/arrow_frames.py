@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kdcal_core.data.almost_numbers import almost_numbers_note
 from kdcal_core.errors import InputError
+from kdcal_core.text import listed
 
 MAX_COLUMNS = 20_000
 _INDEX_COLUMN = re.compile(r"__index_level_\d+__")
@@ -31,10 +32,8 @@ def check_column_names(names: Sequence[str], file: str | None) -> None:
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        listed = ", ".join(repr(name) for name in twice[:5])
-        more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
         raise InputError(
-            f"Column names appear more than once: {listed}{more}",
+            f"Column names appear more than once: {listed(map(repr, twice))}",
             fix="Rename the columns so that every name is used once.",
             file=file,
             column=twice[0],

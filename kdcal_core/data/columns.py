@@ -16,8 +16,8 @@ from kdcal_core.data.numbers import mostly_numbers
 from kdcal_core.data.regression_parameters import check_parameter_names
 from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError
+from kdcal_core.text import listed
 
-_MAX_LISTED = 5
 _CHOOSE_OUTPUTS = (
     "Choose one probability (or logit) column for each class (on the Load page, or with --outputs)."
 )
@@ -300,7 +300,7 @@ def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None
     if unknown:
         raise InputError(
             f"The output column belongs to a class {unknown[0][0][:60]!r} that is not among "
-            f"the classes ({_listed(classes)})",
+            f"the classes ({listed(map(repr, classes))})",
             fix="Name the column's class as the target spells it.",
             file=file,
             column=unknown[0][1],
@@ -308,7 +308,7 @@ def _check_outputs(roles: Roles, classes: Sequence[str] | None, file: str | None
     absent = [name for name in classes if name not in set(names)]
     if absent and not (len(names) == 1 and len(classes) == 2):
         raise InputError(
-            f"No output column belongs to {_listed(absent)}",
+            f"No output column belongs to {listed(map(repr, absent))}",
             fix=_CHOOSE_OUTPUTS,
             file=file,
         )
@@ -341,7 +341,7 @@ def _check_features(
         if absent:
             raise InputError(
                 f"The model takes {len(absent):,} {_are(absent)} not chosen or not in the table: "
-                f"{_listed(absent)}",
+                f"{listed(map(repr, absent))}",
                 fix="Name the table's columns as the model does and give them the role feature.",
                 file=file,
                 column=absent[0],
@@ -403,8 +403,3 @@ def _raise_at(
 
 def _are(features: Sequence[str]) -> str:
     return "feature that is" if len(features) == 1 else "features that are"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(repr(name) for name in names[:_MAX_LISTED]) + more

@@ -13,6 +13,7 @@ from typing import Any
 
 from kdcal_core.data.csv_format import CsvFormat
 from kdcal_core.errors import InputError
+from kdcal_core.text import counted
 
 ROW_BYTES = 4 << 20  # what one row may hold
 _PIECE = 1 << 20
@@ -174,8 +175,7 @@ def _too_long(scan: _Scan, form: CsvFormat, file: str) -> InputError:
 def wrong_width(n_fields: int, n_columns: int, file: str, row: int) -> InputError:
     """A row has another number of fields than the table has columns."""
     return InputError(
-        f"The row has {n_fields:,} field{'' if n_fields == 1 else 's'}, but the table has "
-        f"{n_columns:,} columns",
+        f"The row has {counted(n_fields, 'field')}, but the table has {n_columns:,} columns",
         fix="Check the row for a missing or extra separator, or an open quotation mark.",
         file=file,
         row=row,

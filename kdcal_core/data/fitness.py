@@ -9,11 +9,11 @@ import numpy as np
 
 from kdcal_core.data.orientation import odd_answers
 from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.text import listed
 
 FEW_ROWS = 30
 SUSPICIOUS_ACCURACY = 0.995
 _ENOUGH_TO_SUSPECT = 200
-_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,6 @@ def fitness(
     return Fitness(len(y), accuracy, rows_true, rows_predicted, tuple(flags))
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_MAX_LISTED])
-    return shown + (f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else "")
-
-
 def _class_flags(
     rows_true: IntArray, rows_predicted: IntArray, classes: tuple[str, ...]
 ) -> list[str]:
@@ -98,13 +93,13 @@ def _class_flags(
     flags = []
     if absent:
         flags.append(
-            f"No row belongs to the {noun} {_listed(absent)}: nothing can be said of {pronoun}."
+            f"No row belongs to the {noun} {listed(absent)}: nothing can be said of {pronoun}."
         )
     if never:
-        flags.append(f"The model never predicts {_listed(never)} on these rows.")
+        flags.append(f"The model never predicts {listed(never)} on these rows.")
     if thin:
         flags.append(
-            f"Fewer than {FEW_ROWS} rows are predicted as {_listed(thin)}: the curves there are "
+            f"Fewer than {FEW_ROWS} rows are predicted as {listed(thin)}: the curves there are "
             "mostly noise."
         )
     return flags
@@ -121,4 +116,4 @@ def _accuracy_flags(accuracy: float, n: int) -> list[str]:
 
 def _missing_flags(missing: Mapping[str, int]) -> list[str]:
     some = [f"{name} ({count:,})" for name, count in missing.items() if count]
-    return [f"Missing values in {_listed(some)}."] if some else []
+    return [f"Missing values in {listed(some)}."] if some else []

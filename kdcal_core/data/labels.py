@@ -11,6 +11,7 @@ import pandas as pd
 
 from kdcal_core.data.types import IntArray
 from kdcal_core.errors import InputError
+from kdcal_core.text import listed
 
 _WHOLE = re.compile(r"([+-]?)([0-9]+)(?:\.0*)?")
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
@@ -188,15 +189,14 @@ def _raise_unknown(
 
 def _fix_of_unknown(uniques: Sequence[Any], classes: Sequence[str], *, counted: bool) -> str:
     k = len(classes)
-    listed = ", ".join(repr(name) for name in classes[:_MAX_LISTED])
-    more = f" and {k - _MAX_LISTED:,} more" if k > _MAX_LISTED else ""
+    named = listed(map(repr, classes), _MAX_LISTED)
     rename = "name the model's classes as the target spells them, in the order of its outputs"
     where = "(on the Load page, or with --classes)"
     if counted and len(uniques) == k:
-        return f"The model only counts its classes: {listed}{more}. {rename.capitalize()} {where}."
+        return f"The model only counts its classes: {named}. {rename.capitalize()} {where}."
     quantity = " Where the model predicts a quantity, choose the task regression." * counted
     return (
-        f"The model's classes are {listed}{more}. Choose another target column, rename the label, "
+        f"The model's classes are {named}. Choose another target column, rename the label, "
         f"or {rename} {where}.{quantity}"
     )
 

@@ -18,6 +18,7 @@ from kdcal_core.data.numbers import is_number
 from kdcal_core.data.role_names import simple
 from kdcal_core.data.types import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
+from kdcal_core.text import listed
 
 ClassBy = Literal["name", "rows", "order"]
 
@@ -267,10 +268,9 @@ def _likely(
         best = float(counts[predicted, meant].sum()) / len(y)
         if best > max(1.5 * accuracy, float(np.bincount(y).max()) / len(y)):
             moved = [(i, j) for i, j in zip(predicted, meant, strict=True) if i != j]
-            first = ", ".join(f"{classes[i][:40]} for {classes[j][:40]}" for i, j in moved[:3])
-            more = f" and {len(moved) - 3:,} more" if len(moved) > 3 else ""
+            order = listed((f"{classes[i][:40]} for {classes[j][:40]}" for i, j in moved), 3)
             return (
-                f"Most likely the classes are in another order: with {first}{more}, {best:.1%} "
+                f"Most likely the classes are in another order: with {order}, {best:.1%} "
                 "would be right. Name the classes in the order of the probabilities."
             )
     return "Is the order of the classes right, and are these the model's rows?"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kdcal_core.data.types import FloatArray
+from kdcal_core.text import listed
 
 FEW_ROWS = 30
-_MAX_LISTED = 5
 _NORMAL_95 = 1.959963984540054  # standard normal quantile of 0.975
 
 
@@ -146,6 +146,4 @@ def _outside_flags(outside: int, n: int) -> list[str]:
 
 def _missing_flags(missing: Mapping[str, int]) -> list[str]:
     some = [f"{name} ({count:,})" for name, count in missing.items() if count]
-    shown = ", ".join(some[:_MAX_LISTED])
-    more = f" and {len(some) - _MAX_LISTED} more" if len(some) > _MAX_LISTED else ""
-    return [f"Missing values in {shown}{more}."] if some else []
+    return [f"Missing values in {listed(some)}."] if some else []

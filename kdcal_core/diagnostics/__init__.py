@@ -15,7 +15,6 @@ from kdcal_core.diagnostics.comparison import (
     MethodScores,
     PairedDifference,
     compare,
-    comparison_words,
     critical_difference,
 )
 from kdcal_core.diagnostics.confusion import confusion
@@ -26,7 +25,6 @@ from kdcal_core.diagnostics.decomposition import (
 from kdcal_core.diagnostics.findings import (
     confusion_finding,
     estimate_text,
-    number_text,
     reliability_finding,
     telling,
 )
@@ -172,7 +170,6 @@ __all__ = [
     "calibration_error",
     "column_regions",
     "compare",
-    "comparison_words",
     "confidence_brier",
     "confidence_brier_decomposition",
     "confidence_by_distance",
@@ -212,7 +209,6 @@ __all__ = [
     "median_improvement",
     "mmc_star",
     "neighbourhoods",
-    "number_text",
     "ood_auroc",
     "ood_calibration_error",
     "paired_auc",

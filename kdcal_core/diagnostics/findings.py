@@ -12,47 +12,10 @@ from scipy.stats import binom, hypergeom, rankdata
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
 from kdcal_core.statistics import clopper_pearson
+from kdcal_core.text import counted, number_text
 
 LEAST_ROWS = 10  # fewer rows never make a headline
 NULL_DRAWS = 2000
-_LONG = 1e15  # numbers of more digits are not read as digits
-
-
-def number_text(value: float, width: float, percent: bool = False, largest: float = 0.0) -> str:
-    """A number with as many decimals as its interval's ``width`` warrants.
-
-    Outcomes come in any unit: what decimals cannot show, or only in a very long row of digits, is
-    written as a power of ten. Numbers that stand together have one form where each is given the
-    ``largest`` magnitude among them.
-
-    Examples
-    --------
-    >>> number_text(0.04312, 0.02), number_text(0.9312, 0.02, percent=True)
-    ('0.043', '93.1%')
-    >>> number_text(2.41e-7, 1e-8), number_text(1.5e28, 1e27)
-    ('2.4e-07', '1.5e+28')
-    >>> number_text(0.412, 0.8), number_text(0.412, np.nan)  # the second has no interval
-    ('0.41', '0.412')
-    >>> number_text(0.9, 0.6, largest=1.2), number_text(0.0, 2e-6, largest=2e-6)
-    ('0.9', '0')
-    """
-    if not np.isfinite(value):
-        return "not defined"
-    factor = 100.0 if percent else 1.0
-    size = max(abs(value), largest)
-    spread, shown = width * factor, value * factor
-    most = 3 if percent else 5
-    if not percent and (abs(value) >= _LONG or (0 < size < 1e-3 and width < 1e-4)):
-        return f"{value:.2g}"
-    if np.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
-        # of a number below 1 one decimal says next to nothing, however wide its interval
-        least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
-        decimals = int(np.clip(1 - np.floor(np.log10(2.0 * spread)), least, most))
-    else:  # four figures
-        decimals = int(np.clip(3 - np.floor(np.log10(max(abs(shown), 1.0))), 0, most - 2))
-    text = f"{shown:,.{decimals}f}"
-    text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
-    return text + "%" * percent
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -303,7 +266,7 @@ def _stretch_text(stretch: _Stretch, level: float) -> str:
     said, seen, low_text, high_text = (
         number_text(v, width) for v in (stretch.said, stretch.seen, low, high)
     )
-    rows = "1 row" if stretch.rows == 1 else f"{stretch.rows:,} rows"
+    rows = counted(stretch.rows, "row")
     place = _place(stretch.low, stretch.high)
     return f"{word}{place}: says {said}, sees {seen} ({low_text} to {high_text}, {rows})."
 
@@ -330,7 +293,7 @@ def _gap_text(gap: Estimate) -> str:
 
 
 def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -> str:
-    rows = "this 1 row" if result.n == 1 else f"these {result.n:,} rows"
+    rows = f"{'this' if result.n == 1 else 'these'} {counted(result.n, 'row')}"
     if len(result.curves) > 1:
         return f"Within sampling noise of perfect calibration in every class, on {rows}."
     clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdcal_core.diagnostics import estimate_text, number_text
+from kdcal_core.diagnostics import estimate_text
 from kdcal_core.diagnostics.comparison import Comparison, CriticalDifference, PairedDifference
 from kdcal_core.figures.comparison import method_name, ranked
-
-_NAMED = 5  # so many methods are named; of more the number is told
+from kdcal_core.text import listed, number_text, p_text
 
 
 def finding(found: Comparison, measure: str) -> str:
@@ -170,9 +169,8 @@ def reliability_alt(found: Comparison, order: Sequence[str]) -> str:
 def ranks_words(found: CriticalDifference) -> str:
     """What ranks over data sets allow to say."""
     order = sorted(range(len(found.methods)), key=lambda at: float(found.mean_rank[at]))
-    p = "below 0.0001" if found.friedman_p < 1e-4 else f"{found.friedman_p:.4f}"
     first = found.methods[order[0]]
-    told = f"Friedman's test: p {p}, over {found.n_datasets} data sets"
+    told = f"Friedman's test: p {p_text(found.friedman_p)}, over {found.n_datasets} data sets"
     if found.friedman_p >= 1.0 - found.level:
         return f"No method ranks better than another beyond chance ({told})."
     groups = [group for group in found.groups if order[0] in group]
@@ -180,7 +178,7 @@ def ranks_words(found: CriticalDifference) -> str:
     lead = f"{first} ranks first, at {found.mean_rank[order[0]]:.2f} on average"
     if not close:
         return f"{lead}, beyond chance ({told})."
-    return f"{lead}; {_listed(close)} cannot be told apart from it by their ranks ({told})."
+    return f"{lead}; {listed(close)} cannot be told apart from it by their ranks ({told})."
 
 
 def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[str]) -> str:
@@ -241,14 +239,5 @@ def _named(found: Comparison, keys: Sequence[str]) -> str:
     names = [
         "the model as it is" if key == found.reference else found.method(key).name for key in keys
     ]
-    text = _listed(names)
+    text = listed(names)
     return text[0].upper() + text[1:] if text.startswith("the model") else text
-
-
-def _listed(names: Sequence[str]) -> str:
-    """ "a, b and c"; beyond five the first ones and the number of the others."""
-    if len(names) == 1:
-        return names[0]
-    if len(names) <= _NAMED:
-        return f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} others"

@@ -12,6 +12,7 @@ import numpy as np
 from kdcal_core.calibration.kernel_density import Selection
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+from kdcal_core.text import counted
 
 NEAR = 0.02  # a confidence this close to the prior counts as the prior
 SURE = 0.9
@@ -128,10 +129,10 @@ def set_finding(
     """
     sentence = f"{name}: the model says {parent.value:.2f} on average"
     if graph is None or n_unknown is None:
-        return f"{sentence}; the prior is {prior:.2f} ({_rows(parent.n)})."
+        return f"{sentence}; the prior is {prior:.2f} ({counted(parent.n, 'row')})."
     return (
         f"{sentence}, the kernel density version {graph.value:.2f}, the prior is {prior:.2f}; "
-        f"{n_unknown:,} of {_rows(parent.n)} count as unknown."
+        f"{n_unknown:,} of {counted(parent.n, 'row')} count as unknown."
     )
 
 
@@ -210,8 +211,8 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
     """How many ordinary and foreign rows lie below the floor."""
     return (
         f"With alpha at {100 * alpha:.3g}% the floor leaves {share.value:.1%} of {share.n:,} "
-        f"ordinary rows below it, and {n_unknown:,} of {_rows(n)} ({n_unknown / max(n, 1):.0%}) "
-        f"of “{name}”."
+        f"ordinary rows below it, and {n_unknown:,} of {counted(n, 'row')} "
+        f"({n_unknown / max(n, 1):.0%}) of “{name}”."
     )
 
 
@@ -239,7 +240,7 @@ def ties_words(n_ordinary: int, n_foreign: int) -> str:
     'Several regions were equally near for 3 foreign rows: there the nearest centre decided.'
     """
     told = [
-        f"{n:,} {kind} row{'s' * (n != 1)}"
+        f"{counted(n, f'{kind} row')}"
         for n, kind in ((n_ordinary, "ordinary"), (n_foreign, "foreign"))
         if n
     ]
@@ -273,9 +274,9 @@ def surest_words(
     'The model answers 1 of 2 rows of “Ring” with more th'
     """
     sentence = (
-        f"The model answers {int((said > SURE).sum()):,} of {_rows(len(said))} of “{name}” with "
-        f"more than {SURE:.0%} confidence; the surest is row {row:,}, with {said[0]:.1%} for class "
-        f"{predicted}."
+        f"The model answers {int((said > SURE).sum()):,} of {counted(len(said), 'row')} of "
+        f"“{name}” with more than {SURE:.0%} confidence; the surest is row {row:,}, with "
+        f"{said[0]:.1%} for class {predicted}."
     )
     if version is None:
         return sentence
@@ -297,7 +298,7 @@ def selection_words(selection: Selection) -> str:
         )
     sentence = (
         f"The exponent in force is {selection.exponents[chosen]:.3g}: held-out log loss "
-        f"{loss[chosen]:.3f} on {_rows(selection.n)}"
+        f"{loss[chosen]:.3f} on {counted(selection.n, 'row')}"
     )
     if loss[chosen] - loss[best] < 5e-4:
         worst = int(np.argmax(loss))
@@ -319,7 +320,3 @@ def inside_words(parent: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> s
         if one.label in ("Accuracy", "ECE")
     ]
     return f"On ordinary rows the kernel density version has {', and '.join(told)}."
-
-
-def _rows(n: int) -> str:
-    return "1 row" if n == 1 else f"{n:,} rows"

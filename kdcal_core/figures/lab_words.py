@@ -9,7 +9,8 @@ import numpy as np
 
 from kdcal_core.calibration.kernel_density.blend import Blend
 from kdcal_core.data.types import FloatArray
-from kdcal_core.diagnostics import DistanceCurve, Estimate, number_text
+from kdcal_core.diagnostics import DistanceCurve, Estimate
+from kdcal_core.text import listed, number_text
 
 NEAR_PRIOR = 0.02  # confidence counts as the prior within this
 _CLOSE = 0.01  # an error counts as kept within this
@@ -157,7 +158,7 @@ def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]
             "by more than the intervals."
         )
     parts = [
-        f"{_listed(words)} clearly {how}"
+        f"{listed(words)} clearly {how}"
         for words, how in ((lower, "lower"), (higher, "higher"))
         if words
     ]
@@ -232,7 +233,3 @@ def switch_words(distances: FloatArray) -> str:
         f"Half of the polytopes hand over to the prior within {middle:.3g} of their centre, all "
         f"within {most:.3g}."
     )
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -15,8 +15,9 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.pit import FAULT_TITLES, fault_colour
-from kdcal_core.figures.regression_panels import MAX_MARKS, rows_text
+from kdcal_core.figures.regression_panels import MAX_MARKS
 from kdcal_core.figures.template import new_figure
+from kdcal_core.text import counted
 
 # a colour and a symbol each, so that no reader needs the colour
 FAULT_SYMBOLS = {
@@ -143,7 +144,7 @@ def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Sc
         y=one.rows[kept, 1],
         mode="markers",
         marker={"symbol": symbol, "size": 7, "color": faded(colours.truth, 0.35)},
-        name=f"{name} ({rows_text(len(one.rows))})",
+        name=f"{name} ({counted(len(one.rows), 'row')})",
         **common,
     )
     centre = go.Scatter(

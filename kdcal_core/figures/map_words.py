@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics import Estimate, number_text
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.text import number_text
 
 SURE = 0.9
 VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points

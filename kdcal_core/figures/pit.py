@@ -14,8 +14,9 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.results import EcdfDifference, PitHistogram
 from kdcal_core.figures.palette import Palette, faded, palette
 from kdcal_core.figures.parts import boxes, ribbon
-from kdcal_core.figures.regression_panels import PanelTitle, new_panels, rows_text
+from kdcal_core.figures.regression_panels import PanelTitle, new_panels
 from kdcal_core.figures.template import new_figure, panel
+from kdcal_core.text import counted
 
 Who = Literal["parent", "calibrated"]
 FAULT_TITLES = {
@@ -88,7 +89,7 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
     titles = [
         PanelTitle(
             shown.name,
-            f"{rows_text(shown.histogram.n)}, {FAULT_TITLES[shown.kind]}",
+            f"{counted(shown.histogram.n, 'row')}, {FAULT_TITLES[shown.kind]}",
             None if shown.kind == "none" else fault_colour(shown.kind, colours),
         )
         for shown in panels
@@ -221,7 +222,7 @@ def _difference(curve: EcdfDifference, colour: str, name: str) -> go.Scatter:
         y=curve.difference[kept],
         mode="lines",
         line={"color": colour, "width": 2},
-        name=f"{name} ({rows_text(curve.n)})",
+        name=f"{name} ({counted(curve.n, 'row')})",
         customdata=np.column_stack([curve.low[kept], curve.high[kept]]),
         hovertemplate=(
             "PIT up to %{x:.3f}: %{y:+.3f}<br>band %{customdata[0]:+.3f} to %{customdata[1]:+.3f}"

@@ -10,8 +10,8 @@ from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.regression.results import QuantileReliability
 from kdcal_core.figures.palette import faded, palette
 from kdcal_core.figures.parts import identity, ribbon
-from kdcal_core.figures.regression_panels import rows_text
 from kdcal_core.figures.template import new_figure, square, unit_axis
+from kdcal_core.text import counted
 
 
 def quantile_reliability_figure(
@@ -75,7 +75,7 @@ def _curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> g
             "thickness": 1.4,
             "width": 0,
         },
-        name=f"{name} ({rows_text(curve.n)})",
+        name=f"{name} ({counted(curve.n, 'row')})",
         customdata=np.column_stack([curve.low, curve.high]),
         hovertemplate=(
             "Stated %{x:.1%}, observed %{y:.1%}<br>"

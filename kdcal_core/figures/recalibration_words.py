@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.diagnostics import Estimate, estimate_text, number_text
+from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.figures.predictive_density import DensityPanel
 from kdcal_core.figures.recalibration_intervals import RowIntervals
 from kdcal_core.figures.recalibration_measures import MEASURES, MeasuredRecalibration
 from kdcal_core.figures.recalibration_selection import SelectionCurve
+from kdcal_core.text import number_text
 
 
 def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crps") -> str:

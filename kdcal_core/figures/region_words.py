@@ -17,10 +17,9 @@ from kdcal_core.diagnostics import (
     Region,
     RegionSearch,
     estimate_text,
-    number_text,
 )
-from kdcal_core.diagnostics.regions import p_text
 from kdcal_core.figures.region_maps import RegionMap
+from kdcal_core.text import counted, listed, number_text, p_text
 
 _EXAMPLES = (0.2, 0.8)  # stated probabilities whose fate is told
 _SUREST = 0.999
@@ -57,7 +56,7 @@ def region_caption(region: Region, *, regression: bool = False) -> str:
     number = f"{region.leaf + 1}: "
     if region.n == 0:
         return f"{number}no rows to judge by"
-    rows = "1 row" if region.n == 1 else f"{region.n:,} rows"
+    rows = counted(region.n, "row")
     stated, seen = _values(region)
     if regression:
         return f"{number}{_SHORT.get(region.fault, region.fault)}, {_tested(region)} ({rows})"
@@ -139,13 +138,12 @@ def _redrawn_words(search: RegionSearch) -> str:
 
 def tree_alt(search: RegionSearch) -> str:
     """Alternative text of the picture: the regions with what is stated and seen, at most twelve."""
-    told = "; ".join(
+    told = [
         f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
-        for one in search.regions[:12]
-    )
-    more = f"; and {len(search.regions) - 12:,} more" if len(search.regions) > 12 else ""
+        for one in search.regions
+    ]
     kind = "A tree of" if search.tree is not None else "A column's"
-    return f"{kind} {len(search.regions):,} regions. {told}{more}."
+    return f"{kind} {len(search.regions):,} regions. {listed(told, 12, between=';')}."
 
 
 def _judged(search: RegionSearch) -> int:

@@ -97,17 +97,6 @@ def new_panels(
     return go.Figure(layout=layout)
 
 
-def rows_text(n: int) -> str:
-    """How many rows, in words.
-
-    Examples
-    --------
-    >>> rows_text(1), rows_text(12_000)
-    ('1 row', '12,000 rows')
-    """
-    return "1 row" if n == 1 else f"{n:,} rows"
-
-
 def _title(title: PanelTitle, x: float, y: float, dark: bool) -> dict[str, Any]:
     colours = palette(dark)
     second = ""

@@ -11,8 +11,9 @@ import plotly.graph_objects as go
 
 from kdcal_core.data import FloatArray
 from kdcal_core.figures.palette import faded, palette
-from kdcal_core.figures.regression_panels import PanelTitle, new_panels, rows_text
+from kdcal_core.figures.regression_panels import PanelTitle, new_panels
 from kdcal_core.figures.template import panel
+from kdcal_core.text import counted
 
 _FAR = 7.0  # log odds that the axis ends at: 0.09% and 99.91%
 _BINS = 28
@@ -63,7 +64,7 @@ def score_panels_figure(
     ``labels`` name the rows that are not of the class, and those that are: our own words.
     """
     colours = palette(dark)
-    titles = [PanelTitle(one.name, rows_text(len(one.score))) for one in panels]
+    titles = [PanelTitle(one.name, counted(len(one.score), "row")) for one in panels]
     odds = np.log(np.array(_TICKS) / (1.0 - np.array(_TICKS)))
     shares = [one.counts for one in panels]
     top = 1.06 * max((float(max(a.max(), b.max())) for a, b in shares), default=1.0)

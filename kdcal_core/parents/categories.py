@@ -12,6 +12,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features
 from kdcal_core.parents.features import numeric_input, select_columns
+from kdcal_core.text import listed
 
 _SHOWN = 8
 
@@ -63,11 +64,10 @@ def category_codes(column: pd.Series[Any], categories: Sequence[Any], *, name: s
     unknown = codes == -1
     if unknown.any():
         row = int(np.argmax(unknown))
-        shown = ", ".join(repr(category_text(category)[:30]) for category in categories[:_SHOWN])
-        more = f" and {len(categories) - _SHOWN:,} more" if len(categories) > _SHOWN else ""
+        known_ones = listed((repr(category_text(one)[:30]) for one in categories), _SHOWN)
         raise InputError(
             f"The model does not know the category {category_text(column.iloc[row])[:60]!r}",
-            fix=f"It knows {shown}{more}. Correct the value, or leave it empty where the model "
+            fix=f"It knows {known_ones}. Correct the value, or leave it empty where the model "
             "was trained with missing values.",
             column=name,
             row=row + 1,

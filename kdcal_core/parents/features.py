@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features
+from kdcal_core.text import counted, listed
 
 # Longer lists of names are cut in messages.
-_NAMES_SHOWN = 5
 _KINDS = {"m": "durations", "M": "dates", "c": "complex numbers"}
 TOO_LARGE = "is too large for the model's number format"
 
@@ -126,9 +126,9 @@ def select_columns(
     missing = [name for name in feature_names if name not in positions]
     if missing:
         raise InputError(
-            f"The table lacks {_count(len(missing), 'column')} that the model takes: "
-            f"{_listed(missing)}",
-            fix=f"The model takes {_count(n_features, 'feature')}; name the table's columns as "
+            f"The table lacks {counted(len(missing), 'column')} that the model takes: "
+            f"{listed(map(repr, missing))}",
+            fix=f"The model takes {counted(n_features, 'feature')}; name the table's columns as "
             "the model does.",
             column=missing[0],
         )
@@ -147,7 +147,7 @@ def _matrix(X: Any, n_features: int) -> FloatArray:
     array = np.asarray(X)
     if array.ndim != 2:
         raise InputError(
-            f"The features have {_count(array.ndim, 'dimension')}, expected 2",
+            f"The features have {counted(array.ndim, 'dimension')}, expected 2",
             fix="Pass one row per example and one column per feature.",
         )
     _check_width(array.shape[1], n_features)
@@ -162,8 +162,8 @@ def _matrix(X: Any, n_features: int) -> FloatArray:
 def _check_width(got: int, expected: int) -> None:
     if got != expected:
         raise InputError(
-            f"The model takes {_count(expected, 'feature')}, the table has "
-            f"{_count(got, 'feature column')}",
+            f"The model takes {counted(expected, 'feature')}, the table has "
+            f"{counted(got, 'feature column')}",
             fix="Choose exactly the columns that the model was trained on, in the same order.",
         )
 
@@ -207,23 +207,13 @@ def _check_finite(matrix: FloatArray, names: Sequence[str], *, allow_missing: bo
     row, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
     what = "infinite value" if np.isinf(matrix[row, j]) else "missing value (NaN)"
     n_rows = int(bad.any(axis=1).sum())
-    more = f", and {_count(n_rows - 1, 'more row')} like it" if n_rows > 1 else ""
+    more = f", and {counted(n_rows - 1, 'more row')} like it" if n_rows > 1 else ""
     raise InputError(
         f"The model cannot take the {what}{more}",
         fix="Remove or fill such values before the review, as it was done before training.",
         column=names[int(j)],
         row=int(row) + 1,
     )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_NAMES_SHOWN])
-    rest = len(names) - _NAMES_SHOWN
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
 def _short(value: object) -> str:

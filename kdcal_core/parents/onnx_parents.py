@@ -24,6 +24,7 @@ from kdcal_core.parents.outputs import (
 )
 from kdcal_core.parents.regression_outputs import check_outputs, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
+from kdcal_core.text import counted
 
 # Numbers that one tensor of a block may take: 256 MB as float32.
 _BLOCK_CELLS = 1 << 26
@@ -137,7 +138,7 @@ class WithTrees(OnnxModel):
 
     def _plant(self, tables: list[TreeTable]) -> None:
         n_trees = sum(table.n_trees for table in tables)
-        self.kind = f"Tree ensemble (ONNX), {n_trees:,} tree{'' if n_trees == 1 else 's'}"
+        self.kind = f"Tree ensemble (ONNX), {counted(n_trees, 'tree')}"
         self._tables = tables
 
     def codes(self, X: Features) -> LeafCodes:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kdcal_core.data.types import Family, FloatArray, Task
 from kdcal_core.distributions.families import FAMILIES
 from kdcal_core.errors import InputError
+from kdcal_core.text import listed
 
 _SPELLINGS = {"mu": "mean", "loc": "mean", "sigma": "std", "sd": "std", "variable": "mean"}
 _QUANTILE = re.compile(r"(?:q|p|quantile|percentile)?_?(0?\.[0-9]{1,12})", re.ASCII)
@@ -215,7 +216,7 @@ def pick_layer(layers: Collection[str], layer: str) -> int:
     if layer not in names:
         raise InputError(
             f"The model has no hidden layer {layer[:60]!r}",
-            fix=f"It has {', '.join(repr(name[:60]) for name in names[:10])}.",
+            fix=f"It has {listed((repr(name[:60]) for name in names), 10)}.",
         )
     return names.index(layer)
 

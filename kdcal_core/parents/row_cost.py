@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from kdcal_core.jobs import trial
 from kdcal_core.jobs.limits import TRIAL_SECONDS
+from kdcal_core.text import counted
 
 #: Numbers in one tensor of one row: 128 MB as float32.
 MOST_ROW_CELLS = 1 << 25
@@ -62,7 +63,7 @@ def model_trial(n_rows: int, n_bytes: int, more_bytes: int) -> Iterator[None]:
         It takes more of either.
     """
     with trial(
-        f"The model, opened and tried on {n_rows:,} row{'' if n_rows == 1 else 's'},",
+        f"The model, opened and tried on {counted(n_rows, 'row')},",
         fix=_FIX,
         seconds=TRIAL_SECONDS + n_bytes / _OPENED_A_SECOND,
         more_bytes=more_bytes,

@@ -28,6 +28,7 @@ from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents.base import Parent, Regressor
 from kdcal_core.parents.tree_checks import check_children, check_range, unsafe
+from kdcal_core.text import listed
 
 _MAX_MEMBERS = 200_000
 _MAX_BYTES = 2**30
@@ -36,7 +37,6 @@ _MAX_SCHEMA_VALUES = 5_000_000  # a tree has some 150
 # Beyond this size an archive may not unpack to more than so many times its own size.
 _MAX_RATIO, _RATIO_FROM_BYTES = 200, 2**24
 _MAX_DEPTH = 60
-_TYPES_SHOWN = 5
 
 _NUMBERS = frozenset(
     f"numpy.{name}"
@@ -280,11 +280,8 @@ def _check(members: dict[str, bytes]) -> bytes:
             raise
         raise unsafe(f"The model's schema is broken: {_first_line(error)}") from error
     if check.unknown:
-        shown = sorted(check.unknown)[:_TYPES_SHOWN]
-        rest = len(check.unknown) - len(shown)
         raise InputError(
-            f"The model holds types that kdcal does not open: {', '.join(shown)}"
-            + (f" and {rest:,} more" if rest else ""),
+            f"The model holds types that kdcal does not open: {listed(sorted(check.unknown))}",
             fix="It opens trees, forests, gradient boosting, linear models, Gaussian processes and "
             "MLPs of scikit-learn with its usual scalers and encoders. Save other models as "
             "ONNX, or write their predictions into a table.",

@@ -17,6 +17,7 @@ from kdcal_core.parents.row_cost import most_cells
 from kdcal_core.parents.torch_archive import Archive, Payload
 from kdcal_core.parents.torch_ops import is_in_place, resolve
 from kdcal_core.parents.torch_steps import op_name
+from kdcal_core.text import counted
 
 # By number of torch._export.serde.schema.ScalarType.
 _DTYPES = {
@@ -142,8 +143,7 @@ class Program:
             cells = max((one.numel() for one in made if isinstance(one, torch.Tensor)), default=0)
             if cells > most_cells(n_rows):
                 raise InputError(
-                    f"The program makes a tensor of {cells:,} numbers of {n_rows:,} "
-                    f"row{'' if n_rows == 1 else 's'}",
+                    f"The program makes a tensor of {cells:,} numbers of {counted(n_rows, 'row')}",
                     fix="The file may be built to do harm. If you trust it, write the model's "
                     "predictions into a table and load that instead.",
                 )

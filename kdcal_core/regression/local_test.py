@@ -16,6 +16,7 @@ from kdcal_core.regression._smooth_test import legendre, null_statistics, step_d
 from kdcal_core.regression.base import check_space
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
+from kdcal_core.text import counted, p_text
 
 _FEWEST = 5  # rows of which a neighbourhood can say anything
 
@@ -91,11 +92,11 @@ class LocalUniformity:
         if not found:
             return (
                 f"Miscalibration cannot be told from chance in any of {looked} "
-                f"(smallest corrected p value {self.overall_p:.3f})."
+                f"(smallest corrected p value {p_text(self.overall_p)})."
             )
         return (
             f"Recalibration is needed in {found:,} of {looked} "
-            f"(smallest corrected p value {self.overall_p:.3f})."
+            f"(smallest corrected p value {p_text(self.overall_p)})."
         )
 
 
@@ -202,9 +203,9 @@ def _checked_pit(pit: Any) -> FloatArray:
     if values.ndim != 1:
         raise InputError(f"PIT values have the shape {values.shape}", fix="Give one a row.")
     if len(values) < _FEWEST:
-        rows = "1 row" if len(values) == 1 else f"{len(values)} rows"
         raise InputError(
-            f"A local test cannot be made of {rows}", fix=f"Give at least {_FEWEST} rows."
+            f"A local test cannot be made of {counted(len(values), 'row')}",
+            fix=f"Give at least {_FEWEST} rows.",
         )
     wrong = ~((values >= 0) & (values <= 1))
     if wrong.any():

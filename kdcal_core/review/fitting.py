@@ -9,6 +9,7 @@ from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.model import Review, TableInfo
+from kdcal_core.text import listed
 
 
 def check_columns(table: TableInfo, roles: Roles) -> None:
@@ -46,8 +47,7 @@ def shared_features(
     if review.parent is not None or not lost:
         return roles, ()
     kept = tuple(name for name in roles.features if name not in lost)
-    more = f" and {len(lost) - 1:,} more" if len(lost) > 1 else ""
-    note = f"Not every table has the column {lost[0]!r}{more}: not used."
+    note = f"Not every table has the column {listed(map(repr, lost), 1)}: not used."
     return replace(roles, features=kept), (note,)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import Roles
 from kdcal_core.review.model import Review, TableInfo
-
-_MAX_LISTED = 5
+from kdcal_core.text import listed
 
 
 def input_columns(review: Review) -> list[str]:
@@ -58,13 +57,8 @@ def left_out_words(columns: Mapping[str, str]) -> str:
     by_reason: dict[str, list[str]] = {}
     for name, reason in columns.items():
         by_reason.setdefault(reason, []).append(name[:80])
-    parts = [f"{_listed(names)} ({reason})" for reason, names in by_reason.items()]
+    parts = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
     return f"Not among the inputs: {'; '.join(parts)}." if parts else ""
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(names[:_MAX_LISTED]) + more
 
 
 def _unshared(review: Review) -> set[str]:

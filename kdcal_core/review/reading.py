@@ -16,6 +16,7 @@ from kdcal_core.jobs import trial
 from kdcal_core.parents import Parent
 from kdcal_core.progress import Progress
 from kdcal_core.review.seals import check_seal, seal
+from kdcal_core.text import counted
 
 _BLOCK_ROWS = 50_000
 _TRIAL_ROWS = 8
@@ -80,7 +81,7 @@ def by_blocks(
     """
     n = len(frame)
     few = min(n, _TRIAL_ROWS)
-    with trial(f"The model, tried on {few:,} row{'' if few == 1 else 's'},", fix=_TOO_SLOW):
+    with trial(f"The model, tried on {counted(few, 'row')},", fix=_TOO_SLOW):
         answer(frame.iloc[:few])
     answers = np.empty((n, width))
     for start in range(0, n, _BLOCK_ROWS):

@@ -39,6 +39,7 @@ from kdcal_core.review.model import SetInfo
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
 from kdcal_core.review.seals import seal_folder
 from kdcal_core.review.stored import DISTRIBUTION, regression_digest
+from kdcal_core.text import listed
 
 #: Passes through a network with its dropout at work; the standard error of a mean is 7% of the std
 DROPOUT_PASSES = 200
@@ -151,8 +152,8 @@ def outputs_as_parameters(
     if len(wanted) != len(outputs):
         has = "1 output" if len(outputs) == 1 else f"{len(outputs):,} outputs"
         raise InputError(
-            f"The model has {has} ({_listed(outputs)}), but the family {family} "
-            f"takes {' and '.join(wanted)}",
+            f"The model has {has} ({listed(outputs)[:240]}), but the family {family} "
+            f"takes {listed(wanted)}",
             fix="Choose the family that the model's outputs stand for.",
         )
     return dict(zip(wanted, columns.values(), strict=True))
@@ -212,11 +213,6 @@ def _unused_spread(table: Table, parent: Regressor | None, roles: Roles) -> str:
             f"{roles.parameters[0][0]}={roles.parameters[0][1]},{parameter}={column})."
         )
     )
-
-
-def _listed(outputs: tuple[str, ...]) -> str:
-    some = ", ".join(outputs[:5])[:200]
-    return f"{some} and {len(outputs) - 5:,} more" if len(outputs) > 5 else some
 
 
 def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:

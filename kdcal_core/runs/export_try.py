@@ -24,6 +24,7 @@ from kdcal_core.runs.export_fit import AsFitted
 from kdcal_core.runs.export_results import JUDGED, TriedRecord
 from kdcal_core.runs.inputs import Request, request, review_identity
 from kdcal_core.runs.storage import save_record
+from kdcal_core.text import listed
 
 _KEY = "file"
 
@@ -124,15 +125,14 @@ def _check(loaded: LoadedCalibrator, review: Review) -> None:
         loaded.check_parent(review.parent.digest)
     if loaded.card.classes != review.classes:
         raise InputError(
-            f"The calibrator was fitted for the classes {_listed(loaded.card.classes)}, and the "
-            f"review has {_listed(review.classes)}",
+            f"The calibrator was fitted for the classes {_classes(loaded.card.classes)}, and the "
+            f"review has {_classes(review.classes)}",
             fix="Open the review that it belongs to, or fit a calibrator for this one.",
         )
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return ", ".join(repr(name[:40]) for name in names[:5]) + more
+def _classes(names: tuple[str, ...]) -> str:
+    return listed(repr(name[:40]) for name in names)
 
 
 def _all_columns(data: ReviewData) -> ReviewData:

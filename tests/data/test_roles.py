@@ -196,7 +196,7 @@ def test_bad_roles() -> None:
     assert fault(FRAME, replace(ROLES, weight="a")).column == "a"
     error = fault(FRAME, ROLES, feature_names=("a", "b", "c", "d"))
     assert "2 features" in error.what
-    assert "'c', 'd'" in error.what
+    assert "'c' and 'd'" in error.what
     error = fault(FRAME, ROLES, n_features=3)
     assert "3 features, but 2" in error.what
     assert (

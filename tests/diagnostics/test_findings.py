@@ -11,13 +11,13 @@ from kdcal_core.diagnostics import (
     confusion,
     confusion_finding,
     estimate_text,
-    number_text,
     reliability,
     reliability_finding,
     telling,
 )
 from kdcal_core.diagnostics.scores import target_gap
 from kdcal_core.diagnostics.targets import confidence_target
+from kdcal_core.text import number_text
 
 
 def model(n, n_classes, seed, sharp):

@@ -282,8 +282,8 @@ def test_rules_in_the_tree_are_short_and_whole_on_hover():
         confidence_target(np.full(6000, 0.8), rng.random(6000) < np.where(odd, 0.4, 0.8)), frame
     )
     words = tree(found).data[1]
-    assert any("or 4 others" in text.replace("<br>", " ") for text in words.text)
-    assert any("or 3 others" in text for text in words.customdata)
+    assert any("or 4 more" in text.replace("<br>", " ") for text in words.text)
+    assert any("or 3 more" in text for text in words.customdata)
 
 
 def test_the_legend_has_the_colour_that_the_marks_have(search):

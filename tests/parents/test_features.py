@@ -28,7 +28,7 @@ def test_order_of_columns_does_not_matter_when_named(order):
 
 
 def test_missing_columns_are_listed():
-    with pytest.raises(InputError, match=r"lacks 2 columns.*'a', 'z'"):
+    with pytest.raises(InputError, match=r"lacks 2 columns.*'a' and 'z'"):
         numeric_input(pd.DataFrame({"b": [1.0]}), n_features=3, feature_names=("a", "b", "z"))
 
 

@@ -105,7 +105,7 @@ def test_unknown_categories_text_and_missing_columns_are_located(tmp_path: Path)
     parent = wrap_parent(train())
     frame = mixed()
     frame.loc[[3, 9], "kind"] = "<b>new</b>"
-    with pytest.raises(InputError, match=r"'<b>new</b>'.*It knows '\?', 'u', 'v'") as caught:
+    with pytest.raises(InputError, match=r"'<b>new</b>'.*It knows '\?', 'u' and 'v'") as caught:
         parent.predict_proba(frame)
     assert (caught.value.column, caught.value.row) == ("kind", 4)
     with pytest.raises(InputError) as caught:

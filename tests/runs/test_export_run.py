@@ -398,5 +398,5 @@ def test_files_for_other_classes_or_columns_are_refused(tmp_path: Path) -> None:
         tried(other, run.calibrator_file, tmp_path / "out")
     assert caught.value.column == "size"
     three = predictions(tmp_path / "three", *softmax(200, 3, 3))
-    with pytest.raises(InputError, match="was fitted for the classes '0', '1', and the review"):
+    with pytest.raises(InputError, match="was fitted for the classes '0' and '1', and the review"):
         tried(three, run.calibrator_file, tmp_path / "out")

@@ -15,6 +15,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.parents.base import Features
 from kdcal_core.parents.onnx_input import Inputs, Slot
+from kdcal_core.text import listed
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import InputColumn
@@ -149,9 +150,8 @@ def not_taken(read: Sequence[str], taken: Sequence[str]) -> str | None:
     strange = [name for name in read if name not in set(taken)]
     if not strange:
         return None
-    more = f" and {len(strange) - 1:,} more columns" if len(strange) > 1 else ""
-    are = "are" if len(strange) > 1 else "is"
-    return f"The regions are cut by {strange[0]!r}{more}, which {are} not among the model's inputs"
+    named, are = listed(map(repr, strange), 1), "are" if len(strange) > 1 else "is"
+    return f"The regions are cut by {named}, which {are} not among the model's inputs"
 
 
 def _as_taken(edges: FloatArray, dtype: type[np.generic], real: FloatArray) -> FloatArray:

@@ -35,6 +35,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, HasLayers, Parent, load_parent, wrap_parent
 from kdcal_core.parents.identity import file_digest
+from kdcal_core.text import and_more, listed
 
 KIND = "calibrator"
 VERSION = 3
@@ -169,7 +170,7 @@ class LoadedCalibrator:
             return X
         values = np.asarray(X)
         if values.ndim != 2 or (names and values.shape[1] != len(names)):
-            shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+            shown = listed(names, _SHOWN)
             raise InputError(
                 f"The rows have the shape {values.shape}, and the calibrator was fitted with "
                 f"{len(names):,} columns",
@@ -181,9 +182,8 @@ class LoadedCalibrator:
         present = set(X.columns)
         lacking = [name for name in names if name not in present]
         if lacking:
-            more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
             raise InputError(
-                f"The table lacks a column that the calibrator reads{more}",
+                f"The table lacks a column that the calibrator reads{and_more(len(lacking) - 1)}",
                 fix=f"It reads {len(names):,} columns; name them as at its fit.",
                 column=lacking[0],
             )

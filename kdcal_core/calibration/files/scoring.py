@@ -27,11 +27,11 @@ from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.parents import Parent, load_parent, parent_info
 from kdcal_core.progress import Progress, silent
+from kdcal_core.text import listed
 
 OutputKind = Literal["probability", "logit"]
 
 SUFFIXES = (".csv", ".parquet")
-_SHOWN = 5
 
 
 def score_table(
@@ -227,9 +227,11 @@ def _check_model(
     classes = loaded.card.classes
     fits = parent.classes == classes if parent.named_classes else True
     if len(parent.classes) != len(classes) or (any_model and not fits):
+        given, fitted = (
+            listed(repr(name[:40]) for name in names) for names in (parent.classes, classes)
+        )
         raise InputError(
-            f"The model's classes are {_listed(parent.classes)}, and the calibrator was fitted "
-            f"for {_listed(classes)}",
+            f"The model's classes are {given}, and the calibrator was fitted for {fitted}",
             fix="Give the model that it was fitted for, or fit a calibrator for this one.",
         )
     if not any_model:
@@ -302,8 +304,3 @@ def _row_after(before: int, file: str) -> Iterator[None]:
         raise InputError(
             error.what, fix=error.fix, file=error.file or file, column=error.column, row=row
         ) from error
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(name[:40]) for name in names[:_SHOWN]) + more

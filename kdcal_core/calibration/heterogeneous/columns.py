@@ -14,6 +14,7 @@ from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.columns import MAX_BINS, InputColumn
+from kdcal_core.text import listed
 
 # A number with more distinct values than this is cut at its quantiles.
 NUMBER_BINS = 10
@@ -95,9 +96,7 @@ def _known(asked: list[str], columns: tuple[str, ...]) -> tuple[str, ...]:
         if name not in columns:
             raise InputError(
                 "The inputs do not have the column to partition by",
-                fix="Name a column of the inputs: "
-                + ", ".join(name[:40] for name in columns[:10])
-                + ".",
+                fix=f"The inputs have {listed((name[:40] for name in columns), 10)}.",
                 column=name,
             )
     return tuple(dict.fromkeys(asked))

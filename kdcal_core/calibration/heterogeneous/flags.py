@@ -9,6 +9,7 @@ import numpy as np
 
 from kdcal_core.calibration.heterogeneous.scores import MapFit, Scores
 from kdcal_core.data import IntArray
+from kdcal_core.text import counted, listed
 
 # A map of two parameters is on firm ground with this many rows of the rarer of the two classes.
 ENOUGH = 20
@@ -118,14 +119,13 @@ def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
         if not rules:
             continue
         found = list(rules.values())
-        listed = "; ".join(
-            f"'{region.words}' ({region.n:,} row{'s' * (region.n != 1)}"
+        described = (
+            f"'{region.words}' ({counted(region.n, 'row')}"
             + (f"; about {region.needed:,} would do" if region.needed and flag != FALLING else "")
             + ")"
-            for region in found[:_LISTED]
+            for region in found
         )
-        more = f"; and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
-        notes.append(f"{start}: {listed}{more}.")
+        notes.append(f"{start}: {listed(described, _LISTED, between=';')}.")
     return tuple(notes)
 
 

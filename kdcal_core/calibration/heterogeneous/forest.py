@@ -33,6 +33,7 @@ from kdcal_core.calibration.heterogeneous.scores import Scores
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputWarning
 from kdcal_core.partition._blocks import cores
+from kdcal_core.text import counted
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs, Gini
@@ -129,9 +130,7 @@ def _tree(
 def _described(layers: tuple[Layer, ...]) -> str:
     leaves = [layer.partition.n_leaves for layer in layers]
     least, most = min(leaves), max(leaves)
-    many = (
-        f"{most:,} region{'s' * (most != 1)}" if least == most else f"{least:,} to {most:,} regions"
-    )
+    many = counted(most, "region") if least == most else f"{least:,} to {most:,} regions"
     if len(layers) == 1:
         return f"One partition of {many} is used."
     return f"{len(layers):,} partitions of {many} are averaged."

@@ -19,6 +19,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.parents import Features, Parent
 from kdcal_core.parents.features import select_columns
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
+from kdcal_core.text import listed
 
 _HARM = "gamma and the floor come out too favourable to the model there; hold out rows of their own"
 
@@ -172,7 +173,7 @@ def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool)
     unseen = np.setdiff1d(np.arange(len(classes)), y)
     if not len(unseen):
         return
-    named = ", ".join(repr(classes[at][:40]) for at in unseen[:6]) + ", ..." * (len(unseen) > 6)
+    named = listed(repr(classes[at][:40]) for at in unseen)
     inside = "stays the model's own" if blends else "is 0"
     warnings.warn(
         f"The rows of the fit have none of class {named}: inside the data its probability "

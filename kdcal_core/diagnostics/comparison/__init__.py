@@ -11,7 +11,6 @@ from kdcal_core.diagnostics.comparison.results import (
     PairedDifference,
 )
 from kdcal_core.diagnostics.comparison.scoring import MEASURES
-from kdcal_core.diagnostics.comparison.words import comparison_words
 
 __all__ = [
     "MEASURES",
@@ -21,6 +20,5 @@ __all__ = [
     "MethodScores",
     "PairedDifference",
     "compare",
-    "comparison_words",
     "critical_difference",
 ]

@@ -1,7 +1,7 @@
 """Where in the inputs a model is wrong: a search that is honest about chance, and given regions."""
 
 from kdcal_core.diagnostics.regions.described import describe_pit_regions, describe_regions
-from kdcal_core.diagnostics.regions.findings import p_text, region_finding, search_finding
+from kdcal_core.diagnostics.regions.findings import region_finding, search_finding
 from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
 from kdcal_core.diagnostics.regions.search import find_pit_regions, find_regions
 
@@ -13,7 +13,6 @@ __all__ = [
     "describe_regions",
     "find_pit_regions",
     "find_regions",
-    "p_text",
     "region_finding",
     "search_finding",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kdcal_core.diagnostics.findings import number_text
 from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.text import counted, number_text, p_text
 
 _OF_PIT: dict[RegionFault, str] = {
     "too low": "predictions are too low",
@@ -31,7 +31,7 @@ over-confident, corrected p below 0.0001.'
     lead = "Over all rows" if region.words == "all rows" else f"Where {region.words}"
     if region.n == 0:
         return f"{lead}: no rows to judge by."
-    rows = "1 row" if region.n == 1 else f"{region.n:,} rows"
+    rows = counted(region.n, "row")
     seen = region.observed
     width = seen.high - seen.low
     stated, value, low, high = (
@@ -88,19 +88,6 @@ searches.'
     else:
         lead = f"None of {len(judged):,} regions differs beyond chance"
     return f"{lead}; {_detectable(judged, search.regression)}."
-
-
-def p_text(p_value: float) -> str:
-    """A p value as it is read.
-
-    Examples
-    --------
-    >>> p_text(0.0321), p_text(1e-9), p_text(0.4)
-    ('0.032', 'below 0.0001', '0.40')
-    """
-    if p_value < 1e-4:
-        return "below 0.0001"
-    return f"{p_value:.4f}" if p_value < 1e-3 else f"{p_value:.{3 if p_value < 0.1 else 2}f}"
 
 
 def _detectable(judged: list[Region], regression: bool) -> str:

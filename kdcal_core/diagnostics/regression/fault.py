@@ -19,6 +19,7 @@ from kdcal_core.statistics import (
     clopper_pearson,
     kish,
 )
+from kdcal_core.text import counted
 
 UNIFORM_SPREAD = 12.0**-0.5
 HELD = 0.95
@@ -217,7 +218,7 @@ class _Share:
 
 def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
     n = len(parts.pit)
-    rows = "1 row" if n == 1 else f"{n:,} rows"
+    rows = counted(n, "row")
     if kind in ("too low", "too high"):
         sign = 1.0 if kind == "too low" else -1.0
         share = _telling([_above(parts, q) for q in _QUANTILES], sign)

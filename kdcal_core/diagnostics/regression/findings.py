@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdcal_core.diagnostics.findings import number_text
 from kdcal_core.diagnostics.regression.results import (
     Coverage,
     CoverageRow,
@@ -18,6 +17,7 @@ from kdcal_core.diagnostics.regression.results import (
     RegressionScores,
 )
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.text import listed, number_text
 
 _ADVERBS: dict[FaultKind, str] = {
     "too low": "predictions are too low",
@@ -124,7 +124,7 @@ def local_finding(local: LocalPit) -> str:
     ]
     low, high = 100 * local.coverage.min(), 100 * local.coverage.max()
     return (
-        f"Of {looked}, {_listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
+        f"Of {looked}, {listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
         f"{low:.0f}% to {high:.0f}% of a neighbourhood."
     )
 
@@ -166,7 +166,3 @@ def _rate(estimate: Estimate, rows: bool = True) -> str:
         number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value} ({low} to {high}{f', {estimate.n:,} rows' if rows else ''})"
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.columns import InputColumn
+from kdcal_core.text import and_more
 
 
 def frame_of(
@@ -67,9 +68,8 @@ def _check_names(names: list[str], wanted: list[str], file: str | None) -> None:
     ):
         strange = [name for name in some if name not in others]
         if strange:
-            more = f", and {len(strange) - 1:,} more" if len(strange) > 1 else ""
             raise InputError(
-                f"{what}{more}",
+                f"{what}{and_more(len(strange) - 1)}",
                 fix="Give the columns that were there at fit.",
                 file=file,
                 column=strange[0],

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.partition.tree.columns import InputColumn
+from kdcal_core.text import listed
 
 NAMED, NAMED_SHORT = 3, 2  # categories that a rule names before it counts the others
 MISSING = "missing"
@@ -75,7 +76,7 @@ class Condition:
         'job is not x or y'
         >>> many = InputColumn("job", "category", categories=tuple("abcdefgh"))
         >>> Condition(many, np.arange(256) < 4).label
-        'job is a, b or 2 others'
+        'job is a, b or 2 more'
         """
         return self._words(NAMED_SHORT)
 
@@ -112,17 +113,9 @@ class Condition:
         if not outside:
             return "is anything"
         if len(outside) < len(inside):
-            return f"is not {_listed(outside, named)}"
-        return f"is {_listed(inside, named)}"
+            return f"is not {listed(outside, named, last='or')}"
+        return f"is {listed(inside, named, last='or')}"
 
 
 def _digits(value: float) -> str:
     return f"{value:,.15g}"
-
-
-def _listed(names: list[str], named: int) -> str:
-    """So many names at most, and how many there are besides."""
-    if len(names) <= named:
-        return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-    others = len(names) - named
-    return f"{', '.join(names[:named])} or {others} other{'s' if others > 1 else ''}"

@@ -16,8 +16,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.diagnostics import auroc, brier, calibration_error, compare, log_loss
-from kdcal_core.diagnostics.comparison import comparison_words
+from kdcal_core.diagnostics import auroc, brier, calibration_error, compare, estimate_text, log_loss
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.review import ReviewData
 
@@ -317,7 +316,7 @@ def test_fewer_than_twenty_rows_that_are_all_right_get_no_interval(n):
     assert all(np.isnan([one.low, one.high]).all() == few for one in shown)
     assert all(np.isfinite(one.value) for one in shown)
     assert any("At least 20 rows are needed" in note for note in found.notes) == few
-    assert ("no interval" in comparison_words(found, "log_loss")[0]) == few
+    assert all(("no interval" in estimate_text(one)) == few for one in shown)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -92,8 +92,8 @@ def jobs(n=7, has_missing=False):
         (jobs(), codes(0, 2), "job is A or C"),
         (jobs(), codes(0, 2, 3), "job is A, C or D"),
         (jobs(), codes(0, 1, 2, 3, 4), "job is not F or G"),
-        (jobs(10), codes(0, 1, 2, 3), "job is A, B, C or 1 other"),
-        (jobs(10), codes(0, 1, 2, 3, 4), "job is A, B, C or 2 others"),
+        (jobs(10), codes(0, 1, 2, 3), "job is A, B, C or 1 more"),
+        (jobs(10), codes(0, 1, 2, 3, 4), "job is A, B, C or 2 more"),
         (jobs(2), codes(1), "job is B"),
         (jobs(2, True), codes(2), "job is missing"),
         (jobs(4, True), codes(0, 1, 2, 3), "job is not missing"),
@@ -109,9 +109,9 @@ def test_words_of_categories(column, allowed, words):
     ("column", "allowed", "label"),
     [
         (jobs(), codes(0, 2), "job is A or C"),
-        (jobs(), codes(0, 2, 3), "job is A, C or 1 other"),
-        (jobs(10), codes(0, 1, 2, 3, 4), "job is A, B or 3 others"),
-        (jobs(10), codes(0, 1, 2, 3, 4, 5, 6), "job is not H, I or 1 other"),
+        (jobs(), codes(0, 2, 3), "job is A, C or 1 more"),
+        (jobs(10), codes(0, 1, 2, 3, 4), "job is A, B or 3 more"),
+        (jobs(10), codes(0, 1, 2, 3, 4, 5, 6), "job is not H, I or 1 more"),
         (numbers(), codes(1), "age is above 28 and up to 41"),
     ],
 )

@@ -1,0 +1,135 @@
+"""Numbers, p values, lists and counts as words: one way each, for screen, report and command line.
+
+Names pass through as they are: whoever shows them escapes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+_LONG = 1e15  # numbers of more digits are not read as digits
+
+
+def number_text(value: float, width: float, percent: bool = False, largest: float = 0.0) -> str:
+    """A number with as many decimals as its interval's ``width`` warrants.
+
+    Outcomes come in any unit: what decimals cannot show, or only in a very long row of digits, is
+    written as a power of ten. Numbers that stand together have one form where each is given the
+    ``largest`` magnitude among them.
+
+    Examples
+    --------
+    >>> number_text(0.04312, 0.02), number_text(0.9312, 0.02, percent=True)
+    ('0.043', '93.1%')
+    >>> number_text(2.41e-7, 1e-8), number_text(1.5e28, 1e27)
+    ('2.4e-07', '1.5e+28')
+    >>> number_text(0.412, 0.8), number_text(0.412, math.nan)  # the second has no interval
+    ('0.41', '0.412')
+    >>> number_text(0.9, 0.6, largest=1.2), number_text(0.0, 2e-6, largest=2e-6)
+    ('0.9', '0')
+    """
+    if not math.isfinite(value):
+        return "not defined"
+    factor = 100.0 if percent else 1.0
+    size = max(abs(value), largest)
+    spread, shown = width * factor, value * factor
+    most = 3 if percent else 5
+    if not percent and (abs(value) >= _LONG or (0 < size < 1e-3 and width < 1e-4)):
+        return f"{value:.2g}"
+    if math.isfinite(spread) and spread > 1e-9 * abs(shown):  # less is rounding
+        # of a number below 1 one decimal says next to nothing, however wide its interval
+        least = 2 if not percent and size <= 1.0 and width <= 1.0 else 0
+        decimals = min(max(1 - math.floor(math.log10(2.0 * spread)), least), most)
+    else:  # four figures
+        decimals = min(max(3 - math.floor(math.log10(max(abs(shown), 1.0))), 0), most - 2)
+    text = f"{shown:,.{decimals}f}"
+    text = text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+    return text + "%" * percent
+
+
+def range_text(low: float, high: float, percent: bool = False) -> str:
+    """An interval as "low to high", with as many decimals as its width warrants.
+
+    Examples
+    --------
+    >>> range_text(0.912, 0.9345), range_text(0.0, 0.0312, percent=True)
+    ('0.912 to 0.934', '0.0% to 3.1%')
+    >>> range_text(math.nan, math.nan)
+    'no interval'
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "no interval"
+    width, largest = high - low, max(abs(low), abs(high))
+    return " to ".join(number_text(one, width, percent, largest) for one in (low, high))
+
+
+def p_text(p_value: float) -> str:
+    """A p value: as many decimals as decide anything.
+
+    Examples
+    --------
+    >>> p_text(0.4321), p_text(0.04321), p_text(0.0004321), p_text(3e-20)
+    ('0.43', '0.043', '0.0004', 'below 0.0001')
+    """
+    if math.isnan(p_value):
+        return "not defined"
+    if p_value < 1e-4:
+        return "below 0.0001"
+    return f"{p_value:.{4 if p_value < 1e-3 else 3 if p_value < 0.1 else 2}f}"
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A number of things, its thousands separated.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1204, "row"), counted(2, "class", "classes")
+    ('1 row', '1,204 rows', '2 classes')
+    """
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def and_more(rest: int, last: str = "and") -> str:
+    """What follows the first of many: how many more there are, if any.
+
+    Examples
+    --------
+    >>> f"The column 'age'{and_more(1203)} is empty"
+    "The column 'age' and 1,203 more is empty"
+    >>> and_more(0)
+    ''
+    """
+    return f" {last} {rest:,} more" if rest > 0 else ""
+
+
+def listed(names: Iterable[str], most: int = 5, *, last: str = "and", between: str = ",") -> str:
+    """Names in a row, "a, b and c"; of more than ``most`` the first, and how many more there are.
+
+    Parameters
+    ----------
+    names : iterable of str
+    most : int
+        How many are named at most, 1 or more.
+    last : str
+        "and", or "or".
+    between : str
+        ";" where the names themselves hold commas.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed("ab"), listed("abc"), listed("abcdefgh", 3)
+    ('a', 'a and b', 'a, b and c', 'a, b, c and 5 more')
+    >>> listed(["a, b", "c"], between=";"), listed("abc", 2, last="or")
+    ('a, b; and c', 'a, b or 1 more')
+    >>> listed([])
+    ''
+    """
+    every = list(names)
+    named = every[:most]
+    if len(every) > most:
+        named.append(and_more(len(every) - most, last).removeprefix(f" {last} "))
+    if len(named) < 2:
+        return "".join(named)
+    before = between if between != "," else ""
+    return f"{f'{between} '.join(named[:-1])}{before} {last} {named[-1]}"

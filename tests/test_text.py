@@ -1,0 +1,39 @@
+"""Words for numbers and lists at their edges; the forms of numbers are in test_findings."""
+
+import math
+
+import pytest
+
+from kdcal_core.text import and_more, counted, listed, p_text, range_text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (1.0, "1.00"),
+        (0.0501, "0.050"),
+        (0.001, "0.001"),
+        (0.00099, "0.0010"),
+        (1e-4, "0.0001"),
+        (9.9e-5, "below 0.0001"),
+        (0.0, "below 0.0001"),
+        (math.nan, "not defined"),
+    ],
+)
+def test_a_p_value_has_the_decimals_that_decide(p: float, text: str) -> None:
+    assert p_text(p) == text
+
+
+def test_a_list_counts_what_it_does_not_name() -> None:
+    names = [f"c{at}" for at in range(2000)]
+    assert listed(names, 2) == "c0, c1 and 1,998 more"
+    assert listed(names[:3], 1) == "c0 and 2 more"
+    assert listed(iter(names[:2])) == "c0 and c1"
+    assert listed(["a"], 1, last="or") == "a"
+    assert and_more(-1) == ""
+
+
+def test_counts_and_ranges_have_separators() -> None:
+    assert counted(0, "row") == "0 rows"
+    assert range_text(1200.0, 3400.0) == "1,200 to 3,400"
+    assert range_text(0.1, math.nan) == "no interval"
