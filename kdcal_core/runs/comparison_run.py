@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.diagnostics.comparison import compare
+from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, review_data
@@ -68,7 +68,7 @@ def comparison_request(
         "kdcal_core.runs.comparison_run:compare_calibrators",
         "Comparing calibrators",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**review_identity(review), **asked},
+        {**review_identity(review), **asked, "measures": list(MEASURES)},
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_reviews import Made, quiet
 
-from kdcal_core.diagnostics.comparison import compare
+from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError
 from kdcal_core.review import review_data
 from kdcal_core.runs import (
@@ -59,6 +59,12 @@ def test_what_comes_to_the_same_is_the_same_job(forest: Made) -> None:
         )
     }
     assert len(different | {one}) == 5
+
+
+def test_another_list_of_measures_is_another_job(forest: Made, monkeypatch) -> None:
+    one = key(forest)
+    monkeypatch.delitem(MEASURES, "oce")
+    assert key(forest) != one
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def compare(
 
     Notes
     -----
-    *Means* (log loss, Brier, accuracy, OCE, MMC) are compared by the paired t test of their row
+    *Means* (log loss, Brier, accuracy, OCE) are compared by the paired t test of their row
     losses. It speaks of the calibrators fitted here: for cross-fitting of their mean over the
     folds (Bayle, Bayle, Janson and Mackey 2020), not of what another calibration set would fit.
     *AUROC* is compared by DeLong's covariances (1988) with t quantiles, rows ranked inside their

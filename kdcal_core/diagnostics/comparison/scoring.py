@@ -21,7 +21,7 @@ from kdcal_core.diagnostics.comparison.spread import Spread, of_areas, of_means
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
 from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
-from kdcal_core.diagnostics.scores import brier, log_loss, mean_max_confidence
+from kdcal_core.diagnostics.scores import brier, log_loss
 from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
 from kdcal_core.diagnostics.targets import Target, confidence_target, targets
 from kdcal_core.progress import Progress
@@ -42,7 +42,6 @@ MEASURES: dict[str, Measure] = {
         Measure("mce", "MCE", True, "inside"),
         Measure("classwise_ece", "Classwise ECE", True, "inside"),
         Measure("oce", "OCE far away", True, "outside"),
-        Measure("mmc", "Mean confidence far away", True, "outside"),
         Measure("auc", "AUROC", False, "ranking"),
         Measure("accuracy", "Accuracy", False, "ranking"),
         Measure("fit_seconds", "Seconds to fit", True, "speed"),
@@ -106,8 +105,7 @@ def scored_measures(
         ("smooth_ece", lambda: _smooth(judged, draws, level, seed)),
         ("mce", lambda: _binned(judged, "max", "uniform", False, draws, level, seed)),
         ("classwise_ece", lambda: _classwise(judged, draws, level, seed)),
-        ("oce", lambda: _far(judged, level, oce=True)),
-        ("mmc", lambda: _far(judged, level, oce=False)),
+        ("oce", lambda: _far(judged, level)),
         ("auc", lambda: _auc(judged, level)),
         ("accuracy", lambda: _accuracy(judged, level)),
     ]
@@ -207,15 +205,14 @@ def _classwise(
     return shown, binned_spread(problems, "l1", "uniform", BINS, draws, seed)
 
 
-def _far(judged: Judged, level: float, oce: bool) -> tuple[list[Estimate], Spread] | None:
+def _far(judged: Judged, level: float) -> tuple[list[Estimate], Spread] | None:
+    """Distance to the prior's confidence: far away a lower one is no better than the prior's."""
     if not judged.far:
         return None
-    expected = float(judged.prior.max()) if oce else 0.0
+    expected = float(judged.prior.max())
     losses = np.array([np.abs(proba.max(axis=1) - expected) for proba in judged.far])
     shown = [
         ood_calibration_error(proba, judged.prior, prior_kind="empirical", level=level)
-        if oce
-        else mean_max_confidence(proba, level=level)
         for proba in judged.far
     ]
     return shown, of_means(losses, np.ones(losses.shape[1]), floor=1.0)

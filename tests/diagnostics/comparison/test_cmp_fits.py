@@ -211,13 +211,23 @@ def test_far_rows_are_the_users_own_or_on_a_sphere(foreign):
     parent = found.method("uncalibrated").scores
     prior = max(np.mean(rows.y == 0), np.mean(rows.y == 1))
     assert parent["oce"].value == pytest.approx(abs(0.9 - prior))
-    assert parent["mmc"].value == pytest.approx(0.9)
     assert parent["oce"].n == (30 if foreign else 1000)
-    pair = found.paired["mmc", "parent"][1]
+    pair = found.paired["oce", "parent"][1]
     assert pair.difference.value == pytest.approx(
-        found.method("confidence").scores["mmc"].value - 0.9
+        found.method("confidence").scores["oce"].value - abs(0.9 - prior)
     )
     assert any(("30 foreign rows" if foreign else "on a sphere") in note for note in found.notes)
+
+
+def test_far_away_less_confidence_than_the_prior_is_not_better():
+    y = (np.arange(200) >= 180).astype(np.int64)  # nine tenths are of one class
+    rows = ScoredSet(np.tile([0.9, 0.1], (200, 1)), y, ("a", "b"), "", "calibration")
+    X = pd.DataFrame({"x": np.random.default_rng(0).normal(0.5, 0.1, 200)})  # Shy says a half
+    data = ReviewData(rows, None, rows.classes, {"calibration": X}, parent=Flat())
+    found = compare([("shy", Shy())], data, n_boot=100)
+    outside = [one.key for one in found.measures if one.group == "outside"]
+    assert [found.best[key] for key in outside] == ["uncalibrated"] * len(outside)
+    assert [found.paired[key, "parent"][1].verdict for key in outside] == ["worse"] * len(outside)
 
 
 def test_without_a_model_nothing_is_asked_far_away():
