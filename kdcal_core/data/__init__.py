@@ -19,7 +19,7 @@ from kdcal_core.data.columns import (
     weight_column,
 )
 from kdcal_core.data.fitness import Fitness, fitness
-from kdcal_core.data.labels import absent_classes, classes_of, encode_labels
+from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.regression_columns import (
     outcome_column,
     parameter_columns,
@@ -37,7 +37,7 @@ from kdcal_core.data.regression_parameters import (
 )
 from kdcal_core.data.regression_roles import spread_column
 from kdcal_core.data.roles import guess_roles
-from kdcal_core.data.splits import split_by_column, stratified_folds, stratified_halves
+from kdcal_core.data.splits import split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
 from kdcal_core.data.text import escape_html, escape_markdown
 from kdcal_core.data.types import (
@@ -62,7 +62,6 @@ __all__ = [
     "ScoredSet",
     "Table",
     "Task",
-    "absent_classes",
     "check_labels",
     "check_outcome",
     "check_parameter_names",
@@ -90,7 +89,6 @@ __all__ = [
     "split_by_column",
     "spread_column",
     "stratified_folds",
-    "stratified_halves",
     "table_from_frame",
     "target_labels",
     "true_mean_column",

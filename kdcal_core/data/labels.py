@@ -87,19 +87,6 @@ def classes_of(labels: Any) -> tuple[str, ...]:
     return tuple(sorted(names - {""}, key=_natural))
 
 
-def absent_classes(y: IntArray, classes: Sequence[str]) -> tuple[str, ...]:
-    """Names of the classes that no label in ``y`` has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> absent_classes(np.array([0, 2]), ("a", "b", "c"))
-    ('b',)
-    """
-    counts = np.bincount(y, minlength=len(classes))
-    return tuple(name for name, count in zip(classes, counts, strict=True) if count == 0)
-
-
 def _factorise(labels: Any) -> tuple[IntArray, list[Any]]:
     """Codes in order of first appearance, -1 where missing, and the distinct values."""
     series = labels if isinstance(labels, pd.Series) else pd.Series(labels)

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from kdcal_core.data.types import IntArray
 from kdcal_core.errors import InputError
@@ -50,21 +49,6 @@ def stratified_folds(y: IntArray, n_folds: int, seed: int = 0) -> IntArray:
     folds = np.empty(n, dtype=np.int64)
     folds[order] = np.arange(n) % n_folds
     return folds
-
-
-def stratified_halves(y: IntArray, seed: int = 0) -> NDArray[np.bool_]:
-    """A mask of one random half of the rows, every class halved, (n,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> int(stratified_halves(np.array([0, 0, 1, 1]), seed=0).sum())
-    2
-    """
-    if len(y) < 2:
-        return np.ones(len(y), dtype=bool)
-    half: NDArray[np.bool_] = stratified_folds(y, 2, seed) == 0
-    return half
 
 
 def split_by_column(

@@ -36,15 +36,13 @@ from kdcal_core.diagnostics.foreign_distance import (
 from kdcal_core.diagnostics.foreign_results import DistanceCurve, KernelSimilarity
 from kdcal_core.diagnostics.foreign_scores import (
     fpr_at_95_tpr,
-    mmc_star,
     ood_auroc,
     ood_calibration_error,
     unknown_share,
 )
 from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_distances
-from kdcal_core.diagnostics.histogram import confidence_histogram, score_histogram
+from kdcal_core.diagnostics.histogram import score_histogram
 from kdcal_core.diagnostics.improvement import (
-    median_improvement,
     relative_improvement,
 )
 from kdcal_core.diagnostics.regions import (
@@ -76,9 +74,7 @@ from kdcal_core.diagnostics.regression import (
     coverage_finding,
     ecdf_difference,
     fault,
-    improvement_finding,
     interval_coverage,
-    interval_misses,
     kl_divergence,
     kolmogorov_smirnov,
     local_finding,
@@ -175,7 +171,6 @@ __all__ = [
     "confidence_by_distance",
     "confidence_calibration_error",
     "confidence_gap",
-    "confidence_histogram",
     "confidence_log_loss",
     "confidence_reliability",
     "confidence_smooth_calibration_error",
@@ -194,9 +189,7 @@ __all__ = [
     "fpr_at_95_tpr",
     "hellinger_distance",
     "hellinger_distances",
-    "improvement_finding",
     "interval_coverage",
-    "interval_misses",
     "kernel_similarity",
     "kl_divergence",
     "kolmogorov_smirnov",
@@ -206,8 +199,6 @@ __all__ = [
     "max_confidence_by_distance",
     "mean_max_confidence",
     "mean_scale",
-    "median_improvement",
-    "mmc_star",
     "neighbourhoods",
     "ood_auroc",
     "ood_calibration_error",

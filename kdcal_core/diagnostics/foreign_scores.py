@@ -10,7 +10,6 @@ from scipy.special import betainc, gammaln, xlog1py, xlogy
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.diagnostics.ranking import area_interval, roc_area
 from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.diagnostics.scores import mean_max_confidence
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (
@@ -71,17 +70,6 @@ def ood_calibration_error(
         level=level,
         interval="normal, four rows at the ends of the range added",
     )
-
-
-def mmc_star(proba: Any, y: Any, *, level: float = 0.95) -> Estimate:
-    """MMC*: mean max confidence on the wrongly classified rows (paper 000 Table 1).
-
-    Examples
-    --------
-    >>> mmc_star([[0.9, 0.1], [0.4, 0.6]], [0, 0]).value
-    0.6
-    """
-    return mean_max_confidence(proba, y, of="errors", level=level)
 
 
 def ood_auroc(

@@ -6,7 +6,7 @@ from typing import Any
 
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.diagnostics.results import Kind, ScoreHistogram
-from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+from kdcal_core.diagnostics.targets import targets
 from kdcal_core.errors import InputError
 
 
@@ -44,23 +44,6 @@ def score_histogram(
     if kind != "confidence" and label is None:
         raise InputError(f'Kind "{kind}" needs a class', fix="Give label, a class index.")
     (target,) = targets(proba, y, sample_weight, kind, label)
-    return _histogram(target, n_bins)
-
-
-def confidence_histogram(
-    confidence: Any, correct: Any, *, n_bins: int = 50, sample_weight: Any = None
-) -> ScoreHistogram:
-    """:func:`score_histogram` of confidences (n,) and whether each row was right.
-
-    Examples
-    --------
-    >>> confidence_histogram([0.9, 0.2], [1, 0], n_bins=2).correct.tolist()
-    [0.0, 1.0]
-    """
-    return _histogram(confidence_target(confidence, correct, sample_weight), n_bins)
-
-
-def _histogram(target: Target, n_bins: int) -> ScoreHistogram:
     edges = uniform_edges(n_bins)
     index = bin_index(target.score, edges)
     return ScoreHistogram(

@@ -1,15 +1,12 @@
-"""Comparing methods over data sets: relative improvement, and its median."""
+"""Comparing methods over data sets: relative improvement."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 
 
@@ -41,39 +38,6 @@ def relative_improvement(parent: Any, method: Any) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         change = (parent - method) / parent
     return np.asarray(np.where((parent == 0.0) & (method == 0.0), 0.0, change))
-
-
-def median_improvement(parent: Any, method: Any, *, level: float = 0.95) -> Estimate:
-    """Median over data sets of :func:`relative_improvement`, one error a data set.
-
-    The interval lies between order statistics and holds for any distribution; up to five data
-    sets at level 0.95 it is the whole range, minus infinity to 1.
-
-    Examples
-    --------
-    >>> median_improvement([0.2, 0.1, 0.4], [0.1, 0.1, 0.1]).value
-    0.5
-    """
-    check_level(level)
-    change = np.sort(np.atleast_1d(relative_improvement(parent, method)).ravel())
-    n = len(change)
-    if n == 0:
-        raise InputError("There are no data sets", fix="Give at least one error of each.")
-    # the k-th smallest lies above the median with probability P(fewer than k of n are below it)
-    k = int((bdtr(np.arange(n), n, 0.5) <= (1.0 - level) / 2.0).sum())
-    middle = change[[(n - 1) // 2, n // 2]]
-    return Estimate(
-        name="Median relative improvement on the parent (paper 000 Eq. 21)",
-        label="Improvement",
-        value=float(middle[0] if middle[0] == middle[1] else middle.mean()),
-        low=float(change[k - 1]) if k > 0 else -np.inf,
-        high=float(change[n - k]) if k > 0 else 1.0,
-        n=n,
-        level=level,
-        interval="order statistics",
-        percent=True,
-        lower_is_better=False,
-    )
 
 
 def _errors(values: Any, noun: str) -> FloatArray:

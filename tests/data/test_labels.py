@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.data import absent_classes, classes_of, encode_labels
+from kdcal_core.data import classes_of, encode_labels
 from kdcal_core.errors import InputError
 
 DIGITS = tuple("0123456789")
@@ -106,8 +106,3 @@ def test_classes_of_then_encode(labels: list[str]) -> None:
     if kept:
         encoded = encode_labels([label.strip() for label in kept], classes)
         assert [classes[index] for index in encoded] == [label.strip() for label in kept]
-
-
-def test_absent_classes() -> None:
-    assert absent_classes(np.array([0, 2, 2]), ("a", "b", "c", "d")) == ("b", "d")
-    assert absent_classes(np.array([0, 1]), ("a", "b")) == ()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.data import fitness, split_by_column, stratified_folds, stratified_halves
+from kdcal_core.data import fitness, split_by_column, stratified_folds
 from kdcal_core.errors import InputError
 
 LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=80)
@@ -26,15 +26,6 @@ def test_folds_spread_every_class(labels: list[int], n_folds: int, seed: int) ->
     assert np.ptp(np.bincount(folds, minlength=n_folds)) <= 1
     for k in np.unique(y):
         assert np.ptp(np.bincount(folds[y == k], minlength=n_folds)) <= 1
-
-
-@given(LABELS)
-def test_halves(labels: list[int]) -> None:
-    y = np.array(labels)
-    half = stratified_halves(y, 3)
-    assert abs(2 * int(half.sum()) - len(y)) <= 1
-    for k in np.unique(y):
-        assert abs(2 * int(half[y == k].sum()) - int((y == k).sum())) <= 1
 
 
 def test_seeds_differ() -> None:

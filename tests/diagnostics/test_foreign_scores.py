@@ -14,7 +14,6 @@ from kdcal_core.diagnostics import (
     hellinger_distance,
     hellinger_distances,
     mean_max_confidence,
-    mmc_star,
     ood_auroc,
     ood_calibration_error,
     sphere_points,
@@ -197,10 +196,10 @@ def test_mmc_needs_no_classes_and_its_star_does():
     assert mean_max_confidence(proba).value == pytest.approx(proba.max(axis=1).mean())
     assert mean_max_confidence(proba) == mean_max_confidence(proba, y)
     wrong = proba.argmax(axis=1) != y
-    star = mmc_star(proba, y)
+    star = mean_max_confidence(proba, y, of="errors")
     assert star.value == pytest.approx(proba[wrong].max(axis=1).mean())
     assert star.n == wrong.sum()
-    assert np.isnan(mmc_star(proba, proba.argmax(axis=1)).value)
+    assert np.isnan(mean_max_confidence(proba, proba.argmax(axis=1), of="errors").value)
     with pytest.raises(InputError, match="true classes"):
         mean_max_confidence(proba, of="errors")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kdcal_core.diagnostics.regression.coverage import (
     coverage,
     interval_coverage,
-    interval_misses,
     mean_scale,
 )
 from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
@@ -14,7 +13,6 @@ from kdcal_core.diagnostics.regression.ecdf import ecdf_difference, quantile_rel
 from kdcal_core.diagnostics.regression.fault import fault
 from kdcal_core.diagnostics.regression.findings import (
     coverage_finding,
-    improvement_finding,
     local_finding,
     regions_finding,
     regression_findings,
@@ -61,9 +59,7 @@ __all__ = [
     "coverage_finding",
     "ecdf_difference",
     "fault",
-    "improvement_finding",
     "interval_coverage",
-    "interval_misses",
     "kl_divergence",
     "kolmogorov_smirnov",
     "local_finding",

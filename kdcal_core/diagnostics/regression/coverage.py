@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.data import FloatArray, IntArray, check_weight
+from kdcal_core.data import FloatArray, check_weight
 from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
@@ -90,21 +90,6 @@ def interval_coverage(
     check_level(stated)
     y = checked_outcome(y, len(low))
     return _judged(low, high, y, stated, None, check_weight(weight, len(y)), 0.95)
-
-
-def interval_misses(distribution: PredictiveDistribution, y: Any, level: float = 0.95) -> IntArray:
-    """Which outcomes their central interval misses (paper 003 Fig. 3): -1 below, 1 above, (n,).
-
-    Examples
-    --------
-    >>> from kdcal_core.distributions import Normal
-    >>> interval_misses(Normal([0.0, 0.0, 0.0], 1.0), [0.0, 3.0, -3.0]).tolist()
-    [0, 1, -1]
-    """
-    y = checked_outcome(y, len(distribution))
-    low, high = distribution.interval(level)
-    found: IntArray = (y > high).astype(np.int64) - (y < low)
-    return found
 
 
 def interval_scores(low: FloatArray, high: FloatArray, y: FloatArray, level: float) -> FloatArray:

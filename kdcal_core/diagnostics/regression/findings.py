@@ -14,7 +14,6 @@ from kdcal_core.diagnostics.regression.results import (
     FaultKind,
     LocalPit,
     RegionPit,
-    RegressionScores,
 )
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.text import listed, number_text
@@ -126,21 +125,6 @@ def local_finding(local: LocalPit) -> str:
     return (
         f"Of {looked}, {listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
         f"{low:.0f}% to {high:.0f}% of a neighbourhood."
-    )
-
-
-def improvement_finding(before: RegressionScores, after: RegressionScores, crps: Estimate) -> str:
-    """What a recalibration changed: ``crps`` is :func:`paired_difference` of after and before."""
-    share = 100 * abs(crps.value) / before.rows["crps"].value if before.rows["crps"].value else 0.0
-    name = after.name or "The recalibration"
-    if crps.low <= 0.0 <= crps.high:
-        verdict = f"{name} changes the CRPS by no more than chance does"
-    else:
-        verdict = f"{name} {'lowers' if crps.value < 0 else 'raises'} the CRPS by {share:.1f}%"
-    was, now = before.rows["coverage95"], after.rows["coverage95"]
-    return (
-        f"{verdict} ({crps.n:,} rows); 95% intervals hold {_rate(now, rows=False)}, "
-        f"before {_rate(was, rows=False)}."
     )
 
 

@@ -8,7 +8,6 @@ from scipy import integrate, stats
 
 from kdcal_core.diagnostics import (
     coverage,
-    interval_misses,
     kl_divergence,
     mean_scale,
     paired_difference,
@@ -40,15 +39,6 @@ def test_coverage_by_brute_force(n, seed):
     assert row.interval_score.value == pytest.approx(np.mean(scores))
     assert row.smis is not None
     assert row.smis.value == pytest.approx(np.mean(scores) / 3.0)
-
-
-def test_misses_lie_where_coverage_lacks():
-    y = np.random.default_rng(0).normal(size=500)
-    states = Normal(np.zeros(500), 0.8)
-    missed = interval_misses(states, y, 0.9)
-    assert set(missed) == {-1, 0, 1}
-    assert np.all((missed == 1) == (y > states.ppf(0.95)))
-    assert coverage(states, y, (0.9,)).at(0.9).coverage.value == np.mean(missed == 0)
 
 
 def test_weighted_rows_count_by_their_weight():

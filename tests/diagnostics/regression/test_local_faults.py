@@ -9,17 +9,13 @@ from kdcal_core.diagnostics import (
     coverage,
     coverage_finding,
     fault,
-    improvement_finding,
     local_finding,
     local_pit,
     neighbourhoods,
-    paired_difference,
     pit_by_column,
     pit_by_region,
     regions_finding,
     regression_findings,
-    regression_scores,
-    row_scores,
 )
 from kdcal_core.diagnostics.regression.regions import holm
 from kdcal_core.distributions import Normal
@@ -154,18 +150,6 @@ def test_neighbourhoods_by_all_distances():
     wanted = np.sort(np.argsort(distance, axis=1)[:, :7], axis=1)
     assert np.array_equal(np.sort(found, axis=1), wanted)
     assert neighbourhoods(space, [3], 500).shape == (1, 80)
-
-
-def test_improvement_is_said_only_beyond_chance(line):
-    _, states, y = line
-    before = regression_scores(states, y, scale=500.0, name="parent")
-    wider = Normal(states.mean(), 700.0)
-    after = regression_scores(wider, y, scale=500.0, name="Wider")
-    rows = [row_scores(s, y, scale=500.0)["crps"] for s in (wider, states)]
-    words = improvement_finding(before, after, paired_difference(rows[0], rows[1]))
-    assert words.startswith("Wider raises the CRPS by ")
-    same = improvement_finding(before, before, paired_difference(rows[1], rows[1]))
-    assert "no more than chance" in same
 
 
 def test_settings_that_do_not_fit_are_refused():
