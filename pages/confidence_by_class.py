@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.widgets import confidence_parts as parts
 from app.widgets import session, set_results
-from kdcal_core.runs import set_overview
+from kdcal_core.tasks import set_overview
 
 review = session.scored_review("confidence")
 if review is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.widgets import reliability_parts as parts
 from app.widgets import session, set_results
 from app.widgets.set_choice import choose_set
-from kdcal_core.runs import set_overview
+from kdcal_core.tasks import set_overview
 
 review = session.scored_review("reliability")
 if review is not None:

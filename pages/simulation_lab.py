@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.widgets import lab_jobs, lab_parts, lab_settings, lab_sizes, lab_text
 from app.widgets.lab_results import run_of
-from kdcal_core.runs import lab_request
+from kdcal_core.tasks import lab_request
 
 st.title("Simulation lab")
 st.caption(lab_text.INTRODUCTION)

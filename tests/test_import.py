@@ -23,7 +23,7 @@ def _loaded_after(statement: str) -> set[str]:
     [
         "import kdcal_core",
         "import kdcal_core.cli",
-        "from kdcal_core import read_table, load_parent, reliability, TopLabelKDE",
+        "from kdcal_core import read_table, load_model, reliability, TopLabelKDE",
     ],
 )
 def test_heavy_libraries_wait_until_they_are_used(statement):

@@ -76,7 +76,7 @@ def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) 
     Parameters
     ----------
     make : callable
-        A function of `kdcal_core.figures`.
+        A function of `kdcal_core.charts`.
     args, kwargs
         Its arguments: results of the core, settings, the theme. All of their content counts.
     """

@@ -12,13 +12,7 @@ from app.widgets import compare_settings, job_results, session
 from app.widgets import compare_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number
-from kdcal_core.data import escape_markdown
-from kdcal_core.data.equal_rows import warns_of_copies
-from kdcal_core.diagnostics import Estimate
-from kdcal_core.diagnostics.comparison import Comparison
-from kdcal_core.diagnostics.comparison.results import Against, Group
-from kdcal_core.errors import InputError
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     comparison_figure,
     comparison_table,
     comparison_words,
@@ -28,8 +22,14 @@ from kdcal_core.figures import (
     paired_figure,
     ranked,
 )
+from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.diagnostics.comparison.results import Against, Group
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.runs import ComparisonRun, comparison_request
+from kdcal_core.tasks import ComparisonRun, comparison_request
 from kdcal_core.text import p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less

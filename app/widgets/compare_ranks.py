@@ -6,14 +6,14 @@ import streamlit as st
 
 from app.widgets import compare_text as text
 from app.widgets.charts import chart, drawn_once, is_dark
-from kdcal_core.diagnostics.comparison import MEASURES, CriticalDifference, critical_difference
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     PARENT_NAME,
     comparison_words,
     critical_difference_figure,
     critical_difference_table,
 )
-from kdcal_core.runs import ComparisonStudy, comparison_study
+from kdcal_core.diagnostics.comparison import MEASURES, CriticalDifference, critical_difference
+from kdcal_core.tasks import ComparisonStudy, comparison_study
 
 
 def over_data_sets() -> None:

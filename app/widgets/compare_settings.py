@@ -12,7 +12,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
 from kdcal_core.diagnostics.comparison.results import Judge
 from kdcal_core.review import Review
-from kdcal_core.runs import ComparisonSettings, default_calibrators, usable_calibrators
+from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
 
 JUDGES: dict[Judge, str] = {"evaluation": "Evaluation set", "cross-fitted": "Cross-fitting"}
 _KEPT: dict[str, Any] = {"persist_state": "session"}

@@ -9,12 +9,12 @@ from dataclasses import replace
 from app.widgets.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
+from kdcal_core.charts import PARENT_NAME
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
 from kdcal_core.diagnostics.comparison.results import Group
-from kdcal_core.figures import PARENT_NAME
-from kdcal_core.runs import ComparisonStudy
+from kdcal_core.tasks import ComparisonStudy
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "parent": ("The model", "Its own probabilities, as they are."),

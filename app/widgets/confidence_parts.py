@@ -11,9 +11,7 @@ import streamlit as st
 from app.widgets import set_results
 from app.widgets.charts import PAPER_002, chart, drawn_once, estimate_row, is_dark
 from kdcal_core.calibration import BY_CLASS, CALIBRATORS, ConfidenceCurve
-from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import reliability_finding, telling
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     bandwidth_figure,
     confidence_curve_figure,
     losses_figure,
@@ -21,8 +19,10 @@ from kdcal_core.figures import (
     noise_figure,
     words,
 )
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     ClassCurves,
     Losses,
     SetOverview,

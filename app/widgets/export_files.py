@@ -14,10 +14,10 @@ from app.widgets import export_text as text
 from app.widgets.charts import csv_button
 from app.widgets.export_results import View
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.calibration.files import CalibratorCard
+from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review
-from kdcal_core.runs.export_try import try_request
+from kdcal_core.tasks.export_try import try_request
 
 SUFFIX = ".kdcal"
 _TRIED = "export_tried"

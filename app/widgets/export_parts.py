@@ -13,18 +13,18 @@ from app.widgets import export_text as text
 from app.widgets.charts import chart, drawn_once, estimate_row, is_dark
 from app.widgets.export_results import View
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.data import escape_markdown
-from kdcal_core.errors import InputError
-from kdcal_core.figures import reliability_figure, words
-from kdcal_core.figures.export_maps import (
+from kdcal_core.charts import reliability_figure, words
+from kdcal_core.charts.export_maps import (
     calibrator_map_figure,
     calibrator_map_regions,
     calibrator_map_table,
     calibrator_map_words,
 )
+from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.runs.export_results import CalibratorMap, Gain
-from kdcal_core.runs.export_run import export_request
+from kdcal_core.tasks.export_results import CalibratorMap, Gain
+from kdcal_core.tasks.export_run import export_request
 
 TILES = {
     "log_loss": "Log loss",

@@ -12,9 +12,9 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
 from kdcal_core.calibration.settings import BY_TREE
 from kdcal_core.review import Review
-from kdcal_core.runs.comparison_run import usable_calibrators
-from kdcal_core.runs.export_results import ExportSettings
-from kdcal_core.runs.export_run import few_trees, partition_columns
+from kdcal_core.tasks.comparison_run import usable_calibrators
+from kdcal_core.tasks.export_results import ExportSettings
+from kdcal_core.tasks.export_run import few_trees, partition_columns
 
 ADDRESS = "calibrator"
 _USUAL = "platt"

@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets import set_results
 from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import set_fitness
+from kdcal_core.tasks import set_fitness
 from kdcal_core.text import number_text
 
 

@@ -10,7 +10,7 @@ from app.widgets.foreign_results import Chosen
 from app.widgets.graph_results import Fit, Foreign
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, remove_foreign
-from kdcal_core.runs import ForeignKind, ForeignSettings, foreign_request
+from kdcal_core.tasks import ForeignKind, ForeignSettings, foreign_request
 
 SHIFTS = (-50.0, -20.0, -10.0, -5.0, -2.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _NAMES = {

@@ -12,10 +12,10 @@ from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.foreign_results import Chosen, View
 from app.widgets.graph_results import Version
 from app.widgets.numbers import interval, number
+from kdcal_core.charts import foreign_words, selection_figure
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.figures import foreign_words, selection_figure
 
 SUREST = 10
 MAX_FEATURES = 20

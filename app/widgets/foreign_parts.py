@@ -21,18 +21,18 @@ from app.widgets.foreign_results import Method, View
 from app.widgets.graph_results import Fit, Foreign, Setting, Version
 from app.widgets.numbers import number
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import DistanceCurve
-from kdcal_core.errors import InputError
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     BandLine,
     density_figure,
     distance_figure,
     foreign_words,
     map_words,
 )
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import DistanceCurve
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.runs import GraphSettings, foreign_request
+from kdcal_core.tasks import GraphSettings, foreign_request
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -25,7 +25,7 @@ from kdcal_core.diagnostics import (
     unknown_share,
 )
 from kdcal_core.review import Review
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     ForeignRun,
     ForeignSet,
     Rows,

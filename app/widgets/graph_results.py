@@ -14,11 +14,11 @@ import streamlit as st
 from app.widgets import job_results, session
 from app.widgets.kept import kept_by_bytes
 from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.charts import foreign_words
 from kdcal_core.data import FloatArray
-from kdcal_core.figures import foreign_words
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.runs import ForeignRun, GraphRun, GraphSettings, Request, graph_request
+from kdcal_core.tasks import ForeignRun, GraphRun, GraphSettings, Request, graph_request
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from app.widgets import session, waiting
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.review import Review
-from kdcal_core.runs import Request
+from kdcal_core.tasks import Request
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import streamlit as st
 from app.widgets import session, waiting
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot, jobs
-from kdcal_core.runs import Request
+from kdcal_core.tasks import Request
 
 T = TypeVar("T")
 

@@ -12,8 +12,7 @@ from app.widgets.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.widgets.lab_results import answers_of, measures_of
 from app.widgets.numbers import interval, number
 from kdcal_core.calibration import KernelDensityGraph
-from kdcal_core.diagnostics import Estimate
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     BandLine,
     MapPoints,
     PosteriorPanel,
@@ -21,10 +20,12 @@ from kdcal_core.figures import (
     posterior_map_figure,
     selection_figure,
 )
-from kdcal_core.figures import lab_words as words
-from kdcal_core.figures.lab_pictures import MeasuredMethod, interval_figure
-from kdcal_core.runs import LabRows, LabRun
-from kdcal_core.runs.lab_measures import (
+from kdcal_core.charts import lab_words as words
+from kdcal_core.charts.lab_pictures import MeasuredMethod, interval_figure
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks import LabRows, LabRun
+from kdcal_core.tasks.lab_measures import (
     FAR,
     METHODS,
     PAPER_LOG_FLOOR,
@@ -39,8 +40,7 @@ from kdcal_core.runs.lab_measures import (
     sure_outside,
     switch_distances,
 )
-from kdcal_core.runs.lab_results import DISTANCES
-from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks.lab_results import DISTANCES
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 LOG_FLOORS = (

@@ -7,8 +7,9 @@ from pathlib import Path
 import streamlit as st
 
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.runs import LabRun
-from kdcal_core.runs.lab_measures import (
+from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
+from kdcal_core.tasks import LabRun
+from kdcal_core.tasks.lab_measures import (
     GraphChoice,
     LabAnswers,
     Method,
@@ -16,8 +17,7 @@ from kdcal_core.runs.lab_measures import (
     graph_answers,
     measured,
 )
-from kdcal_core.runs.lab_sizes_run import SizesRun
-from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
+from kdcal_core.tasks.lab_sizes_run import SizesRun
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the simulation")

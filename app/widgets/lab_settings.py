@@ -8,9 +8,9 @@ import streamlit as st
 
 from app.widgets.charts import drawn_once, is_dark
 from app.widgets.lab_results import glance_of
-from kdcal_core.figures.lab_pictures import glance_figure
-from kdcal_core.runs import LabSettings
+from kdcal_core.charts.lab_pictures import glance_figure
 from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks import LabSettings
 
 ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
 DIMENSIONS = (2, 5, 10, 20, 50, 100)
@@ -71,7 +71,7 @@ def choose() -> LabSettings:
                 default="forest",
                 required=True,
                 format_func=PARENTS.__getitem__,
-                key="lab_parent",
+                key="lab_model",
                 help="The model whose confidence is judged. It is trained on the spot.",
                 **_KEPT,
             )

@@ -11,12 +11,12 @@ from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.lab_jobs import result_of
 from app.widgets.lab_parts import BANDED
 from app.widgets.lab_results import sizes_of
-from kdcal_core.figures import BandLine
-from kdcal_core.figures import lab_words as words
-from kdcal_core.figures.lab_pictures import sizes_figure
-from kdcal_core.runs import LabSettings
-from kdcal_core.runs.lab_measures import FAR, METHODS
-from kdcal_core.runs.lab_sizes_run import SizesRun, SizesSettings, sizes_request
+from kdcal_core.charts import BandLine
+from kdcal_core.charts import lab_words as words
+from kdcal_core.charts.lab_pictures import sizes_figure
+from kdcal_core.tasks import LabSettings
+from kdcal_core.tasks.lab_measures import FAR, METHODS
+from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, sizes_request
 
 SIZES = (100, 316, 1000, 3162, 10_000)
 REPETITIONS = (3, 5, 10)

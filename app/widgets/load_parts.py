@@ -15,7 +15,7 @@ from app.widgets.task_choice import task_choice
 from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
-from kdcal_core.parents import ParentInfo
+from kdcal_core.models import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review import (
     Review,
@@ -199,7 +199,7 @@ def own_files(review: Review | None) -> None:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
 
 
-def _answers_of(parent: ParentInfo) -> str:
+def _answers_of(parent: ModelInfo) -> str:
     if parent.task == "classification":
         return f"{len(parent.classes):,} classes"
     if len(parent.outputs) > _NAMED_OUTPUTS:

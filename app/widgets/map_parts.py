@@ -13,18 +13,18 @@ from app.widgets import graph_results, job_results, map_results, session
 from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.graph_results import Fit, Setting, Version
 from app.widgets.map_results import Map
-from kdcal_core.data import FloatArray, escape_markdown
-from kdcal_core.errors import InputError
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     MapPoints,
     PosteriorPanel,
     foreign_words,
     map_words,
     posterior_map_figure,
 )
+from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo
-from kdcal_core.runs import GraphRun, GridRun, GridSettings, grid_request
 from kdcal_core.simulation import true_posterior
+from kdcal_core.tasks import GraphRun, GridRun, GridSettings, grid_request
 
 Posteriors = dict[str, FloatArray]  # title -> posterior, (n_y, n_x, K)
 

@@ -18,11 +18,11 @@ from app.widgets import map_results, results, session
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.graph_results import Version
 from app.widgets.numbers import number
+from kdcal_core.charts import map_words, reliability_figure, words
 from kdcal_core.data import IntArray, ScoredSet, escape_markdown
 from kdcal_core.diagnostics import Reliability, reliability_finding, telling
-from kdcal_core.figures import map_words, reliability_figure, words
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import GridRun
+from kdcal_core.tasks import GridRun
 
 PAGE_ROWS = 100
 STEPS = 400  # of the sliders across the map

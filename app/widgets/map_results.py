@@ -15,7 +15,7 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import Estimate, accuracy, mean_max_confidence
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review, Which, Workspace, load_frame
-from kdcal_core.runs import GridRun
+from kdcal_core.tasks import GridRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,7 @@ from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.pit_map import column_title
 from app.widgets.pit_results import Judged
-from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import RegionPit, regions_finding
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     PitPanel,
     coverage_by_figure,
     coverage_table,
@@ -24,8 +22,10 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.figures.pit import FAULT_TITLES
-from kdcal_core.runs import MEAN, SPREAD
+from kdcal_core.charts.pit import FAULT_TITLES
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import RegionPit, regions_finding
+from kdcal_core.tasks import MEAN, SPREAD
 from kdcal_core.text import p_text
 
 MAX_PANELS = 12

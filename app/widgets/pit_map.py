@@ -15,9 +15,7 @@ from app.widgets.charts import chart, dragged, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.pit_picks import Box, Pick
 from app.widgets.pit_results import Judged
-from kdcal_core.data import FloatArray, IntArray, escape_markdown
-from kdcal_core.diagnostics import LocalPit
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     PickedNeighbourhood,
     PitPanel,
     local_map_figure,
@@ -26,7 +24,9 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.runs import (
+from kdcal_core.data import FloatArray, IntArray, escape_markdown
+from kdcal_core.diagnostics import LocalPit
+from kdcal_core.tasks import (
     AXES,
     LAYER,
     MEAN,

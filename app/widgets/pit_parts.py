@@ -10,9 +10,7 @@ from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_d
 from app.widgets.numbers import interval, number
 from app.widgets.pit_picks import OPPOSITES
 from app.widgets.pit_results import BINS, Judged
-from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     coverage_figure,
     ecdf_figure,
     pit_figure,
@@ -20,7 +18,9 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.runs import PitOverview
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
+from kdcal_core.tasks import PitOverview
 from kdcal_core.text import p_text
 
 TESTS = """

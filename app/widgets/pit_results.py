@@ -10,7 +10,7 @@ from typing import Any
 from app.widgets import set_results
 from kdcal_core.diagnostics import PitHistogram, RegionPit
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     PitOverview,
     PitPlaces,
     PitRows,

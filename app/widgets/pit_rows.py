@@ -13,10 +13,10 @@ from app.widgets.map_region import beside
 from app.widgets.numbers import column_format
 from app.widgets.pit_map import LocalView, group_rows
 from app.widgets.pit_results import Judged
+from kdcal_core.charts import RowIntervals, intervals_figure, intervals_table, regression_reading
 from kdcal_core.data import IntArray
-from kdcal_core.figures import RowIntervals, intervals_figure, intervals_table, regression_reading
-from kdcal_core.runs import PitRows, pit_rows
-from kdcal_core.runs.pit_measures import MAX_ROWS
+from kdcal_core.tasks import PitRows, pit_rows
+from kdcal_core.tasks.pit_measures import MAX_ROWS
 
 PAGE_ROWS = 100
 DRAWN = 12

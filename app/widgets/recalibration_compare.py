@@ -10,8 +10,7 @@ from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.recalibration_results import View
-from kdcal_core.diagnostics import Estimate
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     MEASURES,
     MeasuredRecalibration,
     Moments,
@@ -31,7 +30,8 @@ from kdcal_core.figures import (
     truth_figure,
     truth_table,
 )
-from kdcal_core.runs import PARENT, MethodResult, space_title
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.tasks import PARENT, MethodResult, space_title
 
 
 def pit_and_quantiles(view: View) -> None:

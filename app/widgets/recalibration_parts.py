@@ -12,9 +12,7 @@ from app.widgets import recalibration_text as text
 from app.widgets.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.widgets.map_region import Box
 from app.widgets.recalibration_results import View
-from kdcal_core.data import FloatArray, escape_markdown
-from kdcal_core.errors import InputError
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     coverage_by_figure,
     coverage_table,
     misses_figure,
@@ -22,8 +20,10 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
+from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     AXES,
     MEAN,
     OUTCOME,
@@ -33,7 +33,7 @@ from kdcal_core.runs import (
     recommended,
     space_title,
 )
-from kdcal_core.runs.recalibration_results import STATED
+from kdcal_core.tasks.recalibration_results import STATED
 
 TILES = ("crps", "coverage95", "smis95", "rmse")
 MAP = "recalibration_map"

@@ -14,6 +14,7 @@ from app.widgets import job_results
 from app.widgets.kept import kept_by_bytes
 from app.widgets.map_region import Box
 from app.widgets.regression_results import RegressionRows
+from kdcal_core.charts import DensityPanel, MissPanel, SelectionCurve, density_curve, misses_of
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import (
     CoverageRow,
@@ -29,10 +30,9 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
 )
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
-from kdcal_core.figures import DensityPanel, MissPanel, SelectionCurve, density_curve, misses_of
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     AXES,
     MEAN,
     OUTCOME,
@@ -42,7 +42,7 @@ from kdcal_core.runs import (
     RowAnswers,
     Selection,
 )
-from kdcal_core.runs.recalibration_results import GRID
+from kdcal_core.tasks.recalibration_results import GRID
 
 COLUMN_BINS = 10
 LEVELS = tuple(i / 20 for i in range(1, 20))

@@ -14,9 +14,7 @@ from app.widgets.map_region import dragged_box
 from app.widgets.numbers import column_format
 from app.widgets.recalibration_parts import MAP, Places, level_of
 from app.widgets.recalibration_results import View
-from kdcal_core.data import IntArray, escape_markdown
-from kdcal_core.data.csv_out import to_csv
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     PitPanel,
     RowIntervals,
     density_table,
@@ -29,6 +27,8 @@ from kdcal_core.figures import (
     regression_reading,
     regression_words,
 )
+from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.data.csv_out import to_csv
 
 NEAR = (50, 100, 250, 500, 1000)
 DEFAULT_NEAR = 250

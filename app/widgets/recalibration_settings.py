@@ -9,7 +9,7 @@ import streamlit as st
 from app.widgets import recalibration_text as text
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
-from kdcal_core.runs import RecalibrationSettings, space_names, space_title
+from kdcal_core.tasks import RecalibrationSettings, space_names, space_title
 
 DEFAULT_METHODS = ("local", "where_needed", "global", "isotonic")
 How = Literal["choose", "k", "radius"]

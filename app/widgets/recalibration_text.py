@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.widgets.numbers import interval, number
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     PARENT,
     MethodResult,
     RecalibrationRecord,

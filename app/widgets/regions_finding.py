@@ -10,9 +10,9 @@ from app.widgets import regions_text as text
 from app.widgets.charts import estimate_tile
 from app.widgets.regions_parts import View
 from app.widgets.regions_repair import Repair
+from kdcal_core.charts import region_words
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
-from kdcal_core.figures import region_words
 from kdcal_core.text import number_text, p_text
 
 

@@ -14,6 +14,7 @@ from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, rows_in
 from kdcal_core.calibration.heterogeneous import Hierarchy, RegionFit, Scores, fit_maps
 from kdcal_core.calibration.heterogeneous.flags import region_fits
+from kdcal_core.charts import RegionMap
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import (
     Estimate,
@@ -29,7 +30,6 @@ from kdcal_core.diagnostics import (
     pit_histogram,
 )
 from kdcal_core.diagnostics.targets import Target, targets
-from kdcal_core.figures import RegionMap
 
 REGION_BINS = 10
 

@@ -15,10 +15,10 @@ from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, Question, search_of
 from app.widgets.set_choice import choose_set
+from kdcal_core.charts import region_gaps_figure, region_marks, region_tree_figure, region_words
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
-from kdcal_core.figures import region_gaps_figure, region_marks, region_tree_figure, region_words
 from kdcal_core.review import Review, left_out, left_out_words, samples
 
 

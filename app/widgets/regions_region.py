@@ -15,9 +15,7 @@ from app.widgets.pit_rows import answers as pit_answers
 from app.widgets.regions_parts import View, select_key
 from app.widgets.regions_search import rows_in
 from kdcal_core.calibration.heterogeneous import RegionFit
-from kdcal_core.data import IntArray, escape_markdown
-from kdcal_core.diagnostics import region_finding
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     PitPanel,
     RegionMap,
     pit_panels,
@@ -30,6 +28,8 @@ from kdcal_core.figures import (
     small_multiples,
     words,
 )
+from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.diagnostics import region_finding
 
 PAGE_ROWS = 100
 

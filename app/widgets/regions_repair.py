@@ -16,11 +16,7 @@ from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
 from app.widgets.regions_search import Question
-from kdcal_core.data import escape_markdown
-from kdcal_core.data.equal_rows import warns_of_copies
-from kdcal_core.diagnostics import estimate_text
-from kdcal_core.errors import InputError
-from kdcal_core.figures import (
+from kdcal_core.charts import (
     ScorePanel,
     auc_lift_figure,
     auc_lift_table,
@@ -32,7 +28,11 @@ from kdcal_core.figures import (
     score_panels_table,
     words,
 )
-from kdcal_core.runs import (
+from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
+from kdcal_core.diagnostics import estimate_text
+from kdcal_core.errors import InputError
+from kdcal_core.tasks import (
     ONE_MAP,
     PARENT,
     PARTITION_TITLES,

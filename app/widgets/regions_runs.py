@@ -11,7 +11,7 @@ from app.widgets import job_results
 from app.widgets.regions_search import Found
 from kdcal_core.diagnostics import ReliabilityCurve, confidence_reliability
 from kdcal_core.jobs import JobSnapshot
-from kdcal_core.runs import RegionSearchRun, RegionsRun
+from kdcal_core.tasks import RegionSearchRun, RegionsRun
 
 
 def search_run_of(job: JobSnapshot) -> Found | None:

@@ -21,7 +21,7 @@ from kdcal_core.diagnostics import (
     find_regions,
 )
 from kdcal_core.diagnostics.regression.regions import OTHERS
-from kdcal_core.runs.regions_partition import class_regions
+from kdcal_core.tasks.regions_partition import class_regions
 
 Purpose = Literal["wrong", "classes", "column"]
 COLUMN_BINS, COLUMN_LEVELS = 10, 30

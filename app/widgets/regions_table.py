@@ -13,8 +13,8 @@ from app.widgets.charts import csv_button
 from app.widgets.numbers import interval, number
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found
+from kdcal_core.charts import ordered_regions, region_words
 from kdcal_core.diagnostics import Region, RegionSearch
-from kdcal_core.figures import ordered_regions, region_words
 from kdcal_core.text import number_text, p_text
 
 LEAST = "Least found"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.widgets.numbers import interval, number
 from kdcal_core.diagnostics import Estimate, Region, RegionSearch
-from kdcal_core.runs import RegionsMethod, RegionsRecord, RegionsSettings
+from kdcal_core.tasks import RegionsMethod, RegionsRecord, RegionsSettings
 from kdcal_core.text import counted
 
 _MARKS = r"""

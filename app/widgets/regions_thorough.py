@@ -10,7 +10,7 @@ from app.widgets import job_results, regions_runs, session, waiting
 from app.widgets import regions_text as text
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, Question, search_of
-from kdcal_core.runs import RegionSearchSettings, Request, region_search_request
+from kdcal_core.tasks import RegionSearchSettings, Request, region_search_request
 
 Kind = Literal["quick", "thorough"]
 KINDS: dict[Kind, str] = {"quick": "Quick", "thorough": "Thorough"}

@@ -19,8 +19,8 @@ from app.widgets.pit_results import Judged
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.distributions import RegressionSet, randomised_pit
 from kdcal_core.review import Review, Which, Workspace, load_regression_set
-from kdcal_core.runs import MEAN, OUTCOME, SPREAD, PitRows
-from kdcal_core.runs.pit_measures import SEED, rows_read
+from kdcal_core.tasks import MEAN, OUTCOME, SPREAD, PitRows
+from kdcal_core.tasks.pit_measures import SEED, rows_read
 
 
 def regression_set(workspace: Workspace, review: Review, which: Which) -> RegressionSet:

@@ -10,6 +10,13 @@ import streamlit as st
 from app.widgets import set_results
 from app.widgets.charts import chart, csv_button, drawn_once, estimate_row, is_dark
 from app.widgets.numbers import interval, number
+from kdcal_core.charts import (
+    confusion_figure,
+    reliability_figure,
+    score_histogram_figure,
+    small_multiples,
+    words,
+)
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import (
     Kind,
@@ -19,15 +26,8 @@ from kdcal_core.diagnostics import (
     reliability_finding,
     telling,
 )
-from kdcal_core.figures import (
-    confusion_figure,
-    reliability_figure,
-    score_histogram_figure,
-    small_multiples,
-    words,
-)
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import SetOverview, set_estimates, set_reliability
+from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
 
 MAX_PANELS = 20
 

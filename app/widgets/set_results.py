@@ -23,7 +23,7 @@ from app.widgets import job_results, results, session, waiting
 from app.widgets.kept import KEPT
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, Which
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     LAYER,
     Request,
     Sets,
@@ -52,7 +52,7 @@ def of(
     Parameters
     ----------
     measure : callable
-        A function of `kdcal_core.runs.set_measures` or `kdcal_core.runs.pit_measures`.
+        A function of `kdcal_core.tasks.set_measures` or `kdcal_core.tasks.pit_measures`.
     offer : callable, optional
         Draws what is offered and tells whether it was taken up: a job that was never begun then
         waits for that. Of no account where there is no job.

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.widgets import session, waiting
 from app.widgets.task_choice import wanted_task
-from kdcal_core.parents import MODEL_SUFFIXES
+from kdcal_core.models import MODEL_SUFFIXES
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, add_foreign, add_model, add_table, add_training, set_task
 

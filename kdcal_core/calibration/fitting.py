@@ -14,7 +14,7 @@ from kdcal_core.calibration.base import Calibrator, top_label
 from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.progress import Progress
 
 Training = tuple[pd.DataFrame, IntArray]

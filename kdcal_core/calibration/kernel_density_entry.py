@@ -19,8 +19,8 @@ from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Parent, wrap_parent
-from kdcal_core.parents.base import HasCodes
+from kdcal_core.models import Parent, wrap_model
+from kdcal_core.models.base import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress
 
@@ -132,7 +132,7 @@ class KernelDensityCalibrator(Calibrator):
             Not used: every row counts once, and ``notes_`` say so where they differ.
         X_partition, y_partition : DataFrame or array of m rows and (m,) array of int, optional
             The parent's training rows with their true classes as column indices.
-        parent : Parent, or what :func:`kdcal_core.parents.wrap_parent` takes
+        parent : Parent, or what :func:`kdcal_core.models.wrap_model` takes
         progress : callable, optional
             Told the share done in [0, 1] and a sentence; may raise to cancel.
 
@@ -214,7 +214,7 @@ def _opened(parent: Any, n_classes: int) -> Parent:
             "A kernel density graph asks the model itself, and there is none",
             fix="Add the model, or choose a calibrator that reads probabilities alone.",
         )
-    opened: Parent = wrap_parent(parent, task="classification")
+    opened: Parent = wrap_model(parent, task="classification")
     if len(opened.classes) != n_classes:
         raise InputError(
             f"The model knows {len(opened.classes)} classes, the probabilities are of {n_classes}",

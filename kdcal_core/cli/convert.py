@@ -22,6 +22,6 @@ def run(options: argparse.Namespace) -> str:
     if not source.is_file():
         raise InputError("There is no such file", fix="Check its path.", file=str(source))
     check_out(options.out, (options.source,), force=options.force)
-    from kdcal_core.parents.convert import convert
+    from kdcal_core.models.convert import convert
 
     return printable(convert(source, out, example_width=options.example_width))

@@ -23,7 +23,7 @@ from kdcal_core.cli.writing import check_out
 from kdcal_core.data import Roles, classes_of
 from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
-from kdcal_core.parents import ParentInfo
+from kdcal_core.models import ModelInfo
 from kdcal_core.review import (
     Review,
     TableInfo,
@@ -171,7 +171,7 @@ class _Wanted:
     outputs: Sequence[tuple[str, str]] | None
     output_kind: Literal["probability", "logit"] | None
 
-    def roles(self, table: TableInfo, parent: ParentInfo | None, guessed: Roles) -> Roles:
+    def roles(self, table: TableInfo, parent: ModelInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
 
         A weight or split column counts only where it is asked for by name.

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.calibration.files import save_calibrator
+from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.settings import configured
 from kdcal_core.cli.record import plain
 from kdcal_core.progress import Progress
 from kdcal_core.review import Workspace
-from kdcal_core.runs.export_fit import Fitted, Wanted, fit_and_judge
-from kdcal_core.runs.export_results import Gain
+from kdcal_core.tasks.export_fit import Fitted, Wanted, fit_and_judge
+from kdcal_core.tasks.export_results import Gain
 
 
 def fit_and_save(

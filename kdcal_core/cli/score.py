@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.archive import new_file
-from kdcal_core.calibration.files.scoring import SUFFIXES
+from kdcal_core.calibration.export.scoring import SUFFIXES
 from kdcal_core.cli.diagnose import check_outputs
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.standard_input import with_standard_input
@@ -41,7 +41,7 @@ def _score(options: argparse.Namespace) -> str:
     # Model, table and calibrator are read in a worker process with limits, as an upload is.
     with new_file(out) as made, progress_line() as progress:
         found = run_limited(
-            "kdcal_core.calibration.files.scoring:score_table",
+            "kdcal_core.calibration.export.scoring:score_table",
             {
                 "calibrator": str(Path(options.calibrator).absolute()),
                 "data": str(Path(source).absolute()),

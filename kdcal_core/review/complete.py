@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
-from kdcal_core.parents.base import ParentInfo
+from kdcal_core.models.base import ModelInfo
 from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.stored import gone
 
@@ -17,7 +17,7 @@ def check_which(which: str) -> None:
         raise ValueError(f"which must be one of {WHICH}, not {which!r}")
 
 
-def check_classes(parent: ParentInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
+def check_classes(parent: ModelInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
     """Refuse another number of class names than there are outputs, and a name given twice."""
     if classes is None or (roles.task == "regression" and not classes):
         return
@@ -81,7 +81,7 @@ def check_kept(review: Review, folder: Path) -> None:
 
 
 def default_classes(
-    parent: ParentInfo | None, roles: Roles | None, table: TableInfo | None
+    parent: ModelInfo | None, roles: Roles | None, table: TableInfo | None
 ) -> tuple[str, ...]:
     """The class names as the model, or else the outputs, name them."""
     if roles is not None and roles.task == "regression":

@@ -31,7 +31,7 @@ from kdcal_core.data import (
 )
 from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Parent, ParentInfo, Regressor, load_parent, parent_info
+from kdcal_core.models import ModelInfo, Parent, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
@@ -61,12 +61,12 @@ def inspect_model(
     Returns
     -------
     dict
-        ``parent``: a ParentInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
+        ``parent``: a ModelInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
     """
     with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
         parent = _load(path, name, task, hint)
-        info = parent_info(parent, path, name)
+        info = model_info(parent, path, name)
     roles = None
     if frame_path is not None:
         roles = _guess(Table(read_frame(frame_path), digest, name), info)
@@ -93,7 +93,7 @@ def import_table(
     Parameters
     ----------
     parent : dict or None
-        The ParentInfo of the model, where there is one: its names help to guess the roles.
+        The ModelInfo of the model, where there is one: its names help to guess the roles.
     task : str or None
         As people chose it; for a table without a model.
     target : str or None
@@ -105,7 +105,7 @@ def import_table(
         ``table``: a TableInfo; ``roles``: the guessed Roles.
     """
     table = _read(path, name)
-    roles = _guess(table, decode(ParentInfo, parent) if parent else None, task, target)
+    roles = _guess(table, decode(ModelInfo, parent) if parent else None, task, target)
     return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
 
 
@@ -162,7 +162,7 @@ def score_tables(
     if model is not None:
         progress(0.0, "Opening the model")
         with in_file(model["name"]):
-            parent = load_parent(model["path"], name=model["name"], task=chosen.task)
+            parent = load_model(model["path"], name=model["name"], task=chosen.task)
     return _score_all(tables, parent, chosen, classes, progress)
 
 
@@ -188,8 +188,8 @@ def open_sample(
     parent, info = None, None
     if model is not None:
         progress(0.0, "Opening the model")
-        parent = load_parent(model["path"], name=model["name"])
-        info = parent_info(parent, model["path"], model["name"])
+        parent = load_model(model["path"], name=model["name"])
+        info = model_info(parent, model["path"], model["name"])
     roles: Roles | None = None
     infos = {}
     for one in tables:
@@ -239,10 +239,10 @@ def _score_all(
 def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Parent | Regressor:
     if task is None and hint == "regression":
         try:
-            return load_parent(path, name=name, task=hint)
+            return load_model(path, name=name, task=hint)
         except InputError:  # the file knows better, or is at fault whatever it does
-            return load_parent(path, name=name)
-    return load_parent(path, name=name, task=task)
+            return load_model(path, name=name)
+    return load_model(path, name=name, task=task)
 
 
 def _score(
@@ -288,7 +288,7 @@ def _score(
 
 
 def _guess(
-    table: Table, parent: ParentInfo | None, task: Task | None = None, target: str | None = None
+    table: Table, parent: ModelInfo | None, task: Task | None = None, target: str | None = None
 ) -> Roles:
     if parent is None:
         return guess_roles(table, task=task, target=target)

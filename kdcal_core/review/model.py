@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kdcal_core.data.types import Roles, Task
-from kdcal_core.parents.base import ParentInfo
+from kdcal_core.models.base import ModelInfo
 
 Which = Literal["calibration", "evaluation"]
 WHICH: tuple[Which, ...] = ("calibration", "evaluation")
@@ -115,7 +115,7 @@ class Review:
         Its name in addresses and on disk.
     title : str
         For people. Untrusted text.
-    parent : ParentInfo or None
+    parent : ModelInfo or None
         None while there is no model, or where the tables carry its predictions.
     model_file : str or None
         The model's name inside the review's folder.
@@ -144,7 +144,7 @@ class Review:
 
     id: str
     title: str = "New review"
-    parent: ParentInfo | None = None
+    parent: ModelInfo | None = None
     model_file: str | None = None
     classes: tuple[str, ...] = ()
     tables: dict[str, TableInfo] = field(default_factory=dict)

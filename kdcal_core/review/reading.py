@@ -13,7 +13,7 @@ from pyarrow import feather
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import trial
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.progress import Progress
 from kdcal_core.review.seals import check_seal, seal
 from kdcal_core.text import counted

@@ -33,7 +33,7 @@ from kdcal_core.distributions import (
     spread_of,
 )
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import HasDropout, HasMembers, Regressor
+from kdcal_core.models import HasDropout, HasMembers, Regressor
 from kdcal_core.progress import Progress
 from kdcal_core.review.model import SetInfo
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of

@@ -16,7 +16,7 @@ from kdcal_core.review.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.parents import Parent
+    from kdcal_core.models import Parent
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +126,10 @@ def _labels(
 def _open(workspace: Workspace, review: Review) -> Parent | None:
     if review.parent is None or review.model_file is None:
         return None
-    from kdcal_core.parents import load_parent
+    from kdcal_core.models import load_model
     from kdcal_core.review.reading import in_file
 
     path = workspace.folder(review.id) / review.model_file
     with in_file(review.parent.name):
         check_digest(path, review.parent.digest)
-        return load_parent(path, name=review.parent.name, task="classification")
+        return load_model(path, name=review.parent.name, task="classification")

@@ -20,7 +20,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.disk import locked
 from kdcal_core.jobs.results import Results
-from kdcal_core.parents.base import ParentInfo
+from kdcal_core.models.base import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review.codec import decode
 from kdcal_core.review.model import WHICH, Review, TableInfo
@@ -176,7 +176,7 @@ def _open(
         return replace(
             review,
             title=sample.title,
-            parent=decode(ParentInfo, reply["parent"]) if reply["parent"] else None,
+            parent=decode(ModelInfo, reply["parent"]) if reply["parent"] else None,
             model_file=model_file,
             classes=sample.class_names,
             tables={which: tables[which] for which in WHICH},

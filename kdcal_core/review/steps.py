@@ -15,7 +15,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
 from kdcal_core.jobs.disk import locked
-from kdcal_core.parents.base import ParentInfo
+from kdcal_core.models.base import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review.codec import decode
 from kdcal_core.review.complete import (
@@ -81,7 +81,7 @@ def add_model(
     InputError
         For a pickle, at once; for what is no model, crashes its reader, or takes too much.
     """
-    from kdcal_core.parents import refuse_pickle
+    from kdcal_core.models import refuse_pickle
 
     refuse_pickle(name, _head(source))
     with one_file_at_a_time(workspace, review_id, cancelled):
@@ -132,7 +132,7 @@ def _inspect(
             progress=progress,
             cancelled=cancelled,
         )
-        parent = decode(ParentInfo, reply["parent"])
+        parent = decode(ModelInfo, reply["parent"])
         roles = decode(Roles, reply["roles"]) if reply["roles"] else None
         notes = decode(tuple[str, ...], reply["notes"])
 

@@ -12,8 +12,8 @@ import pytest
 
 from app.widgets import charts
 from app.widgets.charts import dragged, drawn_once
+from kdcal_core.charts import reliability_figure
 from kdcal_core.diagnostics import reliability
-from kdcal_core.figures import reliability_figure
 
 TIMES: list[tuple[object, ...]] = []
 

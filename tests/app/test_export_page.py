@@ -31,9 +31,9 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
-from kdcal_core.runs import ComparisonRun, ComparisonSettings, comparison_request
-from kdcal_core.runs.export_results import ExportRun, ExportSettings
-from kdcal_core.runs.export_run import export_request
+from kdcal_core.tasks import ComparisonRun, ComparisonSettings, comparison_request
+from kdcal_core.tasks.export_results import ExportRun, ExportSettings
+from kdcal_core.tasks.export_run import export_request
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/export.py"

@@ -147,7 +147,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
     assert at_once.caption
     from app.widgets.kept import KEPT
 
-    monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
+    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in READERS:
         monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
     KEPT.clear()

@@ -262,7 +262,7 @@ def test_of_a_large_review_the_server_reads_no_rows(
     if which == "network":
         at_once = request.getfixturevalue("page")
     KEPT.clear()
-    monkeypatch.setattr("kdcal_core.runs.set_measures.LARGE", 0)
+    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in ("results.scored_set", "set_results.Sets"):
         monkeypatch.setattr(f"app.widgets.{reader}", lambda *_, **__: pytest.fail("rows are read"))
     by_jobs = settle(launch(review))

@@ -28,7 +28,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.runs import MEAN, SPREAD
+from kdcal_core.tasks import MEAN, SPREAD
 
 PAGE = "../pages/pit.py"
 pytestmark = pytest.mark.usefixtures("work_here")

@@ -30,7 +30,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
-from kdcal_core.runs import GridRecord, GridRun, GridSettings, Rows
+from kdcal_core.tasks import GridRecord, GridRun, GridSettings, Rows
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/posterior_map.py"

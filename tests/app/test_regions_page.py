@@ -21,9 +21,9 @@ from app.widgets.regions_search import Question, rows_in, search_of
 from app.widgets.regions_table import region_table
 from app.widgets.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import shown_regions
 from kdcal_core.diagnostics import describe_pit_regions, describe_regions, find_regions
 from kdcal_core.diagnostics.targets import confidence_target
-from kdcal_core.figures import shown_regions
 from kdcal_core.review import (
     Review,
     Workspace,

@@ -7,8 +7,8 @@ import pytest
 
 from app.widgets import foreign_text, lab_text
 from kdcal_core.calibration import KernelDensityGraph, Located
-from kdcal_core.runs.lab_measures import PAPER_LOG_FLOOR, PRINTED_LOG_FLOOR, switch_distances
 from kdcal_core.simulation.planar import acceptance
+from kdcal_core.tasks.lab_measures import PAPER_LOG_FLOOR, PRINTED_LOG_FLOOR, switch_distances
 
 
 def graph(counts, masses, prior, **settings):

@@ -25,7 +25,7 @@ def _imports() -> list[dict[str, Any]]:
         ("import kdcal_core", "import kdcal_core", 1.5),
         (
             "and its names",
-            "from kdcal_core import read_table, load_parent, reliability, TopLabelKDE",
+            "from kdcal_core import read_table, load_model, reliability, TopLabelKDE",
             1.5,
         ),
     ]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.partition import ActivationCodes, LeafCodes, default_exponents
 from tests.benchmarks.scaling.fits import LAYERS, Case, in_own_process, model, sample, split
 
@@ -59,7 +59,7 @@ def _plain_seconds(case: Case, plain_kernel: Callable[[Any], np.ndarray]) -> flo
     """Class masses for the usual grid of exponents from the whole kernel matrix."""
     rows = sample(case)
     fit, _, _ = split(case)
-    parent: Any = wrap_parent(model(case, rows))
+    parent: Any = wrap_model(model(case, rows))
     codes = parent.codes(rows.X[fit])
     counts = np.eye(2)[rows.y[fit]]
     start = time.perf_counter()

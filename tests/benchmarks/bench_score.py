@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import fit_calibrator
-from kdcal_core.calibration.files import make_card, save_calibrator
+from kdcal_core.calibration.export import make_card, save_calibrator
 from kdcal_core.data import ScoredSet
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 
 N_FEATURES = 20
 N_FIT = 20_000
@@ -26,7 +26,7 @@ GOAL = 120.0  # seconds for MANY: a million rows a minute
 _CHILD = """
 import json, sys, time
 from pathlib import Path
-from kdcal_core.calibration.files.scoring import score_table
+from kdcal_core.calibration.export.scoring import score_table
 start = time.perf_counter()
 found = score_table(*sys.argv[1:])
 seconds = time.perf_counter() - start
@@ -95,7 +95,7 @@ def _prepare(folder: Path) -> None:
     names = model.metadata_props.add()
     names.key, names.value = "feature_names", json.dumps(_names())
     onnx.save(model, folder / "model.onnx")
-    parent = load_parent(folder / "model.onnx", task="classification")
+    parent = load_model(folder / "model.onnx", task="classification")
     X = _rows(N_FIT, 0)
     proba = parent.predict_proba(X)
     # the first column shifts the truth, so that there are regions to be found

@@ -25,7 +25,7 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
 KEYS = list(CALIBRATORS)
@@ -45,7 +45,7 @@ def _made(n_classes, kind=RandomForestClassifier):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X.iloc[:N], y[:N])
-    parent = wrap_parent(model)
+    parent = wrap_model(model)
     held = X.iloc[N:].reset_index(drop=True)
     rows = ScoredSet(parent.predict_proba(held), y[N:], parent.classes, "digest", "calibration")
     return rows, held, (X.iloc[:N], y[:N]), parent
@@ -211,7 +211,7 @@ def test_labels_are_classes_by_position_however_they_are_named():
     X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
     y = (X["a"] > 0).to_numpy().astype(int)
     forest = RandomForestClassifier(10, random_state=0).fit(X[:300], y[:300])
-    parent = wrap_parent(forest, classes=("1", "0"))
+    parent = wrap_model(forest, classes=("1", "0"))
     rows = ScoredSet(parent.predict_proba(X[300:]), y[300:], ("1", "0"), "d", "calibration")
     one = fit_calibrator("kernel_density", rows, X[300:], parent=parent)
     said = calibrated(one, rows.proba, X[300:]).predicted

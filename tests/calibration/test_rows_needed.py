@@ -18,7 +18,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputWarning
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 
 FITTED = [key for key in CALIBRATORS if key != "uncalibrated"]
 
@@ -28,7 +28,7 @@ def made():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(800, 3)), columns=["a", "b", "c"])
     y = (rng.random(800) < expit(2 * X["a"])).to_numpy().astype(int)
-    parent = wrap_parent(
+    parent = wrap_model(
         RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:200], y[:200])
     )
     X, y = X[200:].reset_index(drop=True), y[200:]

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.calibration.files import load_calibrator
+from kdcal_core.calibration.export import load_calibrator
 from kdcal_core.calibration.settings import settings_of
 from kdcal_core.cli import main
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 
 ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
 DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
@@ -147,7 +147,7 @@ def test_regions_of_a_hidden_layer_are_fitted_and_scored(
 ) -> None:
     model, data = NETWORK / "model.onnx", tmp_path / "rows.parquet"
     pd.read_parquet(NETWORK / "calibration.parquet").head(900).to_parquet(data)
-    layer, out = load_parent(model).layers[-1], tmp_path / "c.kdcal"
+    layer, out = load_model(model).layers[-1], tmp_path / "c.kdcal"
     words = ("--model", model, "--data", data, "--target", "income", "--out", out)
     code, said, err = run(
         capsys, "--calibrator", "heterogeneous_tree", "--layer", layer, "--set", "prune=cv", *words
@@ -161,7 +161,7 @@ def test_regions_of_a_hidden_layer_are_fitted_and_scored(
     given = ("--calibrator", out, "--model", model, "--data", data, "--out", scored)
     assert main(["score", *map(str, given)]) == 0
     found = pd.read_csv(scored)[[f"proba_{name}" for name in card.classes]]
-    frame, parent = pd.read_parquet(data)[list(card.features)], load_parent(model)
+    frame, parent = pd.read_parquet(data)[list(card.features)], load_model(model)
     expected = load_calibrator(out, parent=parent).predict_proba(parent.predict_proba(frame), frame)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     capsys.readouterr()

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kdcal_core.calibration.files import load_calibrator, make_card, save_calibrator
+from kdcal_core.calibration.export import load_calibrator, make_card, save_calibrator
 from kdcal_core.calibration.fitting import fit_calibrator
 from kdcal_core.cli import main
 from kdcal_core.data import Roles, ScoredSet
-from kdcal_core.parents import ParentInfo
+from kdcal_core.models import ModelInfo
 
 Run = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -219,7 +219,7 @@ def test_the_outputs_of_a_model_are_not_kept(tmp_path: Path) -> None:
     fitted = fit_calibrator(
         "platt", ScoredSet(proba, frame["label"].to_numpy(), ("0", "1"), "", "calibration")
     )
-    parent = ParentInfo("tree", ("0", "1"), True, 1, None, False, False, "0" * 64, "m.onnx", 1)
+    parent = ModelInfo("tree", ("0", "1"), True, 1, None, False, False, "0" * 64, "m.onnx", 1)
     roles = Roles(outputs=(("1", "p"),))
     card = make_card("platt", fitted, classes=("0", "1"), data={}, parent=parent, predictions=roles)
     assert card.outputs == ()

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from kdcal_core.calibration import fit_calibrator
-from kdcal_core.calibration.files import make_card, save_calibrator
-from kdcal_core.calibration.files.scoring import score_table
+from kdcal_core.calibration.export import make_card, save_calibrator
+from kdcal_core.calibration.export.scoring import score_table
 from kdcal_core.cli import main
 from kdcal_core.data import ScoredSet, encode_labels
 from kdcal_core.data.blocks import TableBlocks
 from kdcal_core.errors import InputError
-from kdcal_core.parents import load_parent, parent_info
+from kdcal_core.models import load_model, model_info
 
 ADULT = Path(__file__).parents[2] / "sample_data" / "adult"
 DIGITS = Path(__file__).parents[2] / "sample_data" / "digits_predictions"
@@ -36,12 +36,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("score")
     shutil.copy(ADULT / "model.json", folder / "model.json")
     pd.read_parquet(ADULT / "evaluation.parquet").head(700).to_csv(folder / "rows.csv", index=False)
-    parent = load_parent(folder / "model.json", task="classification")
+    parent = load_model(folder / "model.json", task="classification")
     frame = pd.read_parquet(ADULT / "calibration.parquet").head(1000)
     X = frame.drop(columns="income")
     proba = parent.predict_proba(X)
     scored = ScoredSet(proba, encode_labels(frame["income"], CLASSES), CLASSES, "d", "calibration")
-    info = parent_info(parent, folder / "model.json", "model.json")
+    info = model_info(parent, folder / "model.json", "model.json")
     for key in ("platt", "heterogeneous_tree"):
         calibrator = fit_calibrator(key, scored, X)
         card = make_card(
@@ -60,7 +60,7 @@ def words(place: Path, key: str = "platt") -> list[object]:
 def test_every_row_comes_out_calibrated(
     capsys: pytest.CaptureFixture[str], place: Path, tmp_path: Path, suffix: str, key: str
 ) -> None:
-    from kdcal_core.calibration.files import load_calibrator
+    from kdcal_core.calibration.export import load_calibrator
 
     out = tmp_path / f"out{suffix}"
     code, said, err = run(capsys, *words(place, key), "--data", place / "rows.csv", "--out", out)
@@ -70,7 +70,7 @@ def test_every_row_comes_out_calibrated(
     assert list(found) == ["row", "proba_<=50K", "proba_>50K", "predicted", "confidence"]
     assert found["row"].tolist() == list(range(1, 701))
     frame = pd.read_csv(place / "rows.csv")
-    parent = load_parent(place / "model.json", task="classification")
+    parent = load_model(place / "model.json", task="classification")
     proba = parent.predict_proba(frame.drop(columns="income"))
     expected = load_calibrator(place / f"{key}.kdcal", model=parent).calibrated(proba, frame)
     np.testing.assert_allclose(found.iloc[:, 1:3], expected.proba, rtol=1e-12)

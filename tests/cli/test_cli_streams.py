@@ -18,8 +18,8 @@ from kdcal_core.cli import main
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.text import table
 from kdcal_core.errors import InputError
-from kdcal_core.parents import convert as converting
-from kdcal_core.parents import load_parent, registry
+from kdcal_core.models import convert as converting
+from kdcal_core.models import load_model, registry
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -188,7 +188,7 @@ def test_a_library_that_is_not_installed_is_named(
     model = Path(__file__).parents[2] / "sample_data" / "adult" / "model.json"
     monkeypatch.setattr(registry, "import_module", absent)
     with pytest.raises(InputError, match=r"'xgboost-cpu' is not installed.*pip install xgboost"):
-        load_parent(model)
+        load_model(model)
 
 
 def test_kinds_of_models_have_their_article() -> None:

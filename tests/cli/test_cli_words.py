@@ -71,7 +71,7 @@ def test_convert_hands_its_words_on(capsys: pytest.CaptureFixture[str], tmp_path
     from sklearn.datasets import load_iris
     from sklearn.tree import DecisionTreeClassifier
 
-    from kdcal_core.parents import load_parent
+    from kdcal_core.models import load_model
 
     X, y = load_iris(return_X_y=True)
     tree = DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y)
@@ -80,7 +80,7 @@ def test_convert_hands_its_words_on(capsys: pytest.CaptureFixture[str], tmp_path
     code, said, err = run(capsys, "convert", str(source), "--out", str(out))
     assert (code, err) == (0, "")
     assert said.startswith("Wrote tree.skops")
-    assert load_parent(out).predict_proba(X).tolist() == tree.predict_proba(X).tolist()
+    assert load_model(out).predict_proba(X).tolist() == tree.predict_proba(X).tolist()
 
 
 @pytest.mark.parametrize(

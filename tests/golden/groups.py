@@ -32,7 +32,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
-from kdcal_core.runs import (
+from kdcal_core.tasks import (
     ComparisonRun,
     ComparisonSettings,
     ExportRun,
@@ -51,7 +51,7 @@ from kdcal_core.runs import (
     region_search_request,
     regions_request,
 )
-from kdcal_core.runs.inputs import Request
+from kdcal_core.tasks.inputs import Request
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 Group = Callable[[Path], Any]

@@ -31,7 +31,7 @@ from kdcal_core.review import (
     start_sample,
 )
 from kdcal_core.review.seals import SEAL, check_folder, digest_of, seal
-from kdcal_core.runs.inputs import open_parent, review_files
+from kdcal_core.tasks.inputs import open_model, review_files
 
 pytestmark = pytest.mark.usefixtures("work_here")
 N = 400
@@ -172,7 +172,7 @@ def test_a_model_of_another_content_is_refused(workspace: Workspace) -> None:
     for read in (
         lambda: score(workspace, review.id),
         lambda: review_data(workspace, review.id, with_parent=True),
-        lambda: open_parent(review_files(workspace, review.id), lambda share, note: None),
+        lambda: open_model(review_files(workspace, review.id), lambda share, note: None),
     ):
         with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):
             read()

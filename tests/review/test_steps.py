@@ -14,7 +14,7 @@ import xgboost
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 from kdcal_core.review import (
     Workspace,
     add_model,
@@ -95,7 +95,7 @@ def test_a_model_and_two_tables(net_home):
     assert review.roles.target == "digit"
     for which in ("calibration", "evaluation"):
         frame = pd.read_parquet(DIGITS / f"{which}.parquet")
-        parent = load_parent(DIGITS / "model.onnx")
+        parent = load_model(DIGITS / "model.onnx")
         scored = load_set(workspace, review.id, which)
         np.testing.assert_array_equal(scored.proba, parent.predict_proba(frame))
         assert [review.classes[k] for k in scored.y] == frame[review.roles.target].astype(

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import default_root
-from kdcal_core.parents import ParentInfo
+from kdcal_core.models import ModelInfo
 from kdcal_core.review import ColumnInfo, Review, SetInfo, TableInfo, Workspace
 from kdcal_core.review.codec import decode, encode
 
 FULL = Review(
     id="a" * 16,
     title="<b>title</b>",
-    parent=ParentInfo(
+    parent=ModelInfo(
         kind="Forest",
         classes=("a", "b"),
         named_classes=True,

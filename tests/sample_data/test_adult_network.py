@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
 from kdcal_core.diagnostics import paired_auc
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 
 ROOT = Path(__file__).resolve().parents[2] / "sample_data"
 FOLDER = ROOT / "adult_network"
@@ -28,7 +28,7 @@ def rows(part: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     """Columns, labels and the network's logits of class 1."""
     table = pd.read_parquet(FOLDER / f"{part}.parquet")
     y = (table.pop("income") == ">50K").to_numpy().astype(int)
-    logits = load_parent(FOLDER / "model.onnx").logits(table)
+    logits = load_model(FOLDER / "model.onnx").logits(table)
     return table, y, logits[:, 1] - logits[:, 0]
 
 
@@ -108,7 +108,7 @@ def placements(score: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def test_text_columns_go_in_as_they_are_and_an_unknown_one_tells_nothing() -> None:
-    parent = load_parent(FOLDER / "model.onnx")
+    parent = load_model(FOLDER / "model.onnx")
     table = rows("evaluation")[0].head(50)
     strange = parent.predict_proba(table.assign(occupation="Astronaut"))
     assert np.isfinite(strange).all()
@@ -116,7 +116,7 @@ def test_text_columns_go_in_as_they_are_and_an_unknown_one_tells_nothing() -> No
 
 
 def test_its_hidden_layers_and_regions_can_be_read() -> None:
-    parent = load_parent(FOLDER / "model.onnx")
+    parent = load_model(FOLDER / "model.onnx")
     table = rows("evaluation")[0].head(20)
     assert parent.kind == "ReLU network (ONNX), 3 hidden layers of 128"
     assert parent.embed(table).shape == (20, 128)

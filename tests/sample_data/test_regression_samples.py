@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 
 ROOT = Path(__file__).resolve().parents[2] / "sample_data"
 NAMES = ("heteroscedastic", "diamonds", "diamonds_quantiles")
@@ -34,7 +34,7 @@ def table(name: str, role: str) -> pd.DataFrame:
 
 @cache
 def predicted(name: str, role: str) -> np.ndarray:
-    return load_parent(ROOT / name / "model.onnx", task="regression").predict(table(name, role))
+    return load_model(ROOT / name / "model.onnx", task="regression").predict(table(name, role))
 
 
 @cache
@@ -70,7 +70,7 @@ def test_sample_is_small(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_MODEL)
 def test_model_file_says_what_it_predicts_and_errs_as_its_card_says(name: str) -> None:
-    card, parent = card_of(name), load_parent(ROOT / name / "model.onnx")
+    card, parent = card_of(name), load_model(ROOT / name / "model.onnx")
     rows = table(name, "evaluation")
     assert parent.family == card["family"]
     assert set(parent.feature_names) <= set(rows.columns) - {card["target"]}
@@ -100,7 +100,7 @@ def test_line_is_the_papers_and_its_true_mean_is_equation_4() -> None:
 
 def test_network_is_the_papers_and_errs_about_as_much() -> None:
     """Section 4.4 prints layers of 100, 5 and 5, and Table 3 an RMSE of 557.8."""
-    parent = load_parent(ROOT / "diamonds" / "model.onnx")
+    parent = load_model(ROOT / "diamonds" / "model.onnx")
     assert list(parent.feature_names) == FEATURES
     assert parent.outputs == ("mean", "shape")
     assert parent.layers == ("hidden 1 (100)", "hidden 2 (5)", "hidden 3 (5)")

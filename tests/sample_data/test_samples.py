@@ -40,9 +40,9 @@ def table(name: str, role: str) -> pd.DataFrame:
 
 @cache
 def parent_of(name: str) -> Any:
-    from kdcal_core.parents import load_parent
+    from kdcal_core.models import load_model
 
-    return load_parent(ROOT / name / card_of(name)["model"])
+    return load_model(ROOT / name / card_of(name)["model"])
 
 
 def test_every_folder_is_a_sample() -> None:

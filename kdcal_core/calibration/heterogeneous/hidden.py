@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from kdcal_core.errors import InputError
-from kdcal_core.parents import HasEmbedding, HasLayers
+from kdcal_core.models import HasEmbedding, HasLayers
 
 
 def layer_frame(parent: Any, X: Any, layer: str | None = None) -> pd.DataFrame:

@@ -37,7 +37,7 @@ from kdcal_core.calibration.kernel_density.views import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Parent, wrap_parent
+from kdcal_core.models import Parent, wrap_model
 from kdcal_core.progress import Progress, part_of
 
 _PROBES = 64
@@ -161,7 +161,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             )
         report = part_of(progress, 0.0, 1.0)
         report(0.0, "Reading the parent's partition")
-        parent = wrap_parent(self.parent, task="classification")
+        parent = wrap_model(self.parent, task="classification")
         columns = own_columns(X, parent)
         index = class_indices(y, parent.classes, len(columns))
         own = own_labels(y, index, parent.classes)

@@ -21,7 +21,7 @@ from kdcal_core.calibration.kernel_density.placement import Placement
 from kdcal_core.calibration.kernel_density.row_json import rows_from_json, rows_to_json
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.errors import InputError
-from kdcal_core.parents import fingerprint, wrap_parent
+from kdcal_core.models import fingerprint, wrap_model
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 
 _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
@@ -78,7 +78,7 @@ def estimator_from_parts(
     estimator._validate_params()
     estimator.graph_ = graph_from_parts(about["graph"], arrays)
     placement = Placement(
-        wrap_parent(parent, task="classification"),
+        wrap_model(parent, task="classification"),
         _output_layer(about["output_layer"]),
         _coordinates(about["coordinates"], arrays),
         _codes(about["layer_widths"], arrays["codes"]),

@@ -14,7 +14,7 @@ class KernelDensityForest(KernelDensityEstimator):
     Parameters
     ----------
     parent : Parent, or a fitted tree, forest or boosted model
-        Anything that :func:`kdcal_core.parents.wrap_parent` takes. It is never fitted or cloned.
+        Anything that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
     distance : {"geodesic", "euclidean"}, default="geodesic"
         What the polytope that represents a row is nearest in: the share of trees that agree
         (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.

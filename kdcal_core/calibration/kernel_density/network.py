@@ -12,7 +12,7 @@ from kdcal_core.calibration.kernel_density.coordinates import Scale
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.settling import settle
 from kdcal_core.calibration.kernel_density.views import OutputLayer
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.progress import Progress, part_of
 
 _TRIAL_ROWS = 5000
@@ -27,7 +27,7 @@ class KernelDensityNetwork(KernelDensityEstimator):
     Parameters
     ----------
     parent : Parent, torch.nn.Module or fitted MLPClassifier
-        Anything with ReLU layers that :func:`kdcal_core.parents.wrap_parent` takes.
+        Anything with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
         Whether the output belongs to the activation path (decision D4): as bits of probabilities
         above 1/K, as bits of logits above zero, or not at all. "auto" takes "exclude" where the

@@ -15,7 +15,7 @@ from kdcal_core.calibration.kernel_density.located import Located
 from kdcal_core.calibration.kernel_density.rows import FitRows
 from kdcal_core.calibration.kernel_density.views import OutputLayer, embedded, partition_codes
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.partition import Codes, find_polytopes, nearest_centres, nearest_polytopes
 from kdcal_core.progress import Progress
 

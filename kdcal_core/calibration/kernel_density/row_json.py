@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.parents import Features
+from kdcal_core.models import Features
 
 
 def rows_to_json(rows: Features) -> dict[str, Any]:

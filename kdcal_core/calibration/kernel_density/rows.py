@@ -16,8 +16,8 @@ from kdcal_core.data import IntArray, encode_labels
 from kdcal_core.data.checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Features, Parent
-from kdcal_core.parents.features import select_columns
+from kdcal_core.models import Features, Parent
+from kdcal_core.models.features import select_columns
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.text import listed
 

@@ -30,7 +30,7 @@ from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.calibration.kernel_density.views import OutputLayer
 from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.data import FloatArray
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.partition import class_masses, estimated_bytes
 from kdcal_core.progress import Progress, part_of
 

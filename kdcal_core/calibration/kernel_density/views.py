@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import (
+from kdcal_core.models import (
     Features,
     HasCodes,
     HasHead,

@@ -17,7 +17,7 @@ from kdcal_core.calibration import Calibrated, Calibrator, calibrated, fit_calib
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.comparison.methods import Method
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 from kdcal_core.progress import Progress
 
 Rows = tuple[FloatArray, pd.DataFrame | None]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.figures import BandLine, measure_figure
+from kdcal_core.charts import BandLine, measure_figure
 from tests.benchmarks.scaling.fits import Case, in_own_process
 from tests.benchmarks.studies import picture
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.partition import (
     LeafCodes,
     class_masses,
@@ -72,7 +72,7 @@ def in_own_process(case: Case) -> dict[str, Any]:
 def measure(case: Case) -> dict[str, Any]:
     """Seconds and bytes of a fit and of a prediction, the parent's own time apart."""
     rows = sample(case)
-    parent, spent = timed(wrap_parent(model(case, rows)))
+    parent, spent = timed(wrap_model(model(case, rows)))
     maker = KernelDensityForest if case.kind == "forest" else KernelDensityNetwork
     _compile()
     few = slice(0, 200)

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts import palette
+from kdcal_core.charts.palette import faded
+from kdcal_core.charts.parts import ribbon
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import kernel_similarity
-from kdcal_core.figures import palette
-from kdcal_core.figures.palette import faded
-from kdcal_core.figures.parts import ribbon
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.simulation import gaussian_xor
 from tests.benchmarks.studies import drawings, parents, picture, summary
 
@@ -51,7 +51,7 @@ def run(task: Task) -> list[Row]:
     rows = []
     for weights, steps in STEPS.items():
         module = parents.network(X[fit], y[fit], seed, task["width"], task["depth"], steps)
-        parent = wrap_parent(module)
+        parent = wrap_model(module)
         found = kernel_similarity(parent.codes(X[fresh]), y[fresh], n=N_COMPARED, seed=seed)
         error = np.mean(parent.predict_proba(X[fresh]).argmax(axis=1) != y[fresh])
         values = {"within": found.within[-1], "between": found.between[-1], "error": error}
@@ -92,7 +92,7 @@ def _rows(name: str, data: str | None, seed: int) -> tuple[FloatArray, IntArray]
 
 def _figures(table: pd.DataFrame) -> list[go.Figure]:
     """Random weights and trained ones side by side, one figure a data set and width."""
-    from kdcal_core.figures.template import new_figure
+    from kdcal_core.charts.template import new_figure
 
     colours = palette(dark=False)
     drawn = {"within": ("Same class", colours.calibrated), "between": ("Other", colours.parent)}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.figures import STYLED, BandLine, distance_figure, measure_figure
+from kdcal_core.charts import STYLED, BandLine, distance_figure, measure_figure
 from kdcal_core.simulation import SIMULATIONS
 from tests.benchmarks.studies.methods import METHODS
 

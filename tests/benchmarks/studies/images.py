@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kdcal_core.charts import measure_figure
 from kdcal_core.data import FloatArray
-from kdcal_core.figures import measure_figure
-from kdcal_core.parents import HasHead
+from kdcal_core.models import HasHead
 from kdcal_core.simulation.images import Images, ellipse, mixture, shapes, shifted_intensity
 from tests.benchmarks.studies import drawings, measures, picture, summary
 from tests.benchmarks.studies.methods import Methods

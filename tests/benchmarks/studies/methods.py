@@ -18,7 +18,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputWarning
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from tests.benchmarks.studies import parents
 
 FLOOR_SHARE = 0.01
@@ -84,7 +84,7 @@ class Methods:
         self.prior = np.bincount(y[fit]) / len(fit)
         self.radius = float(np.linalg.norm(X, axis=1).max())
         model = getattr(parents, kind)(X[fit], y[fit], seed)
-        self.parent = wrap_parent(model)
+        self.parent = wrap_model(model)
         family = KernelDensityForest if kind == "forest" else KernelDensityNetwork
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.parents import Parent
+from kdcal_core.models import Parent
 
 TREES = 500
 LAYERS = 4
@@ -64,7 +64,7 @@ def cnn(X: FloatArray, y: IntArray, seed: int) -> Parent:
     RuntimeError
         No random weights of ten led anywhere.
     """
-    from kdcal_core.parents.torch_model import wrap_module
+    from kdcal_core.models.torch_model import wrap_module
 
     size = round(X.shape[1] ** 0.5)
     for start in range(CNN_STARTS):

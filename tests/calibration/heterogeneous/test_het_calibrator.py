@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import estimator_checks as checks
 
 from kdcal_core.calibration import calibrated, fit_calibrator
-from kdcal_core.calibration.files.codec import Decoder, Encoder
+from kdcal_core.calibration.export.codec import Decoder, Encoder
 from kdcal_core.calibration.heterogeneous import MAPS, HeterogeneousCalibrator
 from kdcal_core.calibration.heterogeneous.columns import MAX_REGIONS, NUMBER_BINS
 from kdcal_core.data import ScoredSet

@@ -29,7 +29,7 @@ from kdcal_core.calibration.kernel_density import settling
 from kdcal_core.calibration.kernel_density.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.jobs.memory import memory_limit
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.partition import pack_bits
 
 
@@ -143,7 +143,7 @@ class Convolutional(torch.nn.Module):
 
 
 def test_an_encoder_with_a_dense_head_is_fitted_on_its_embedding():
-    from kdcal_core.parents.torch_model import wrap_module
+    from kdcal_core.models.torch_model import wrap_module
 
     parent = wrap_module(Convolutional(), n_features=8)
     X = np.random.default_rng(0).standard_normal((80, 8))
@@ -253,7 +253,7 @@ def test_standard_coordinates_see_a_shift_in_any_unit():
             return forest.predict_proba(X / units)
 
         def codes(self, X):
-            return wrap_parent(forest).codes(X / units)
+            return wrap_model(forest).codes(X / units)
 
     other = KernelDensityForest(InOtherUnits(), scale="standard")
     other.fit(rows[0] * units, y, rows[2] * units, rows[3])

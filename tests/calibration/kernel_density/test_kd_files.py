@@ -24,7 +24,7 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.calibration.kernel_density.row_json import rows_from_json, rows_to_json
 from kdcal_core.errors import InputError
-from kdcal_core.parents import load_parent
+from kdcal_core.models import load_model
 
 
 def rows(n=120, seed=0):
@@ -120,7 +120,7 @@ def test_the_same_parent_passes_from_a_file_and_another_does_not(tmp_path):
     parent = forest()
     KernelDensityForest(parent).fit(*rows(seed=1)).save(tmp_path / "model.kd")
     skops.io.dump(parent, tmp_path / "forest.skops")
-    loaded = KernelDensityForest.load(tmp_path / "model.kd", load_parent(tmp_path / "forest.skops"))
+    loaded = KernelDensityForest.load(tmp_path / "model.kd", load_model(tmp_path / "forest.skops"))
     assert loaded.graph_.n_polytopes > 10
     narrow = RandomForestClassifier(12, random_state=0).fit(rows()[0][:, :1], rows()[1])
     net = MLPClassifier((40,), random_state=0, max_iter=3000, tol=1e-2).fit(*rows())

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from sklearn.tree import DecisionTreeClassifier
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.partition import geodesic_kernel
 
 KINDS = ["forest", "network", "euclidean"]
@@ -47,7 +47,7 @@ def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, ne
             net, inside="ratio", gamma=1e5, log_floor=-np.inf, output_layer="exclude"
         )
     model.fit(coarse, y, X[:50], y[:50])
-    codes = wrap_parent(model.parent).codes(coarse)
+    codes = wrap_model(model.parent).codes(coarse)
     same = (geodesic_kernel(codes) == 1.0).astype(float)
     assert same.sum(axis=1).max() > 10
     expected = np.stack([same @ (y == k) for k in (0, 1)], axis=1) / same.sum(axis=1)[:, None]
@@ -87,7 +87,7 @@ def test_the_order_of_classes_does_not_matter(forest):
             return forest.predict_proba(X)[:, ::-1]
 
         def codes(self, X):
-            return wrap_parent(forest).codes(X)
+            return wrap_model(forest).codes(X)
 
     rows = *xor(200, seed=6), *xor(100, seed=7)
     one, other = (KernelDensityForest(parent).fit(*rows) for parent in (forest, Turned()))

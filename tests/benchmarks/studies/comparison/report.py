@@ -10,7 +10,7 @@ import pandas as pd
 from kdcal_core import __version__
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.diagnostics.comparison import MEASURES, critical_difference
-from kdcal_core.runs import ComparisonStudy, save_study
+from kdcal_core.tasks import ComparisonStudy, save_study
 from tests.benchmarks.studies.comparison.study import SEED
 
 

@@ -23,7 +23,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.errors import InputWarning
-from kdcal_core.parents import wrap_parent
+from kdcal_core.models import wrap_model
 from kdcal_core.review import ReviewData, Workspace, review_data, start_sample
 
 SAMPLES = ("adult_network", "digits", "breast_cancer", "xor_forest")
@@ -108,7 +108,7 @@ def _table(name: str, folder: Path, kind: str) -> ReviewData:
         if kind == "forest"
         else MLPClassifier((100, 100), max_iter=300, random_state=SEED)
     )
-    parent = wrap_parent(model.fit(X.iloc[train].to_numpy(), y[train]))
+    parent = wrap_model(model.fit(X.iloc[train].to_numpy(), y[train]))
 
     def scored(rows: IntArray, which: str) -> ScoredSet:
         proba = parent.predict_proba(X.iloc[rows].to_numpy())

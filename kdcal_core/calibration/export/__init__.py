@@ -1,0 +1,31 @@
+"""Calibrators that leave kdcal: as files without pickle, and as part of an ONNX model."""
+
+from __future__ import annotations
+
+from kdcal_core.calibration.export.card import (
+    CalibratorCard,
+    CardEstimate,
+    DataMark,
+    ModelMark,
+    make_card,
+)
+from kdcal_core.calibration.export.onnx_export import OnnxExport, can_export_onnx, export_onnx
+from kdcal_core.calibration.export.saved import (
+    LoadedCalibrator,
+    load_calibrator,
+    save_calibrator,
+)
+
+__all__ = [
+    "CalibratorCard",
+    "CardEstimate",
+    "DataMark",
+    "LoadedCalibrator",
+    "ModelMark",
+    "OnnxExport",
+    "can_export_onnx",
+    "export_onnx",
+    "load_calibrator",
+    "make_card",
+    "save_calibrator",
+]

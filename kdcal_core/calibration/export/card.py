@@ -1,0 +1,236 @@
+"""What a calibrator file says of itself: what it is, for which parent, from which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from kdcal_core import __version__
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.registry import CALIBRATORS
+from kdcal_core.data import Roles
+from kdcal_core.models.base import ModelInfo
+from kdcal_core.review.codec import decode
+
+
+@dataclass(frozen=True)
+class ModelMark:
+    """The model that was calibrated: its file's name (untrusted), its kind, its SHA-256."""
+
+    name: str
+    kind: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class DataMark:
+    """A table: its file's name (untrusted), its SHA-256, its rows."""
+
+    name: str
+    digest: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class CardEstimate:
+    """A measure before and after calibration.
+
+    Attributes
+    ----------
+    name, label : str
+        Full and short name of the estimator.
+    before, after : float
+        Of the parent and of the calibrated probabilities, on the same rows.
+    low, high : float
+        Interval of ``after`` at confidence ``level``.
+    n : int
+        Rows.
+    judged : str
+        On which rows: "cross-fitted on the calibration set, 5 folds", "evaluation set".
+    """
+
+    name: str
+    label: str
+    before: float
+    after: float
+    low: float
+    high: float
+    n: int
+    judged: str
+    level: float = 0.95
+
+
+@dataclass(frozen=True)
+class CalibratorCard:
+    """Where a calibrator comes from and what it gained.
+
+    Attributes
+    ----------
+    key : str
+        Of :data:`kdcal_core.calibration.CALIBRATORS`; empty for one that is not in it.
+    title : str
+        Its full name.
+    parameters : dict
+        Its settings, JSON values.
+    kdcal_version : str
+        Of the kdcal that fitted it.
+    created : str
+        Day of the fit in UTC, as 2026-01-31.
+    parent : ModelMark or None
+        None where only the model's predictions were known.
+    data : dict of str to DataMark
+        Under "calibration", and "evaluation" and "training" where there were such rows.
+    classes : tuple of K str
+        In the order of the probability columns. Untrusted text.
+    features : tuple of str
+        Columns that the model takes, and the calibrator where it reads more than probabilities,
+        in their order at the fit. Untrusted text.
+    estimates : tuple of CardEstimate
+        What it gained.
+    notes : tuple of str
+    seed : int or None
+    layer : str or None
+        Hidden layer of the parent whose activations are what the calibrator reads, in place of
+        ``features``, which the parent reads. Untrusted text.
+    outputs : tuple of (str, str)
+        Where the parent's predictions came in a table: each class and its column, or one class of
+        two alone. Untrusted text.
+    output_kind : "probability" or "logit"
+        What those columns held.
+    """
+
+    key: str
+    title: str
+    parameters: dict[str, Any]
+    kdcal_version: str
+    created: str
+    parent: ModelMark | None
+    data: dict[str, DataMark]
+    classes: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    estimates: tuple[CardEstimate, ...] = ()
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+    layer: str | None = None
+    outputs: tuple[tuple[str, str], ...] = ()
+    output_kind: Literal["probability", "logit"] = "probability"
+
+
+def make_card(
+    key: str,
+    calibrator: Calibrator,
+    *,
+    classes: Sequence[str],
+    data: Mapping[str, DataMark],
+    parent: ModelInfo | None = None,
+    features: Sequence[str] = (),
+    estimates: Sequence[CardEstimate] = (),
+    notes: Sequence[str] = (),
+    seed: int | None = None,
+    layer: str | None = None,
+    predictions: Roles | None = None,
+    title: str | None = None,
+    created: str | None = None,
+) -> CalibratorCard:
+    """The card of a calibrator that has just been fitted.
+
+    Parameters
+    ----------
+    key : str
+        Its key in the registry, or "".
+    parent : ModelInfo, optional
+        The model under review.
+    features : sequence of str
+        Columns of the rows' features; kept only where a model or the calibrator reads them.
+    layer : str, optional
+        Hidden layer whose activations it was fitted on.
+    predictions : Roles, optional
+        Which columns held the predictions; kept only where there is no model.
+    title : str, optional
+        In place of its name in the registry.
+    created : str, optional
+        Today in UTC by default.
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration import TopLabelConfidence
+    >>> fitted = TopLabelConfidence().fit([[0.9, 0.1], [0.1, 0.9]], [0, 1])
+    >>> card = make_card("confidence", fitted, classes=("a", "b"), data={})
+    >>> card.title, card.parent
+    ('Confidence given the class', None)
+    """
+    entry = CALIBRATORS.get(key)
+    settings = {
+        name: value for name, value in calibrator.get_params(deep=False).items() if _is_json(value)
+    }
+    roles = Roles() if predictions is None or parent is not None else predictions
+    return CalibratorCard(
+        key=key,
+        title=title or (entry.name if entry else type(calibrator).__name__),
+        parameters=settings,
+        kdcal_version=__version__,
+        created=created or datetime.now(UTC).date().isoformat(),
+        parent=None if parent is None else ModelMark(parent.name, parent.kind, parent.digest),
+        data=dict(data),
+        classes=tuple(classes),
+        features=tuple(features) if parent or calibrator.needs_inputs else (),
+        estimates=tuple(estimates),
+        notes=(*calibrator.notes_, *notes),
+        seed=seed,
+        layer=layer,
+        outputs=roles.outputs,
+        output_kind=roles.output_kind,
+    )
+
+
+def card_to_json(card: CalibratorCard) -> dict[str, Any]:
+    """The card as JSON values; a layer or outputs only where there are, as version 1 has none."""
+    told = asdict(card)
+    if card.layer is None:
+        del told["layer"]
+    if not card.outputs:
+        del told["outputs"], told["output_kind"]
+    return told
+
+
+def card_from_json(told: Any) -> CalibratorCard:
+    """The card that JSON values describe.
+
+    Raises
+    ------
+    TypeError, ValueError
+        They describe none.
+    """
+    parameters = told["parameters"]
+    if not isinstance(parameters, dict):
+        raise TypeError("parameters that are none")
+    plain = decode(_PlainCard, {k: v for k, v in told.items() if k != "parameters"})
+    return CalibratorCard(**{**vars(plain), "parameters": parameters})
+
+
+@dataclass(frozen=True)
+class _PlainCard:
+    """The parts of a card whose types are declared one by one."""
+
+    key: str
+    title: str
+    kdcal_version: str
+    created: str
+    parent: ModelMark | None
+    data: dict[str, DataMark]
+    classes: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    estimates: tuple[CardEstimate, ...] = ()
+    notes: tuple[str, ...] = ()
+    seed: int | None = None
+    layer: str | None = None
+    outputs: tuple[tuple[str, str], ...] = ()
+    output_kind: Literal["probability", "logit"] = "probability"
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,279 @@
+"""A calibrator appended to its parent's ONNX graph: one model that gives calibrated answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration.archive import new_file
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.export.card import CalibratorCard
+from kdcal_core.calibration.export.onnx_columns import (
+    Columns,
+    ModelColumns,
+    UnitColumns,
+    not_taken,
+)
+from kdcal_core.calibration.export.onnx_maps import calibrated_nodes, why_not
+from kdcal_core.calibration.export.onnx_nodes import Nodes
+from kdcal_core.calibration.export.onnx_opset import check_opset, name_domains
+from kdcal_core.calibration.export.onnx_regions import names_read
+from kdcal_core.calibration.fitting import calibrated, layer_inputs
+from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputError
+from kdcal_core.models import Parent, load_model
+from kdcal_core.models.base import Features, ModelInfo
+from kdcal_core.models.onnx_check import read_model
+from kdcal_core.models.onnx_classifiers import OnnxClassifier, WithLayers
+from kdcal_core.models.onnx_graph import Graph
+from kdcal_core.models.onnx_input import read_inputs
+from kdcal_core.models.onnx_session import open_session, run
+from kdcal_core.models.outputs import OutputKind
+
+OUTPUTS = ("calibrated_probabilities", "predicted_class", "confidence")
+LARGEST_DIFFERENCE = 1e-5
+_MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """An ONNX model that was written.
+
+    Attributes
+    ----------
+    path : str
+    inputs : tuple of str
+        Those of the parent. Untrusted text.
+    outputs : tuple of str
+        "calibrated_probabilities" (n, K), "predicted_class" (n,), counted from 0, "confidence"
+        (n,).
+    max_difference : float
+        Largest difference to the calibrator in Python, over ``n_rows`` real rows.
+    n_rows : int
+    """
+
+    path: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    max_difference: float
+    n_rows: int
+
+
+def can_export_onnx(
+    calibrator: Calibrator, parent: ModelInfo | None, layer: str | None = None
+) -> str | None:
+    """Why a calibrator cannot become part of its parent's ONNX file; None where it can.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+    parent : ModelInfo or None
+        The model under review.
+    layer : str, optional
+        The hidden layer that the calibrator reads in place of columns.
+
+    Examples
+    --------
+    >>> from kdcal_core.calibration import TemperatureScaling
+    >>> can_export_onnx(TemperatureScaling(), None)
+    'There is no model, only its predictions.'
+    """
+    why = why_not(calibrator)
+    if why is not None:
+        return f"This calibrator cannot be told in ONNX: {why}."
+    if parent is None:
+        return "There is no model, only its predictions."
+    if not parent.name.lower().endswith(".onnx"):
+        return (
+            "The model is no ONNX file. Export it to ONNX and review that file, or use the "
+            "calibrator file with the model as it is."
+        )
+    if layer is None and parent.feature_names is not None:
+        why = not_taken(names_read(calibrator), parent.feature_names)
+    return None if why is None else f"{why}."
+
+
+def export_onnx(
+    calibrator: Calibrator,
+    parent_path: str | Path,
+    out_path: str | Path,
+    card: CalibratorCard,
+    X: Features,
+) -> OnnxExport:
+    """Write the parent with the calibrator behind it as one ONNX model.
+
+    The parent's nodes stay as they are; its probabilities go on in double precision through the
+    calibrator's nodes. The finished file is run on real rows beside the calibrator in Python
+    before it takes its name.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    parent_path : str or Path
+        The parent's ONNX file.
+    out_path : str or Path
+    card : CalibratorCard
+        Its name, version and digests go into the model's metadata; its layer, where it has one,
+        is read inside the parent's graph.
+    X : DataFrame or (n, n_features) array
+        Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
+        also tell how exact the numbers are that the thresholds of regions must part.
+
+    Raises
+    ------
+    InputError
+        The calibrator or the parent does not allow it, or the answers differ by more than 1e-5.
+    """
+    import onnx
+
+    path = Path(parent_path)
+    why = why_not(calibrator)
+    if why is not None:
+        raise InputError(
+            f"This calibrator cannot be told in ONNX: {why}", fix="Use the calibrator file."
+        )
+    parent = load_model(path, task="classification")
+    if not isinstance(parent, OnnxClassifier):
+        raise InputError("The model is no ONNX file", fix="Use the calibrator file.")
+    if len(parent.classes) != calibrator.n_classes_:
+        raise InputError(
+            f"The model has {len(parent.classes):,} classes, and the calibrator was fitted for "
+            f"{calibrator.n_classes_:,}",
+            fix="Give the model that it was fitted for.",
+        )
+    rows = X[:_MOST_ROWS]
+    graph = Graph(read_model(path, name=path.name))
+    columns: Columns
+    if card.layer is None:
+        columns = ModelColumns.of(read_inputs(graph), X)
+        inside, inputs = [], columns.frame[:_MOST_ROWS]
+    else:
+        columns, inputs = _units(parent, rows, card.layer)
+        inside = [columns.tensor]
+    model = graph.with_outputs([parent.scores.name, *inside])
+    check_opset(model)
+    width = parent.raw_scores(rows[:1]).shape[1]
+    nodes = Nodes()
+    proba = _proba(nodes, parent.scores.name, parent.scores.kind, width)
+    found = calibrated_nodes(nodes, calibrator, proba, columns)
+    name_domains(model, nodes)
+    _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
+    _checked(model)
+    expected = calibrated(calibrator, parent.predict_proba(rows), inputs)
+    difference = _difference(model, rows, expected.proba, expected.confidence)
+    with new_file(out_path) as made:
+        onnx.save(model, made)
+    taken = tuple(str(value.name) for value in Graph(model).inputs)
+    return OnnxExport(str(out_path), taken, OUTPUTS, difference, len(expected.proba))
+
+
+def _units(parent: Parent, rows: Features, layer: str) -> tuple[UnitColumns, pd.DataFrame]:
+    """A hidden layer inside the parent's graph, and its activations for rows."""
+    activations = layer_inputs(parent, rows, layer)
+    if not isinstance(parent, WithLayers):
+        raise InputError(
+            "The model's file does not show its hidden layers", fix="Use the calibrator file."
+        )
+    return UnitColumns(parent.layer_tensor(layer), activations.shape[1]), activations
+
+
+def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
+    """The parent's probabilities from its scores, as :func:`to_proba` makes them."""
+    from onnx import TensorProto
+
+    values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
+    values = nodes.node("Reshape", values, np.array([-1, width]))
+    if kind == "logit":
+        if width == 1:
+            return nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", values), values]))
+        return nodes.node("Softmax", values, axis=1)
+    if kind == "log-probability":
+        values = nodes.node("Exp", values)
+    if width == 1:
+        values = nodes.columns([nodes.less(1.0, values), values])
+    return nodes.node("Div", values, nodes.row_sum(values))
+
+
+def _finish(model: Any, nodes: Nodes, asked: str, found: str, card: CalibratorCard) -> None:
+    """Outputs and metadata; ``asked`` is the tensor whose largest entry is the prediction."""
+    from onnx import TensorProto, helper
+
+    k = len(card.classes)
+    top = nodes.largest(asked, k)
+    confidence = nodes.row_sum(nodes.mul(found, top))
+    flat = nodes.node("Reshape", confidence, np.array([-1]))
+    made = (
+        nodes.node("Cast", found, to=TensorProto.FLOAT),
+        nodes.node("ArgMax", asked, axis=1, keepdims=0),
+        nodes.node("Cast", flat, to=TensorProto.FLOAT),
+    )
+    del model.graph.output[:]
+    kinds: list[tuple[int, list[str | int]]] = [
+        (TensorProto.FLOAT, ["rows", k]),
+        (TensorProto.INT64, ["rows"]),
+        (TensorProto.FLOAT, ["rows"]),
+    ]
+    for name, tensor, (kind, shape) in zip(OUTPUTS, made, kinds, strict=True):
+        nodes.nodes.append(helper.make_node("Identity", [tensor], [name]))
+        model.graph.output.append(helper.make_tensor_value_info(name, kind, shape))
+    model.graph.node.extend(nodes.nodes)
+    model.graph.initializer.extend(nodes.constants)
+    del model.graph.value_info[:]
+    _describe(model, card)
+
+
+def _describe(model: Any, card: CalibratorCard) -> None:
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    metadata |= {
+        "task": "classification",
+        "classes": json.dumps(list(card.classes)),
+        "kdcal_calibrator": card.title,
+        "kdcal_calibrator_key": card.key,
+        "kdcal_version": card.kdcal_version,
+        "kdcal_created": card.created,
+    }
+    if card.parent is not None:
+        metadata["kdcal_parent_sha256"] = card.parent.digest
+    for which, data in card.data.items():
+        metadata[f"kdcal_{which}_sha256"] = data.digest
+    del model.metadata_props[:]
+    for key, value in metadata.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+
+
+def _checked(model: Any) -> None:
+    from onnx import checker
+
+    try:
+        checker.check_model(model)
+    except checker.ValidationError as error:
+        raise InputError(
+            "The model with the calibrator behind it is no valid ONNX model: "
+            f"{str(error).splitlines()[0][:200]}",
+            fix="Use the calibrator file.",
+        ) from error
+
+
+def _difference(model: Any, rows: Features, proba: FloatArray, confidence: FloatArray) -> float:
+    """Largest difference between the finished model and the calibrator in Python."""
+    inputs = read_inputs(Graph(model))
+    n = inputs.batch or len(proba)
+    feed = inputs.feed(rows[:n])
+    theirs, _, theirs_confidence = run(open_session(model), list(OUTPUTS), feed)
+    difference = max(
+        float(np.abs(theirs - proba[:n]).max()),
+        float(np.abs(theirs_confidence - confidence[:n]).max()),
+    )
+    if not difference <= LARGEST_DIFFERENCE:
+        raise InputError(
+            f"In ONNX Runtime the calibrated probabilities differ by up to {difference:.2g}",
+            fix="Use the calibrator file: it computes as the calibrator here does.",
+        )
+    return difference

@@ -1,0 +1,345 @@
+"""A fitted calibrator in one file: written, read back with suspicion, and asked.
+
+Version 1 of the file is a sealed archive (:mod:`kdcal_core.calibration.archive`) of the kind
+"calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
+and the dataclasses of its state under "records", as :mod:`.codec` tells them.
+
+Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". A layer says
+that the calibrator reads a hidden layer of the model, which a kdcal that knows version 1 alone
+would take for columns of the table; outputs, in which columns of a table the predictions stood.
+
+Version 3 is the same with a calibrator that has shrinkage, alone or inside another.
+
+Files are written in the oldest version that can say what they hold. Small files of each version
+stand in the tests and must stay readable for ever; a version that says old things anew would turn
+older descriptions into its own before they are decoded, in one function from version to version.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration.archive import read_archive, telling_contradictions, write_archive
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
+from kdcal_core.calibration.export.codec import Decoder, Encoder
+from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
+from kdcal_core.calibration.state import demand
+from kdcal_core.data import FloatArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.models import Features, HasLayers, Parent, load_model, wrap_model
+from kdcal_core.models.identity import file_digest
+from kdcal_core.text import and_more, listed
+
+KIND = "calibrator"
+VERSION = 3
+_OF_OUTPUTS = 2  # without shrinkage
+_PLAIN = 1  # and without a layer and outputs
+_SHOWN = 8  # names of columns in an error
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedCalibrator:
+    """A calibrator as it comes out of its file.
+
+    Attributes
+    ----------
+    calibrator : Calibrator
+    card : CalibratorCard
+    parent : Parent or None
+        The open model, where it was given.
+    unchecked : str
+        Why nothing says that the model is the one that was calibrated; empty where that was
+        checked or is not asked for. Untrusted text.
+    """
+
+    calibrator: Calibrator
+    card: CalibratorCard
+    parent: Parent | None = None
+    unchecked: str = ""
+
+    def score_rows(self, X: Features) -> Calibrated:
+        """Ask the model about rows and calibrate what it says.
+
+        Parameters
+        ----------
+        X : data frame or (n, d) array
+            The columns that the model and the calibrator read, by name; an array has the columns of
+            the fit, ``card.features``, in their order.
+
+        Returns
+        -------
+        Calibrated
+            ``proba`` (n, K), ``predicted`` (n,) in 0 to K - 1, ``confidence`` (n,).
+
+        Raises
+        ------
+        InputError
+            The calibrator was loaded without its model, or columns are missing.
+        """
+        if self.parent is None:
+            raise InputError(
+                "The calibrator was loaded without its model",
+                fix="Load it with load_calibrator(path, model=...).",
+            )
+        frame = self._table(X, self.card.features)
+        # columns that the calibrator alone reads come after the model's
+        names = self.parent.feature_names or self.card.features[: self.parent.n_features]
+        return self.calibrated(self.parent.predict_proba(self._named(frame, names)), frame)
+
+    def predict_proba(self, proba: Any, X: Features | None = None) -> FloatArray:
+        """Calibrated probabilities, (n, K), rows summing to one.
+
+        Parameters
+        ----------
+        proba : (n, K) array
+            The parent's probabilities, columns in the order of ``card.classes``.
+        X : data frame or array of n rows, optional
+            The columns ``card.features``, where there are any; others are ignored. An array has
+            these columns in their order. A calibrator of a hidden layer (``card.layer``) asks the
+            parent for the rows' activations; where none was given when it was loaded, X holds
+            them: columns "unit 1", "unit 2", ..., as
+            :func:`~kdcal_core.calibration.heterogeneous.layer_frame` makes them.
+
+        Raises
+        ------
+        InputError
+            The probabilities are none, or columns are missing.
+
+        Warns
+        -----
+        InputWarning
+            Nothing says that the probabilities are of the model that was calibrated.
+        """
+        return self.calibrated(proba, X).proba
+
+    def predict_confidence(self, proba: Any, X: Features | None = None) -> FloatArray:
+        """Calibrated probability of the predicted class, (n,) in [0, 1]."""
+        return self.calibrated(proba, X).confidence
+
+    def calibrated(self, proba: Any, X: Features | None = None) -> Calibrated:
+        """Probabilities, predicted class and its confidence; arguments as above."""
+        if self.unchecked:
+            warnings.warn(self.unchecked, InputWarning, stacklevel=3)
+        return calibrated(self.calibrator, proba, self._inputs(X))
+
+    def check_parent(self, digest: str) -> None:
+        """Refuse another model than the one that was calibrated.
+
+        Parameters
+        ----------
+        digest : str
+            SHA-256 of the model's file, as :attr:`kdcal_core.models.ModelInfo.digest` has it.
+
+        Raises
+        ------
+        InputError
+            It is another model. Where only predictions were known, none is refused.
+        """
+        _refuse_other(self.card, digest)
+
+    def _inputs(self, X: Features | None) -> pd.DataFrame | None:
+        if X is None or not self.calibrator.needs_inputs:
+            return None
+        units: tuple[str, ...] = getattr(self.calibrator, "columns_", ())
+        layer = self.card.layer
+        if layer is not None and self.parent is None:
+            return self._activations(self._table(X, units), units, layer)
+        frame = self._named(self._table(X, self.card.features), self.card.features)
+        return frame if layer is None else layer_inputs(self.parent, frame, layer)
+
+    def _activations(self, X: pd.DataFrame, units: tuple[str, ...], layer: str) -> pd.DataFrame:
+        if not set(units) <= set(X.columns):
+            raise InputError(
+                f"The calibrator reads the model's hidden layer {layer[:80]!r}, and no model was "
+                "given",
+                fix="Load it with model=..., or give the layer's activations: columns 'unit 1', "
+                "'unit 2', and so on.",
+            )
+        return X
+
+    def _table(self, X: Features, names: tuple[str, ...]) -> pd.DataFrame:
+        """The rows with names on their columns: an array has those of the fit in their order."""
+        if isinstance(X, pd.DataFrame):
+            return X
+        values = np.asarray(X)
+        if values.ndim != 2 or (names and values.shape[1] != len(names)):
+            shown = listed(names, _SHOWN)
+            raise InputError(
+                f"The rows have the shape {values.shape}, and the calibrator was fitted with "
+                f"{len(names):,} columns",
+                fix=f"Give an array with these columns in this order: {shown}; or a data frame.",
+            )
+        return pd.DataFrame(values, columns=list(names) or None)
+
+    def _named(self, X: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
+        present = set(X.columns)
+        lacking = [name for name in names if name not in present]
+        if lacking:
+            raise InputError(
+                f"The table lacks a column that the calibrator reads{and_more(len(lacking) - 1)}",
+                fix=f"It reads {len(names):,} columns; name them as at its fit.",
+                column=lacking[0],
+            )
+        return X[list(names)] if names else X
+
+
+def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCard) -> None:
+    """Write a fitted calibrator and its card into one sealed file, without pickle.
+
+    The same calibrator and card give the same bytes. The file appears whole or not at all.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted.
+    path : str or Path
+    card : CalibratorCard
+        See :func:`make_card`.
+
+    Raises
+    ------
+    InputError
+        The folder does not exist, or the calibrator is not fitted.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from kdcal_core.calibration import TopLabelConfidence
+    >>> from kdcal_core.calibration.export import make_card
+    >>> fitted = TopLabelConfidence(shrinkage=None)
+    >>> fitted = fitted.fit([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]], [0, 1, 1])
+    >>> card = make_card("confidence", fitted, classes=("a", "b"), data={})
+    >>> with TemporaryDirectory() as folder:
+    ...     save_calibrator(fitted, Path(folder) / "mine.kdcal", card)
+    ...     loaded = load_calibrator(Path(folder) / "mine.kdcal")
+    >>> loaded.predict_confidence([[0.6, 0.4]]).tolist()
+    [0.5]
+    """
+    calibrator.check_state()
+    _check_classes(calibrator, card)
+    encoder = Encoder()
+    told = encoder.calibrator(calibrator)
+    about = {"card": card_to_json(card), "calibrator": told, "records": encoder.records}
+    version = _PLAIN if card.layer is None and not card.outputs else _OF_OUTPUTS
+    if encoder.shrinks:
+        version = VERSION
+    write_archive(path, KIND, about, encoder.arrays, version=version)
+
+
+def load_calibrator(
+    path: str | Path,
+    *,
+    model: str | Path | Parent | None = None,
+    parent: Parent | None = None,
+    any_model: bool = False,
+) -> LoadedCalibrator:
+    """Read a calibrator file. Nothing in it is run; every part is checked before it is used.
+
+    Parameters
+    ----------
+    path : str or Path
+    model : str, Path or Parent, optional
+        The model: its file, or what :func:`kdcal_core.load_model` made of it. Another model than
+        the one that was calibrated is refused. A fitted model in memory is taken as
+        :func:`kdcal_core.wrap_model` takes it; that it is the one cannot be checked.
+    parent : Parent, optional
+        The same as ``model``.
+    any_model : bool
+        Whether another model, or none, will do: neither refused nor warned of.
+
+    Raises
+    ------
+    InputError
+        The file is missing, cut off, altered, of another kind or of a newer version, contradicts
+        itself, needs a model and got none, or belongs to another model.
+
+    Examples
+    --------
+    >>> load_calibrator("no-such-file.kdcal")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: The saved file cannot be opened (file 'no-such-file.kdcal'). ...
+    """
+    given = _opened(model) if model is not None else parent
+    about, arrays = read_archive(path, KIND, newest=VERSION, sealed=True)
+    with telling_contradictions(path):
+        card = card_from_json(about["card"])
+        # before the calibrator asks the model anything
+        unchecked = "" if any_model else _checked(card, given)
+        calibrator = Decoder(arrays, about["records"], given).calibrator(about["calibrator"])
+        _check_classes(calibrator, card)
+    if card.layer is not None:
+        _check_layer(calibrator, card.layer, given, Path(path).name)
+    return LoadedCalibrator(calibrator, card, given, unchecked)
+
+
+def _opened(model: str | Path | Parent) -> Parent:
+    if isinstance(model, str | Path):
+        return load_model(model, task="classification")
+    return wrap_model(model, task="classification")
+
+
+def _checked(card: CalibratorCard, model: Parent | None) -> str:
+    """Refuse another model than the card's; why nothing could be checked, where that is so."""
+    if card.parent is None:
+        return ""
+    name = f"{card.parent.name[:80]!r} (SHA-256 {card.parent.digest[:12]}...)"
+    if model is None:
+        return (
+            f"The calibrator was fitted for the model {name}, and nothing says that these "
+            "probabilities are of that model. Load it with load_calibrator(path, model=...), which "
+            "refuses any other."
+        )
+    digest = file_digest(model)
+    if digest is None:
+        return (
+            f"The calibrator was fitted for the model {name}, and a model that was not loaded from "
+            "a file cannot be checked against it. Load it with load_calibrator(path, "
+            "model='the model file')."
+        )
+    _refuse_other(card, digest)
+    return ""
+
+
+def _refuse_other(card: CalibratorCard, digest: str) -> None:
+    parent = card.parent
+    if parent is not None and parent.digest != digest:
+        raise InputError(
+            f"The calibrator belongs to the model {parent.name[:80]!r} with the SHA-256 "
+            f"{parent.digest[:12]}..., and this model has {digest[:12]}...",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one. If it is "
+            "the same model saved anew or in another file format, load the calibrator with "
+            "any_model=True (--any-model on the command line).",
+        )
+
+
+def _check_layer(calibrator: Calibrator, layer: str, parent: Parent | None, file: str) -> None:
+    """Refuse a file whose calibrator reads no layer, and a model that has none of this name."""
+    with telling_contradictions(file):
+        check_layer(calibrator)
+        units = getattr(calibrator, "columns_", ())
+        demand(units == tuple(f"unit {i + 1}" for i in range(len(units))), "the units")
+    layers = parent.layers if isinstance(parent, HasLayers) else ()
+    if parent is not None and layer not in layers:
+        raise InputError(
+            f"The calibrator reads the hidden layer {layer[:80]!r}, which this model does not have",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+            file=file,
+        )
+
+
+def _check_classes(calibrator: Calibrator, card: CalibratorCard) -> None:
+    if len(card.classes) != calibrator.n_classes_ or len(set(card.classes)) < len(card.classes):
+        raise InputError(
+            f"The card names {len(card.classes):,} classes, and the calibrator was fitted for "
+            f"{calibrator.n_classes_:,}",
+            fix="Name each class once, in the order of the probability columns.",
+        )

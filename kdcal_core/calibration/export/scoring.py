@@ -1,0 +1,306 @@
+"""Rows of any number scored by a saved calibrator, block by block, in constant memory."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from kdcal_core.calibration.export.card import CalibratorCard
+from kdcal_core.calibration.export.saved import LoadedCalibrator, load_calibrator
+from kdcal_core.calibration.fitting import Calibrated
+from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
+from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.csv_out import safe_cell
+from kdcal_core.data.orientation import doubts_of_roles
+from kdcal_core.data.roles import output_kind_named
+from kdcal_core.errors import InputError
+from kdcal_core.models import Parent, load_model, model_info
+from kdcal_core.progress import Progress, silent
+from kdcal_core.text import listed
+
+OutputKind = Literal["probability", "logit"]
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def score_table(
+    calibrator: str,
+    data: str,
+    out: str,
+    suffix: str,
+    model: str | None = None,
+    any_model: bool = False,
+    outputs: Sequence[Sequence[str]] = (),
+    output_kind: OutputKind | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Score a table and write calibrated probabilities, predicted class and confidence of each row.
+
+    Meant for a worker process: arguments and result are JSON values.
+
+    Parameters
+    ----------
+    calibrator : str
+        Path of a file of :func:`kdcal_core.calibration.export.save_calibrator`.
+    data : str
+        Path of a CSV or Parquet table: rows for the model, or, without one, its predictions.
+    out : str
+        Path to write to: columns "row" (1 is the first row of data), "proba_" and the name of
+        each class, "predicted", "confidence".
+    suffix : {".csv", ".parquet"}
+        The format to write.
+    model : str, optional
+        Path of the model that was calibrated.
+    any_model : bool
+        Whether another model than that one will do.
+    outputs : sequence of (class, column)
+        Which columns hold the predictions, or one of two classes alone. By default those of the
+        calibrator's fit, where the table has them, or else what their names say.
+    output_kind : {"probability", "logit"}, optional
+        What these columns hold, where neither their names nor the fit say it.
+    progress : callable, optional
+        Called with the share of rows done and their number; may raise to cancel.
+
+    Returns
+    -------
+    dict
+        ``rows``; ``classes`` with the number of rows predicted as each; ``confidence``, the mean;
+        ``notes``, sentences.
+
+    Raises
+    ------
+    InputError
+        A file cannot be used, the calibrator is of another model, a column is missing, or a row
+        cannot be scored; with file, column and row.
+    """
+    table = TableBlocks(data)
+    scorer: _Predictions | _Model
+    if model is None:
+        named = tuple((name, at) for name, at in outputs)
+        scorer = _Predictions.of(calibrator, table, named, output_kind)
+    else:
+        scorer = _Model.of(calibrator, table, model, any_model)
+    classes = scorer.loaded.card.classes
+    shown = tuple(map(safe_cell, classes)) if suffix == ".csv" else classes
+    unseen: Counter[str] = Counter()
+    counts, total, n_rows, n_all = np.zeros(len(classes), dtype=np.int64), 0.0, 0, 0
+    with _writer(out, suffix, classes) as write:
+        for frame in scorer.table.read(scorer.columns):
+            with _row_after(n_rows, scorer.table.file):
+                found = scorer.loaded.calibrated(scorer.proba(frame), frame)
+                unseen.update(scorer.loaded.calibrator.unseen(frame))
+            write(_rows(found, classes, shown, n_rows))
+            counts += np.bincount(found.predicted, minlength=len(classes))
+            total += float(found.confidence.sum())
+            n_rows += len(frame)
+            n_all = n_all or max(scorer.table.n_rows, n_rows)
+            progress(n_rows / n_all, f"{n_rows:,} of {n_all:,} rows scored")
+    if not n_rows:
+        raise InputError(
+            "The table has no rows", fix="Give at least one row.", file=scorer.table.file
+        )
+    return {
+        "rows": n_rows,
+        "classes": dict(zip(classes, counts.tolist(), strict=True)),
+        "confidence": total / n_rows,
+        "notes": [
+            *scorer.notes,
+            *scorer.table.notes.values(),
+            *(
+                f"{n:,} rows have a category in {column[:80]!r} that the calibrator's fit did not "
+                "see: to it, their value is missing."
+                for column, n in unseen.items()
+            ),
+        ],
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Rows that a model takes."""
+
+    loaded: LoadedCalibrator
+    table: TableBlocks
+    columns: list[str]
+    notes: list[str]
+    parent: Parent
+    inputs: list[str]
+
+    @classmethod
+    def of(cls, calibrator: str, table: TableBlocks, model: str, any_model: bool) -> _Model:
+        parent = load_model(model, task="classification")
+        digest = model_info(parent, model, Path(model).name).digest
+        loaded = load_calibrator(calibrator, model=parent, any_model=True)
+        notes = _check_model(loaded, parent, digest, any_model)
+        inputs = list(parent.feature_names or loaded.card.features[: parent.n_features])
+        if not inputs:
+            inputs = list(table.names)
+        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
+        columns = list(dict.fromkeys([*inputs, *reads]))
+        return cls(loaded, table, columns, notes, parent, inputs)
+
+    def proba(self, frame: pd.DataFrame) -> FloatArray:
+        classes = self.loaded.card.classes
+        return check_proba(
+            self.parent.predict_proba(frame[self.inputs]), n_classes=len(classes), columns=classes
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Rows with the model's predictions in columns."""
+
+    loaded: LoadedCalibrator
+    table: TableBlocks
+    columns: list[str]
+    notes: list[str]
+    roles: Roles
+
+    @classmethod
+    def of(
+        cls,
+        calibrator: str,
+        table: TableBlocks,
+        named: tuple[tuple[str, str], ...],
+        kind: OutputKind | None,
+    ) -> _Predictions:
+        loaded = load_calibrator(calibrator, any_model=True)
+        if loaded.card.layer is not None:
+            raise InputError(
+                f"The calibrator reads the model's hidden layer {loaded.card.layer[:80]!r}, which "
+                "a table of predictions does not hold",
+                fix="Score the rows with the model: give --model and --data.",
+            )
+        classes = loaded.card.classes
+        roles = _roles(loaded.card, table, named)
+        roles = replace(roles, output_kind=kind or roles.output_kind)
+        output_matrix(table.head(), roles, classes, table.file)
+        outputs = [column for _, column in roles.outputs]
+        reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
+        notes = list(doubts_of_roles(roles, classes))
+        if (known := loaded.card.parent) is not None:
+            notes.append(
+                f"The calibrator was fitted for the model {known.name[:80]!r}; that these "
+                "predictions are that model's cannot be checked."
+            )
+        return cls(loaded, table, list(dict.fromkeys([*outputs, *reads])), notes, roles)
+
+    def proba(self, frame: pd.DataFrame) -> FloatArray:
+        return output_matrix(frame, self.roles, self.loaded.card.classes, self.table.file)
+
+
+def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str], ...]) -> Roles:
+    """The columns with the predictions: as named, as at the fit, or else as guessed."""
+    if named:
+        kind = output_kind_named([column for _, column in named])
+        return Roles(outputs=named, output_kind=kind)
+    known = [column for _, column in card.outputs]
+    lacking = [column for column in known if column not in table.names]
+    if known and not lacking:
+        return Roles(outputs=card.outputs, output_kind=card.output_kind)
+    roles = guess_roles(table.head(), classes=card.classes)
+    if lacking and not roles.outputs:
+        raise InputError(
+            "The table lacks a column that held the model's outputs when the calibrator was fitted",
+            fix="Name the columns that do now: --outputs CLASS=COLUMN.",
+            file=table.file,
+            column=lacking[0],
+        )
+    return roles
+
+
+def _check_model(
+    loaded: LoadedCalibrator, parent: Parent, digest: str, any_model: bool
+) -> list[str]:
+    """Refuse a model that the calibrator cannot or must not be used with; what is to be said."""
+    classes = loaded.card.classes
+    fits = parent.classes == classes if parent.named_classes else True
+    if len(parent.classes) != len(classes) or (any_model and not fits):
+        given, fitted = (
+            listed(repr(name[:40]) for name in names) for names in (parent.classes, classes)
+        )
+        raise InputError(
+            f"The model's classes are {given}, and the calibrator was fitted for {fitted}",
+            fix="Give the model that it was fitted for, or fit a calibrator for this one.",
+        )
+    if not any_model:
+        loaded.check_parent(digest)
+        return []
+    known = loaded.card.parent
+    if known is not None and known.digest == digest:
+        return []
+    return ["The calibrator was fitted for another model: its probabilities need not hold here."]
+
+
+def _rows(
+    found: Calibrated, classes: tuple[str, ...], shown: tuple[str, ...], before: int
+) -> pa.RecordBatch:
+    n = len(found.proba)
+    names = pa.DictionaryArray.from_arrays(pa.array(found.predicted), pa.array(list(shown)))
+    columns = [
+        pa.array(np.arange(before + 1, before + n + 1)),
+        *(pa.array(np.ascontiguousarray(column)) for column in found.proba.T),
+        names.cast(pa.string()),
+        pa.array(found.confidence),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_schema(classes))
+
+
+def _schema(classes: tuple[str, ...]) -> pa.Schema:
+    proba = [(f"proba_{name}", pa.float64()) for name in classes]
+    ends = [("predicted", pa.string()), ("confidence", pa.float64())]
+    return pa.schema([("row", pa.int64()), *proba, *ends])
+
+
+@contextmanager
+def _writer(
+    out: str, suffix: str, classes: tuple[str, ...]
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
+    with _telling_unwritten():
+        writer = make(out, _schema(classes))
+
+    def write(rows: pa.RecordBatch) -> None:
+        with _telling_unwritten():
+            writer.write_batch(rows)
+
+    yield write
+    with _telling_unwritten():
+        writer.close()
+
+
+@contextmanager
+def _telling_unwritten() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(
+            f"The scored rows cannot be written: {reason}",
+            fix="Choose a place that can be written to and has room.",
+        ) from error
+
+
+@contextmanager
+def _row_after(before: int, file: str) -> Iterator[None]:
+    """Errors inside name the row of the file, not that of the block."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None:
+            raise error.at(file=file) from error
+        row = error.row + before
+        raise InputError(
+            error.what, fix=error.fix, file=error.file or file, column=error.column, row=row
+        ) from error

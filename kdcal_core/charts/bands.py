@@ -1,0 +1,235 @@
+"""Curves with their bands: confidence against distance, measures against size or dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.parts import ribbon
+from kdcal_core.charts.template import new_figure
+from kdcal_core.data.types import FloatArray
+
+# key -> (colour's name in the palette or number of its class colour, dash, symbol)
+_STYLES: dict[str, tuple[str | int, str, str]] = {
+    "parent": ("parent", "solid", "circle"),
+    "geodesic": ("calibrated", "solid", "circle"),
+    "geodesic_ratio": ("calibrated", "3px,3px", "circle-open"),
+    "euclidean": (4, "6px,3px", "diamond"),
+    "isotonic": (0, "2px,3px", "square"),
+    "sigmoid": (6, "8px,3px,2px,3px", "triangle-up"),
+    "kde_mon2": (5, "4px,2px", "triangle-down"),
+    "geodesic_paper": (5, "6px,2px", "circle-open"),
+    "euclidean_paper": (1, "6px,2px", "diamond-open"),
+}
+STYLED = tuple(_STYLES)
+
+
+@dataclass(frozen=True, eq=False)
+class BandLine:
+    """A curve and its band, ready to be drawn.
+
+    Attributes
+    ----------
+    key : str
+        One of `STYLED`: it sets colour, dash and symbol, the same on every chart.
+    label : str
+        For the legend; our own text.
+    x, middle, low, high : (R,)
+        Places, the curve, and its band.
+    filled : bool
+        Whether the band is drawn; where not, it is still told when a mark is pointed at.
+    """
+
+    key: str
+    label: str
+    x: FloatArray
+    middle: FloatArray
+    low: FloatArray
+    high: FloatArray
+    filled: bool = True
+
+
+def line_style(key: str, colours: Palette) -> tuple[str, str, str]:
+    """Colour, dash and symbol of a method, the same on every chart.
+
+    Examples
+    --------
+    >>> line_style("parent", palette(dark=False))[1:]
+    ('solid', 'circle')
+    """
+    colour, dash, symbol = _STYLES[key]
+    if isinstance(colour, int):
+        return colours.classes[colour], dash, symbol
+    return str(getattr(colours, colour)), dash, symbol
+
+
+def distance_figure(
+    lines: Sequence[BandLine],
+    prior: float,
+    *,
+    dark: bool,
+    data_radius: float = 1.0,
+    band_words: str = "middle 80%",
+) -> go.Figure:
+    """Mean max confidence against distance from the data (papers 000 Fig. 3, 001 Fig. 1).
+
+    ``x`` is the distance from the centre in units of the data's largest norm; the data end at
+    ``data_radius``. ``prior`` is the largest class prior: where confidence should end.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=420)
+    figure.add_traces(band_lines(lines, colours, "Distance %{x:.3g}", "confidence", band_words))
+    last = max((float(line.x[-1]) for line in lines if line.x.size), default=data_radius)
+    figure.add_trace(
+        go.Scatter(
+            x=[0, last],
+            y=[prior, prior],
+            mode="lines",
+            line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
+            name=f"Prior {prior:.0%}",
+            hoverinfo="skip",
+        )
+    )
+    figure.add_vrect(
+        x0=0, x1=data_radius, fillcolor=faded(colours.muted, 0.09), line_width=0, layer="below"
+    )
+    figure.add_annotation(
+        x=data_radius,
+        y=1.0,
+        yref="paper",
+        text="data end here",
+        showarrow=False,
+        xanchor="left",
+        yanchor="top",
+        xshift=6,
+        font={"size": 12, "color": colours.muted},
+    )
+    lowest = min([prior, *(float(np.nanmin(line.low)) for line in lines if line.x.size)])
+    figure.update_layout(
+        xaxis={
+            "title_text": "Distance from the data's centre (1 = the farthest ordinary row)",
+            "range": [0, last],
+        },
+        yaxis={
+            "title_text": "Mean max confidence",
+            "range": [max(lowest - 0.05, -0.01), 1.02],
+            "tickformat": ".0%",
+        },
+        margin={"t": 64},
+    )
+    return figure
+
+
+def measure_figure(
+    lines: Sequence[BandLine],
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    log_x: bool = True,
+    log_y: bool = False,
+    target: tuple[float, str] | None = None,
+    band_words: str = "quartiles",
+) -> go.Figure:
+    """A measure against size or dimension: median and band of each method.
+
+    ``target`` is a value to compare with and its name, drawn as the truth is.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=340)
+    figure.add_traces(band_lines(lines, colours, "%{x:,.4g}", y_title.lower(), band_words))
+    places = np.concatenate([line.x for line in lines]) if lines else np.ones(1)
+    if target is not None:
+        figure.add_trace(
+            go.Scatter(
+                x=[places.min(), places.max()],
+                y=[target[0]] * 2,
+                mode="lines",
+                line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
+                name=target[1],
+                hoverinfo="skip",
+            )
+        )
+    figure.update_layout(
+        xaxis={"title_text": x_title, "type": "log" if log_x else "linear"},
+        yaxis={"title_text": y_title, "type": "log" if log_y else "linear"},
+        margin={"t": 64},
+    )
+    return figure
+
+
+def selection_figure(
+    exponents: FloatArray, losses: Mapping[str, FloatArray], chosen: float, *, dark: bool
+) -> go.Figure:
+    """Held-out log loss over the kernel's exponents, with the one that is in force marked.
+
+    ``losses`` are curves by label; the first is the one that chose.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=260)
+    for at, (label, loss) in enumerate(losses.items()):
+        figure.add_trace(
+            go.Scatter(
+                x=exponents,
+                y=loss,
+                mode="lines+markers",
+                line={"color": colours.parent if at else colours.calibrated, "width": 2},
+                marker={"size": 5},
+                name=label,
+                hovertemplate="Exponent %{x:.3g}<br>log loss %{y:.4f}<extra></extra>",
+            )
+        )
+    figure.add_vline(x=chosen, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
+    figure.update_layout(
+        xaxis={
+            "type": "log",
+            "title_text": "Exponent of the kernel, γ log n",
+            "tickvals": [0.5, 1, 2, 5, 10, 20, 50],
+        },
+        yaxis={"title_text": "Held-out log loss"},
+        showlegend=len(losses) > 1,
+    )
+    return figure
+
+
+def band_lines(
+    lines: Sequence[BandLine], colours: Palette, place: str, what: str, band_words: str
+) -> list[go.Scatter]:
+    """Bands first, so that no curve lies under another's band."""
+    bands, curves = [], []
+    for line in lines:
+        colour, dash, symbol = line_style(line.key, colours)
+        if line.filled:
+            known = np.isfinite(line.low) & np.isfinite(line.high)
+            bands.append(
+                ribbon(
+                    line.x[known],
+                    line.low[known],
+                    line.high[known],
+                    faded(colour, 0.16),
+                    name=line.label,
+                    legendgroup=line.key,
+                    showlegend=False,
+                )
+            )
+        curves.append(
+            go.Scatter(
+                x=line.x,
+                y=line.middle,
+                mode="lines+markers",
+                line={"color": colour, "width": 2.2, "dash": dash},
+                marker={"size": 5, "symbol": symbol},
+                name=line.label,
+                legendgroup=line.key,
+                customdata=np.column_stack([line.low, line.high]),
+                hovertemplate=(
+                    f"{place}: {what} %{{y:.3f}}<br>{band_words} %{{customdata[0]:.3f}} to "
+                    "%{customdata[1]:.3f}<extra>%{fullData.name}</extra>"
+                ),
+            )
+        )
+    return [*bands, *curves]

@@ -1,0 +1,139 @@
+"""What a calibrator does: score in, calibrated probability out, in a figure and in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.parts import identity
+from kdcal_core.charts.template import new_figure, square, unit_axis
+from kdcal_core.data import escape_html
+from kdcal_core.tasks.export_results import CalibratorMap
+
+_NAME = 44
+_TOLD = (0.5, 0.7, 0.9)
+_NEAR = 0.05  # rows so near a score tell what becomes of it
+_FEWEST = 10
+
+
+def calibrator_map_figure(
+    found: CalibratorMap, *, dark: bool, x_title: str, y_title: str
+) -> go.Figure:
+    """A calibrator as curves in a square from 0 to 1, over a sample of real rows.
+
+    Where nothing is changed, lines and rows lie on the diagonal. One line is teal; several take
+    the classes' colours in the order of their rows.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=560)
+    figure.add_trace(
+        go.Scatter(
+            x=found.rows_x,
+            y=found.rows_y,
+            mode="markers",
+            marker={"color": faded(colours.parent, 0.35), "size": 4, "line": {"width": 0}},
+            name=f"{len(found.rows_x):,} rows",
+            hovertemplate="Stated %{x:.1%}, calibrated %{y:.1%}<extra></extra>",
+        )
+    )
+    figure.add_trace(identity(colours).update(name="Unchanged"))
+    for at, (line, y) in enumerate(zip(found.lines, found.y, strict=True)):
+        colour = colours.calibrated if len(found.lines) == 1 else colours.classes[at % 8]
+        name = (
+            f"Region {at + 1}" if found.shape == "regions" else escape_html(line.name, limit=_NAME)
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=found.x,
+                y=y,
+                mode="lines",
+                line={"color": colour, "width": 2.2 if line.n >= 100 else 1.2},
+                name=name if len(found.lines) > 1 else "Calibrator",
+                hovertemplate=(
+                    f"Stated %{{x:.1%}}, calibrated %{{y:.1%}}"
+                    f"<extra>{name}, {line.n:,} rows</extra>"
+                ),
+            )
+        )
+    unit_axis(figure, "xaxis", x_title)
+    unit_axis(figure, "yaxis", y_title)
+    square(figure)
+    if len(found.lines) > 1:
+        figure.update_layout(legend={"orientation": "v", "x": 1.02, "y": 1.0, "yanchor": "top"})
+    return figure
+
+
+def calibrator_map_table(found: CalibratorMap) -> pd.DataFrame:
+    """The lines, one row a score; where there are none, the rows that are drawn."""
+    if not found.lines:
+        order = np.argsort(found.rows_x, kind="stable")
+        return pd.DataFrame({"stated": found.rows_x[order], "calibrated": found.rows_y[order]})
+    lines = zip(found.lines, found.y, strict=True)
+    return pd.DataFrame(
+        {"stated": found.x, **{f"{at}: {line.name}": y for at, (line, y) in enumerate(lines, 1)}}
+    )
+
+
+def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
+    """The regions by number, with what becomes of some scores in each. Untrusted names."""
+    table = pd.DataFrame(
+        {
+            "Region": np.arange(1, len(found.lines) + 1),
+            "Where": [line.name for line in found.lines],
+            "Rows": [line.n for line in found.lines],
+        }
+    )
+    for score in _TOLD:
+        table[f"{score:.0%} becomes"] = [_at(found, i, score) for i in range(len(found.lines))]
+    return table
+
+
+def calibrator_map_words(found: CalibratorMap) -> str:
+    """What becomes of some scores. Names in it are untrusted text.
+
+    Examples
+    --------
+    >>> from kdcal_core.tasks.export_results import MapLine
+    >>> x = np.linspace(0.0, 1.0, 101)
+    >>> none = np.zeros(0)
+    >>> calibrator_map_words(
+    ...     CalibratorMap("event", (MapLine("yes", 40),), 1, x, x[None, :] / 2, none, none)
+    ... )
+    'A stated 50% becomes 25%, 70% becomes 35% and 90% becomes 45%.'
+    """
+    if not found.lines:
+        return _rows_words(found)
+    if len(found.lines) == 1:
+        parts = [f"{at:.0%} becomes {_at(found, 0, at):.0%}" for at in _TOLD]
+        return f"A stated {parts[0]}, {parts[1]} and {parts[2]}."
+    values = np.array([[_at(found, i, at) for at in _TOLD] for i in range(len(found.lines))])
+    lowest, highest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    at = int(np.argmax(highest - lowest))
+    one = "class" if found.shape == "classes" else "region"
+    if highest[at] - lowest[at] < 0.005:
+        parts = [f"{score:.0%} becomes {y:.0%}" for score, y in zip(_TOLD, highest, strict=True)]
+        return f"In every {one} a stated {parts[0]}, {parts[1]} and {parts[2]}."
+    kind = "for predictions of" if found.shape == "classes" else "where"
+    low, high = np.nanargmin(values[:, at]), np.nanargmax(values[:, at])
+    return (
+        f"A stated {_TOLD[at]:.0%} becomes {values[low, at]:.0%} {kind} {found.lines[low].name}, "
+        f"and {values[high, at]:.0%} {kind} {found.lines[high].name}."
+    )
+
+
+def _at(found: CalibratorMap, line: int, score: float) -> float:
+    return float(found.y[line, int(np.abs(found.x - score).argmin())])
+
+
+def _rows_words(found: CalibratorMap) -> str:
+    parts = []
+    for score in _TOLD:
+        near = found.rows_y[np.abs(found.rows_x - score) <= _NEAR]
+        if len(near) >= _FEWEST:
+            low, high = np.quantile(near, [0.1, 0.9])
+            parts.append(f"about {score:.0%} become {low:.0%} to {high:.0%}")
+    if not parts:
+        return "Each row's own columns or other probabilities decide what becomes of its score."
+    return f"Of the rows that state {', '.join(parts)} (the middle 80% of them)."

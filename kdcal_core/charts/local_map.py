@@ -1,0 +1,173 @@
+"""Where distributions are wrong, and how: neighbourhoods on a map (paper 003 Fig. 1e)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
+from kdcal_core.charts.regression_panels import MAX_MARKS
+from kdcal_core.charts.template import new_figure
+from kdcal_core.data import escape_html
+from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics.regression.results import LocalPit
+from kdcal_core.text import counted
+
+# a colour and a symbol each, so that no reader needs the colour
+FAULT_SYMBOLS = {
+    "none": "circle",
+    "other": "circle-open-dot",
+    "too low": "triangle-down",
+    "too high": "triangle-up",
+    "too narrow": "diamond-tall",
+    "too wide": "diamond-wide",
+}
+_RINGS = ("circle-open", "square-open", "hexagon-open")
+_MAX_MEMBERS = 120
+_WEAK, _STRONG = 0.05, 0.35  # faults this far off have the faintest and the strongest mark
+
+
+@dataclass(frozen=True, eq=False)
+class PickedNeighbourhood:
+    """A neighbourhood to be ringed: its name, its centre and its rows (m, 2) on the map."""
+
+    name: str
+    centre: tuple[float, float]
+    rows: FloatArray
+
+
+def local_map_figure(
+    local: LocalPit,
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    picked: Sequence[PickedNeighbourhood] = (),
+    identity: bool = False,
+) -> go.Figure:
+    """The centres of neighbourhoods by fault: colour and symbol its kind, size its strength.
+
+    Centres where the corrected test finds nothing are small and grey. ``customdata`` holds the
+    row of each centre first, which a selection gives back. A figure that changes loses its
+    selection: give ``picked`` only where the picks are kept elsewhere.
+
+    Parameters
+    ----------
+    x_title, y_title : str
+        Untrusted.
+    picked : sequence of PickedNeighbourhood
+        Ringed, at most 120 rows of each.
+    identity : bool
+        Draw the line where both axes are equal; for prediction against outcome.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=480)
+    drawn = _drawn(local.kind, MAX_MARKS - _MAX_MEMBERS * len(picked) - 10)
+    for name in FAULT_TITLES:
+        mine = drawn[local.kind[drawn] == name]
+        if mine.size:
+            figure.add_trace(_centres(local, mine, name, colours))
+    for at, one in enumerate(picked):
+        figure.add_traces(_ring(one, _RINGS[at % len(_RINGS)], colours))
+    if identity and local.xy.size:
+        figure.add_trace(_identity(local.xy, colours))
+    figure.update_layout(
+        xaxis={"title_text": escape_html(x_title, limit=60)},
+        yaxis={"title_text": escape_html(y_title, limit=60)},
+        dragmode="select",
+        clickmode="event+select",
+        legend={"itemsizing": "constant"},
+        margin={"t": 72},
+    )
+    return figure
+
+
+def _drawn(kind: NDArray[np.str_], most: int) -> NDArray[np.intp]:
+    """All centres, or an even share of each kind where they are too many."""
+    order = np.argsort(kind, kind="stable")
+    if order.size > most:
+        order = order[np.linspace(0, order.size - 1, most).astype(np.int64)]
+    return np.sort(order)
+
+
+def _centres(local: LocalPit, mine: NDArray[np.intp], kind: str, colours: Palette) -> go.Scatter:
+    sound = kind == "none"
+    count = int((local.kind == kind).sum())
+    strength = np.abs((local.bias if kind in ("too low", "too high") else local.spread)[mine])
+    share = np.clip((strength - _WEAK) / (_STRONG - _WEAK), 0.0, 1.0)
+    colour = colours.muted if kind in ("none", "other") else fault_colour(kind, colours)
+    return go.Scatter(
+        x=local.xy[mine, 0],
+        y=local.xy[mine, 1],
+        mode="markers",
+        marker={
+            "symbol": FAULT_SYMBOLS[kind],
+            "color": faded(colour, 0.35) if sound else colour,
+            "size": 4.5 if sound else 6.0 + 5.0 * share,
+            "opacity": 1.0 if sound else 0.55 + 0.45 * share,
+            "line": {"width": 0},
+        },
+        unselected={"marker": {"opacity": 0.3}},
+        name=f"{FAULT_TITLES[kind].capitalize()} ({count:,})",
+        customdata=np.column_stack(
+            [
+                local.rows[mine],
+                local.rows[mine] + 1,
+                local.bias[mine] + 0.5,
+                local.spread[mine],
+                local.coverage[mine],
+                local.adjusted_p[mine],
+            ]
+        ),
+        hovertemplate=(
+            f"Row %{{customdata[1]:,.0f}} and its {local.k:,} neighbours<br>"
+            "mean PIT %{customdata[2]:.2f} (right: 0.50)<br>"
+            "spread of PIT %{customdata[3]:+.0%} (right: 0%)<br>"
+            "95% intervals hold %{customdata[4]:.1%}<br>"
+            f"adjusted p %{{customdata[5]:.2g}}<extra>{FAULT_TITLES[kind]}</extra>"
+        ),
+    )
+
+
+def _ring(one: PickedNeighbourhood, symbol: str, colours: Palette) -> list[go.Scatter]:
+    name = escape_html(one.name, limit=40)
+    kept = np.linspace(0, len(one.rows) - 1, min(len(one.rows), _MAX_MEMBERS)).astype(int)
+    common: dict[str, Any] = {"legendgroup": name, "hoverinfo": "skip"}
+    rows = go.Scatter(
+        x=one.rows[kept, 0],
+        y=one.rows[kept, 1],
+        mode="markers",
+        marker={"symbol": symbol, "size": 7, "color": faded(colours.truth, 0.35)},
+        name=f"{name} ({counted(len(one.rows), 'row')})",
+        **common,
+    )
+    centre = go.Scatter(
+        x=[one.centre[0]],
+        y=[one.centre[1]],
+        mode="markers+text",
+        marker={"symbol": "cross-thin-open", "size": 15, "color": colours.truth},
+        text=[f"<b>{name}</b>"],
+        textposition="top center",
+        textfont={"size": 13, "color": colours.text},
+        showlegend=False,
+        **common,
+    )
+    return [rows, centre]
+
+
+def _identity(x: FloatArray, colours: Palette) -> go.Scatter:
+    ends = [float(x.min()), float(x.max())]
+    return go.Scatter(
+        x=ends,
+        y=ends,
+        mode="lines",
+        line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
+        name="Both equal",
+        hoverinfo="skip",
+    )

@@ -1,0 +1,188 @@
+"""Methods against each other: one colour a method in every chart, and paper 002's Fig. 17."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kdcal_core.calibration import CALIBRATORS, MethodLosses
+from kdcal_core.charts.palette import Palette, palette
+from kdcal_core.charts.template import new_figure
+from kdcal_core.data import FloatArray, escape_html
+
+_DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
+_WIDEST = 300.0  # largest loss over the smallest that still has its own place
+_ROW_HEIGHT = 13
+
+
+def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
+    """Colour, dash and symbol of a method of the registry, the same in every chart.
+
+    The uncalibrated parent is slate grey and the recommended calibrator teal; the rest take
+    the class colours in the registry's order, with another dash and symbol on each round.
+
+    Examples
+    --------
+    >>> from kdcal_core.charts import palette
+    >>> method_style("kde_mon2", palette(dark=False))[0] == palette(dark=False).calibrated
+    True
+    """
+    own = {"uncalibrated": colours.parent, "kde_mon2": colours.calibrated}
+    if key in own:
+        return own[key], _DASHES[0], _SYMBOLS[0]
+    rest = [name for name in CALIBRATORS if name not in own]
+    turn, step = divmod(rest.index(key), len(colours.classes))
+    return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
+
+
+def losses_figure(
+    losses: MethodLosses,
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+    methods: Sequence[str] | None = None,
+    beside: MethodLosses | None = None,
+) -> go.Figure:
+    """Mean log loss by predicted class and method, with intervals (paper 002 Figs. 17 to 19).
+
+    ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
+    rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,
+    so equal distances are equal ratios; it ends at a 300th of the largest loss, and what is
+    smaller stands on its edge.
+    """
+    colours = palette(dark)
+    keys = [key for key in losses.methods if methods is None or key in methods]
+    names = ["All rows", *(escape_html(name, limit=24) for name in class_names)]
+    group = _ROW_HEIGHT * len(keys) + 16
+    figure = new_figure(dark, height=130 + group * len(names))
+    both = [part for part in (losses, beside) if part is not None]
+    low, high = _limits(both, keys)
+    ticks = _ticks(low, high)
+    for at, key in enumerate(keys):
+        lane = np.arange(len(names), dtype=np.float64) * group + (at + 1) * _ROW_HEIGHT
+        figure.add_trace(_lane(losses, key, lane, low, names, colours))
+        if beside is not None:
+            figure.add_trace(_hollow(beside, key, lane, low, names, colours))
+    middle = np.arange(len(names)) * group + _ROW_HEIGHT * (len(keys) + 1) / 2
+    figure.update_layout(
+        xaxis={
+            "type": "log",
+            "range": [np.log10(low / 1.1), np.log10(high * 1.2)],
+            "tickvals": ticks,
+            "ticktext": [f"{tick:g}" for tick in ticks],
+            "title_text": "Mean log loss of the top label (lower is better)",
+        },
+        yaxis={
+            "tickvals": middle,
+            "ticktext": names,
+            "range": [group * len(names) - 4, -4],
+            "showgrid": False,
+        },
+        shapes=[
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": edge,
+                "y1": edge,
+                "line": {"color": colours.grid, "width": 1},
+            }
+            for edge in np.arange(1, len(names)) * group - 1
+        ],
+        legend={"y": 1 + 12 / (group * len(names))},
+        margin={"t": 84},
+    )
+    return figure
+
+
+def _limits(parts: Sequence[MethodLosses], keys: Sequence[str]) -> tuple[float, float]:
+    """Smallest and largest loss of the methods drawn, at most a factor of 300 apart."""
+    values = np.concatenate(
+        [part.nll[[part.methods.index(key) for key in keys]].ravel() for part in parts]
+    )
+    values = values[np.isfinite(values)]
+    high = max(float(values.max()), 1e-3)
+    return max(float(values.min()), high / _WIDEST), high
+
+
+def _with_overall(overall: FloatArray, by_class: FloatArray, at: int) -> FloatArray:
+    """A method's loss over all rows, followed by its losses by class."""
+    together: FloatArray = np.concatenate([[overall[at]], by_class[at]])
+    return together
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers for a logarithmic axis, closer together where it spans little."""
+    mantissas = (1.0, 2.0, 5.0) if high > 8.0 * low else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+    return [float(f"{mantissa}e{power}") for power in range(-5, 2) for mantissa in mantissas]
+
+
+def _lane(
+    losses: MethodLosses,
+    key: str,
+    lane: FloatArray,
+    least: float,
+    names: list[str],
+    colours: Palette,
+) -> go.Scatter:
+    at = losses.methods.index(key)
+    value = _with_overall(losses.overall_nll, losses.nll, at)
+    low = _with_overall(losses.overall_nll_low, losses.nll_low, at)
+    high = _with_overall(losses.overall_nll_high, losses.nll_high, at)
+    rows = np.concatenate([[losses.n.sum()], losses.n])
+    colour, _, symbol = method_style(key, colours)
+    drawn = np.maximum(value, least)
+    return go.Scatter(
+        x=drawn,
+        y=lane,
+        mode="markers",
+        marker={"color": colour, "size": 8, "symbol": symbol},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": np.maximum(high, least) - drawn,
+            "arrayminus": drawn - np.maximum(low, least),
+            "color": colour,
+            "thickness": 1.2,
+            "width": 0,
+        },
+        name=losses.labels[at],
+        legendgroup=key,
+        customdata=np.column_stack([value, low, high, rows]),
+        text=names,
+        hovertemplate=(
+            "%{text}: %{customdata[0]:.4f} (%{customdata[1]:.4f} to %{customdata[2]:.4f})<br>"
+            f"%{{customdata[3]:,.0f}} rows, {losses.rows}<extra>%{{fullData.name}}</extra>"
+        ),
+    )
+
+
+def _hollow(
+    losses: MethodLosses,
+    key: str,
+    lane: FloatArray,
+    least: float,
+    names: list[str],
+    colours: Palette,
+) -> go.Scatter:
+    at = losses.methods.index(key)
+    value = _with_overall(losses.overall_nll, losses.nll, at)
+    colour, _, symbol = method_style(key, colours)
+    return go.Scatter(
+        x=np.maximum(value, least),
+        y=lane,
+        mode="markers",
+        marker={"color": colour, "size": 7, "symbol": f"{symbol}-open"},
+        name=losses.labels[at],
+        legendgroup=key,
+        showlegend=False,
+        customdata=value,
+        text=names,
+        hovertemplate=(
+            f"%{{text}}: %{{customdata:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>"
+        ),
+    )

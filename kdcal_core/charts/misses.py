@@ -1,0 +1,167 @@
+"""Outcomes that their intervals missed, on a map before and after (paper 003 Figs. 3e and 3f)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.regression_panels import MAX_MARKS, PanelTitle, new_panels
+from kdcal_core.charts.template import panel
+from kdcal_core.data.types import FloatArray
+
+_OTHERS = 10  # marks that are no rows, such as the ends of a line
+
+
+@dataclass(frozen=True, eq=False)
+class MissPanel:
+    """Whose intervals, and which outcomes (n,) lie below and above them."""
+
+    name: str
+    below: NDArray[np.bool_]
+    above: NDArray[np.bool_]
+
+    @property
+    def share(self) -> float:
+        """Share of outcomes that the intervals missed; NaN without rows."""
+        missed = self.below | self.above
+        return float(missed.mean()) if missed.size else float("nan")
+
+
+def misses_of(name: str, y: FloatArray, low: FloatArray, high: FloatArray) -> MissPanel:
+    """Which outcomes (n,) lie outside intervals from ``low`` to ``high``, both (n,).
+
+    Examples
+    --------
+    >>> panel = misses_of("Model", np.array([0.0, 5.0, 9.0]), np.ones(3), np.full(3, 8.0))
+    >>> panel.below.tolist(), panel.above.tolist(), round(panel.share, 2)
+    ([True, False, False], [False, False, True], 0.67)
+    """
+    return MissPanel(name, y < low, y > high)
+
+
+def misses_figure(
+    xy: FloatArray,
+    panels: Sequence[MissPanel],
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    level: float = 0.95,
+    seed: int = 0,
+) -> go.Figure:
+    """The same rows on the same axes for each panel: hits faint grey, misses light red.
+
+    At most 5,000 marks are sent: a uniform sample of rows, the same in every panel and drawn
+    without looking at hits and misses, so that the shares seen are the shares there are. The
+    counts in the titles are those of all rows. Triangles point to where the outcome lies.
+
+    Parameters
+    ----------
+    xy : (n, 2)
+        Places of the rows on the map.
+    x_title, y_title : str
+        Untrusted, as the panels' names.
+    level : float
+        Of the intervals.
+    """
+    colours = palette(dark)
+    kept = drawn_rows(len(xy), len(panels), seed)
+    titles = [PanelTitle(shown.name, _told(shown, level)) for shown in panels]
+    figure = new_panels(
+        titles, dark, columns=2, height=360, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
+    )
+    named: set[str] = set()
+    for at, shown in enumerate(panels):
+        for trace in _marks(xy, shown, kept, colours, **panel(at)):
+            if trace.x.size:
+                figure.add_trace(trace.update(showlegend=trace.name not in named))
+                named.add(trace.name)
+    figure.update_layout(legend={"itemsizing": "constant"})
+    if kept.size < len(xy):
+        figure.add_annotation(_few(kept.size, len(xy), colours))
+    return figure
+
+
+def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
+    """The rows that are drawn, ascending: all, or a uniform sample without replacement.
+
+    Examples
+    --------
+    >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
+    (array([0, 1, 2]), 2495)
+    """
+    most = (MAX_MARKS - _OTHERS) // max(n_panels, 1)
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)).astype(np.int64)
+
+
+def misses_table(
+    xy: FloatArray, panels: Sequence[MissPanel], x_title: str, y_title: str
+) -> pd.DataFrame:
+    """A line for each row, counted from 1: its place, and "hit", "below" or "above" by panel."""
+    table = pd.DataFrame(
+        {"row": np.arange(1, len(xy) + 1), f"x: {x_title}": xy[:, 0], f"y: {y_title}": xy[:, 1]}
+    )
+    for shown in panels:
+        table[shown.name] = np.where(shown.below, "below", np.where(shown.above, "above", "hit"))
+    return table
+
+
+def _told(shown: MissPanel, level: float) -> str:
+    missed = int((shown.below | shown.above).sum())
+    return f"{missed:,} of {shown.below.size:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
+
+
+def _marks(
+    xy: FloatArray,
+    shown: MissPanel,
+    kept: NDArray[np.int64],
+    colours: Palette,
+    **axes: Any,
+) -> list[go.Scatter]:
+    hits = ~(shown.below | shown.above)
+    looks = (
+        ("Inside the interval", hits, "circle", faded(colours.muted, 0.22), 4.0),
+        ("Outcome above the interval", shown.above, "triangle-up", colours.miss, 7.5),
+        ("Outcome below the interval", shown.below, "triangle-down", colours.miss, 7.5),
+    )
+    traces = []
+    for name, mask, symbol, colour, size in looks:
+        mine = kept[mask[kept]]
+        traces.append(
+            go.Scatter(
+                x=xy[mine, 0],
+                y=xy[mine, 1],
+                mode="markers",
+                marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 0}},
+                name=name,
+                legendgroup=name,
+                customdata=mine + 1,
+                hovertemplate=f"Row %{{customdata:,}}<extra>{name}</extra>",
+                **axes,
+            )
+        )
+    return traces
+
+
+def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
+    return {
+        "text": f"{kept:,} of {n:,} rows are drawn, the same in both panels",
+        "x": 1,
+        "y": 0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "top",
+        "yshift": -38,
+        "showarrow": False,
+        "font": {"size": 12, "color": colours.muted},
+    }

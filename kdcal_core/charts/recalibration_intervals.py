@@ -1,0 +1,117 @@
+"""Intervals of chosen rows, before and after, with their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.charts.palette import faded, palette
+from kdcal_core.charts.recalibration_measures import recalibrator_style
+from kdcal_core.charts.template import new_figure
+from kdcal_core.data import escape_html
+from kdcal_core.data.types import FloatArray
+
+MAX_ROWS = 40
+_ROW_HEIGHT = 34
+_APART = 0.18
+
+
+@dataclass(frozen=True, eq=False)
+class RowIntervals:
+    """Central intervals of some rows by one method, all (m,).
+
+    ``key`` is "parent" or a key of `RECALIBRATORS`; ``label`` is untrusted.
+    """
+
+    key: str
+    label: str
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+
+
+def intervals_figure(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+    *,
+    dark: bool,
+    y_title: str,
+    level: float = 0.95,
+) -> go.Figure:
+    """A line for each row: each method's interval with its median, and the outcome.
+
+    The first 40 rows are drawn. Names and ``y_title``, the outcome's name, are untrusted.
+    """
+    colours = palette(dark)
+    n = min(len(names), MAX_ROWS)
+    figure = new_figure(dark, height=124 + _ROW_HEIGHT * max(n, 1))
+    places = np.arange(n, dtype=np.float64)
+    for at, shown in enumerate(methods):
+        colour, _ = recalibrator_style(shown.key, colours)
+        name = escape_html(shown.label, limit=40)
+        low, middle, high = shown.low[:n], shown.middle[:n], shown.high[:n]
+        inside = (outcomes[:n] >= low) & (outcomes[:n] <= high)
+        figure.add_trace(
+            go.Scatter(
+                x=middle,
+                y=places + _APART * (2 * at - len(methods) + 1),
+                mode="markers",
+                marker={"symbol": "line-ns-open", "size": 9, "color": colour, "line": {"width": 2}},
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": high - middle,
+                    "arrayminus": middle - low,
+                    "color": faded(colour, 0.75),
+                    "thickness": 4,
+                    "width": 0,
+                },
+                name=f"{name}, {level:.0%}",
+                customdata=np.column_stack([low, high]),
+                text=["inside" if hit else "missed" for hit in inside],
+                hovertemplate=(
+                    "%{customdata[0]:,.4~g} to %{customdata[1]:,.4~g}, median %{x:,.4~g}<br>"
+                    f"outcome %{{text}}<extra>{name}</extra>"
+                ),
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=outcomes[:n],
+            y=places,
+            mode="markers",
+            marker={"symbol": "diamond", "size": 8, "color": colours.truth},
+            name="Outcome",
+            hovertemplate="Outcome %{x:,.6~g}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        xaxis={"title_text": escape_html(y_title, limit=60), "nticks": 8},
+        yaxis={
+            "tickvals": places,
+            "ticktext": [escape_html(name, limit=24) for name in names[:n]],
+            "range": [n - 0.5, -0.5],
+            "showgrid": False,
+        },
+        margin={"t": 56},
+    )
+    return figure
+
+
+def intervals_table(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+) -> pd.DataFrame:
+    """A line for each row with every method's interval, all rows."""
+    table = pd.DataFrame({"row": list(names), "outcome": outcomes})
+    for shown in methods:
+        table[f"{shown.label}: low"] = shown.low
+        table[f"{shown.label}: median"] = shown.middle
+        table[f"{shown.label}: high"] = shown.high
+    return table

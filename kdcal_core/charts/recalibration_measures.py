@@ -1,0 +1,192 @@
+"""Every measure of every method, before and after, with intervals and paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
+from kdcal_core.charts.palette import Palette, palette
+from kdcal_core.charts.template import panel
+from kdcal_core.data import escape_html
+from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.diagnostics.regression.results import RegressionScores
+from kdcal_core.regression import RECALIBRATORS
+
+MEASURES = {
+    "crps": "CRPS",
+    "log_score": "Log score",
+    "rmse": "RMSE",
+    "mse": "MSE, outcomes",
+    "mse_truth": "MSE, true mean",
+    "coverage95": "Inside 95% intervals",
+    "width95": "Width of 95% intervals",
+    "smis95": "sMIS, 95%",
+    "qce": "Quantile error",
+    "wasserstein": "PIT to uniform",
+    "kl": "KL from the truth",
+}
+_STATED = {"coverage95": 0.95}
+_SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRecalibration:
+    """A line of the figure.
+
+    Attributes
+    ----------
+    key : str
+        "parent", "truth" or a key of `RECALIBRATORS`: it sets colour and symbol.
+    label : str
+        Untrusted.
+    scores : RegressionScores
+    differences : mapping of measure to Estimate
+        Mean paired difference to the parent, row by row; below 0 is better where lower is.
+    """
+
+    key: str
+    label: str
+    scores: RegressionScores
+    differences: Mapping[str, Estimate] = field(default_factory=dict)
+
+
+def recalibrator_style(key: str, colours: Palette) -> tuple[str, str]:
+    """Colour and symbol of a method, the same on every chart.
+
+    Examples
+    --------
+    >>> recalibrator_style("parent", palette(dark=False))[1]
+    'circle'
+    """
+    own = {
+        "parent": (colours.parent, "circle"),
+        "local": (colours.calibrated, "diamond"),
+        "truth": (colours.truth, "line-ns-open"),
+    }
+    if key in own:
+        return own[key]
+    at = [name for name in RECALIBRATORS if name not in own].index(key)
+    return colours.classes[at % len(colours.classes)], _SYMBOLS[at % len(_SYMBOLS)]
+
+
+def recalibration_measures_figure(
+    methods: Sequence[MeasuredRecalibration],
+    *,
+    dark: bool,
+    measures: Sequence[str] | None = None,
+) -> go.Figure:
+    """One panel a measure, one line a method: the value as a dot, its interval as a stroke.
+
+    The parent's interval runs through all lines as a pale band; a dashed line is the stated
+    value, where there is one. ``measures`` are keys of `MEASURES`, all that are known by default.
+    """
+    shown = [
+        key
+        for key in (measures or MEASURES)
+        if any(key in method.scores.rows for method in methods)
+    ]
+    figure = dot_panels([one.label for one in methods], [MEASURES[key] for key in shown], dark)
+    colours = palette(dark)
+    for at, key in enumerate(shown):
+        estimates = [method.scores.rows.get(key) for method in methods]
+        figure.add_trace(_dots(methods, estimates, colours, **panel(at)))
+        if methods[0].key == "parent":
+            band(figure, estimates[0], colours.parent, panel(at))
+        if key in _STATED:
+            mark(figure, _STATED[key], colours.truth, panel(at))
+        if any(each is not None and each.percent for each in estimates):
+            axis = panel(at)["xaxis"].replace("x", "xaxis")
+            figure.update_layout({axis: {"tickformat": ".0%"}})
+    return figure
+
+
+def recalibration_differences_figure(
+    methods: Sequence[MeasuredRecalibration],
+    *,
+    dark: bool,
+    measures: Sequence[str] | None = None,
+) -> go.Figure:
+    """Paired differences to the parent: rows against the same rows, with their intervals.
+
+    An interval without 0 shows a difference that is more than noise. The parent, at 0, is left
+    out.
+    """
+    others = [method for method in methods if method.key != "parent"]
+    shown = [
+        key for key in (measures or MEASURES) if any(key in method.differences for method in others)
+    ]
+    titles = [f"{MEASURES[key]}: change" for key in shown]
+    figure = dot_panels([one.label for one in others], titles, dark)
+    colours = palette(dark)
+    for at, key in enumerate(shown):
+        estimates = [method.differences.get(key) for method in others]
+        figure.add_trace(_dots(others, estimates, colours, **panel(at)))
+        mark(figure, 0.0, colours.truth, panel(at))
+    return figure
+
+
+def recalibration_measures_table(methods: Sequence[MeasuredRecalibration]) -> pd.DataFrame:
+    """A line for each method and measure, with its paired difference where there is one."""
+    lines = []
+    for method in methods:
+        for key, estimate in method.scores.rows.items():
+            change = method.differences.get(key)
+            lines.append(
+                {
+                    "method": method.label,
+                    "measure": key,
+                    "name": estimate.name,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "rows": estimate.n,
+                    "difference": np.nan if change is None else change.value,
+                    "difference_low": np.nan if change is None else change.low,
+                    "difference_high": np.nan if change is None else change.high,
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def _dots(
+    methods: Sequence[MeasuredRecalibration],
+    estimates: Sequence[Estimate | None],
+    colours: Palette,
+    **axes: Any,
+) -> go.Scatter:
+    """The methods of one panel; a method without the measure, or an infinite one, has no dot."""
+    known = [
+        (at, method, estimate)
+        for at, (method, estimate) in enumerate(zip(methods, estimates, strict=True))
+        if estimate is not None and np.isfinite(estimate.value)
+    ]
+    styles = [recalibrator_style(method.key, colours) for _, method, _ in known]
+    return go.Scatter(
+        x=[estimate.value for _, _, estimate in known],
+        y=[at for at, _, _ in known],
+        mode="markers",
+        marker={
+            "size": 9,
+            "color": [colour for colour, _ in styles],
+            "symbol": [symbol for _, symbol in styles],
+            # a stroke has no face, only its line
+            "line": {
+                "width": [2 if symbol == "line-ns-open" else 0 for _, symbol in styles],
+                "color": [colour for colour, _ in styles],
+            },
+        },
+        error_x=strokes([estimate for _, _, estimate in known], colours),
+        text=[
+            f"{escape_html(method.label, limit=32)}<br>{estimate_text(estimate)}"
+            f"<br>{estimate.n:,} rows"
+            for _, method, estimate in known
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        **axes,
+    )

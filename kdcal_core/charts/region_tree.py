@@ -1,0 +1,242 @@
+"""A partition of the inputs drawn as a tree: the root at the left, a line for each region."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
+
+from kdcal_core.charts.palette import Palette, palette
+from kdcal_core.charts.template import new_figure
+from kdcal_core.data import FloatArray, escape_html
+from kdcal_core.partition.tree import PartitionTree, TreeNode
+
+_LINE = 50  # pixels for a region
+_SMALLEST, _LARGEST = 11.0, 30.0
+_LETTERS = 100  # of the conditions from the root to a region
+_STRONG = 0.2  # a gap of this size has the full colour
+_LEAST = 0.35  # share of the full colour that a clear fault has at least
+_CAPTION_ROOM = 0.42  # of the width of the branches, at the right
+_OF_PIT = ("too low", "too high", "too narrow", "too wide")
+_LEGEND = {
+    "over-confident": "Over-confident beyond chance",
+    "under-confident": "Under-confident beyond chance",
+    "too low": "Predictions too low",
+    "too high": "Predictions too high",
+    "too narrow": "Spread too narrow",
+    "too wide": "Spread too wide",
+    "other": "Wrong in another way",
+    "none": "Within chance",
+}
+
+
+@dataclass(frozen=True)
+class RegionMark:
+    """How a region of the tree is shown.
+
+    Attributes
+    ----------
+    caption : str
+        Stands beside it: what the model says and what is seen. Untrusted.
+    fault : str
+        The kind of a :class:`kdcal_core.diagnostics.Region`'s fault; "none" stays hollow.
+    strength : float
+        How far it is off; at 0.2 a fault of the confidence has its full colour.
+    hover : tuple of str
+        Lines of the hover box. Untrusted.
+    """
+
+    caption: str
+    fault: str = "none"
+    strength: float = 0.0
+    hover: tuple[str, ...] = ()
+
+
+def region_tree_figure(
+    tree: PartitionTree, marks: Sequence[RegionMark], *, dark: bool, picked: int | None = None
+) -> go.Figure:
+    """The tree with its conditions on the branches and one mark a region, in leaf order.
+
+    The marks carry their region's number as the first value of ``customdata``. ``picked`` is
+    ringed.
+
+    Raises
+    ------
+    ValueError
+        Where there is not one mark a region.
+    """
+    if len(marks) != tree.n_leaves:
+        raise ValueError(f"{len(marks)} marks for {tree.n_leaves} regions")
+    colours = palette(dark)
+    nodes = tree.nodes()
+    height = _heights(tree, nodes)
+    levels = max(int(tree.depth.max()), 1)
+    figure = new_figure(dark, height=96 + _LINE * tree.n_leaves)
+    figure.add_trace(_branches(nodes, height, colours))
+    figure.add_trace(_conditions(nodes, height, _LETTERS // levels, colours))
+    figure.add_traces(_legend(marks, colours))
+    figure.add_trace(_marks(tree, nodes, height, marks, colours, picked))
+    figure.update_layout(
+        xaxis={
+            "visible": False,
+            "range": [-0.08, levels * (1 + _CAPTION_ROOM)],
+            "fixedrange": True,
+        },
+        yaxis={"visible": False, "range": [tree.n_leaves - 0.4, -0.7], "fixedrange": True},
+        hovermode="closest",
+        dragmode=False,
+        clickmode="event+select",
+        margin={"l": 8, "r": 8, "t": 36, "b": 8},
+        legend={"itemclick": False, "itemdoubleclick": False},
+    )
+    return figure
+
+
+def region_colour(fault: str, strength: float, colours: Palette) -> str:
+    """The fill of a region: that of the page within chance, else the colour of its fault.
+
+    Examples
+    --------
+    >>> light = palette(dark=False)
+    >>> region_colour("too low", 0.1, light) == light.too_low
+    True
+    """
+    if fault == "none":
+        return colours.surface
+    if fault in _OF_PIT:
+        return str(getattr(colours, fault.replace(" ", "_")))
+    if fault == "other":
+        return colours.muted
+    share = min(max(abs(strength) / _STRONG, _LEAST), 1.0)
+    at = 0.5 + 0.5 * share * (1.0 if fault == "over-confident" else -1.0)
+    return str(sample_colorscale([list(stop) for stop in colours.diverging], [at])[0])
+
+
+def _legend(marks: Sequence[RegionMark], colours: Palette) -> list[go.Scatter]:
+    """What the colours mean, as far as they occur."""
+    there = {mark.fault for mark in marks}
+    return [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=words,
+            marker={
+                "size": 13,
+                "color": region_colour(fault, _typical(fault, marks), colours),
+                "line": {"color": colours.muted, "width": 1},
+            },
+            hoverinfo="skip",
+        )
+        for fault, words in _LEGEND.items()
+        if fault in there
+    ]
+
+
+def _typical(fault: str, marks: Sequence[RegionMark]) -> float:
+    """The middle strength of a fault's marks, so that the legend has the colour that is seen."""
+    return float(np.median([mark.strength for mark in marks if mark.fault == fault]))
+
+
+def _heights(tree: PartitionTree, nodes: Sequence[TreeNode]) -> FloatArray:
+    """Where each node stands from top to bottom: regions one below the other, others between."""
+    leaf = np.array([-1 if node.leaf is None else node.leaf for node in nodes])
+    lines = np.where(tree.paths.T, np.arange(tree.n_leaves), np.nan)
+    between = (np.nanmin(lines, axis=1) + np.nanmax(lines, axis=1)) / 2.0
+    return np.where(leaf >= 0, leaf, between)
+
+
+def _branches(nodes: Sequence[TreeNode], height: FloatArray, colours: Palette) -> go.Scatter:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node in nodes:
+        if node.parent is not None:
+            from_ = node.depth - 1
+            x += [from_, from_ + 0.06, from_ + 0.06, node.depth, None]
+            y += [height[node.parent], height[node.parent], height[node.node], height[node.node]]
+            y += [None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"color": colours.muted, "width": 1},
+    )
+
+
+def _conditions(
+    nodes: Sequence[TreeNode], height: FloatArray, letters: int, colours: Palette
+) -> go.Scatter:
+    below = [node for node in nodes if node.parent is not None]
+    labels, words = (
+        ["" if node.condition is None else getattr(node.condition, kind) for node in below]
+        for kind in ("label", "words")
+    )
+    return go.Scatter(
+        x=[node.depth - 0.92 for node in below],
+        y=[height[node.node] for node in below],
+        mode="text",
+        text=[_two_lines(label, letters) for label in labels],
+        customdata=[escape_html(word, limit=300) for word in words],
+        textposition="top right",
+        textfont={"size": 12, "color": colours.text},
+        hovertemplate="%{customdata}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _two_lines(words: str, letters: int) -> str:
+    """The words in at most two lines, the second one cut where they are longer."""
+    lines = textwrap.wrap(" ".join(words.split()), letters) or [""]
+    if len(lines) == 1:
+        return escape_html(lines[0], limit=letters)
+    rest = " ".join(lines[1:])
+    return f"{escape_html(lines[0], limit=letters)}<br>{escape_html(rest, limit=letters)}"
+
+
+def _marks(
+    tree: PartitionTree,
+    nodes: Sequence[TreeNode],
+    height: FloatArray,
+    marks: Sequence[RegionMark],
+    colours: Palette,
+    picked: int | None,
+) -> go.Scatter:
+    leaves = sorted((node for node in nodes if node.leaf is not None), key=_leaf_of)
+    share = np.array([node.n for node in leaves], dtype=float) / max(tree.n[0], 1)
+    ring = [colours.truth if at == picked else colours.muted for at in range(len(marks))]
+    hover = ["<br>".join(escape_html(line, limit=200) for line in m.hover) for m in marks]
+    return go.Scatter(
+        x=[node.depth for node in leaves],
+        y=[height[node.node] for node in leaves],
+        mode="markers+text",
+        text=["  " + escape_html(mark.caption, limit=90) for mark in marks],
+        textposition="middle right",
+        textfont={"size": 13, "color": colours.text},
+        cliponaxis=False,
+        showlegend=False,
+        customdata=[[at, lines] for at, lines in enumerate(hover)],
+        hovertemplate="%{customdata[1]}<extra></extra>",
+        marker={
+            "size": _SMALLEST + (_LARGEST - _SMALLEST) * np.sqrt(share),
+            "color": [region_colour(mark.fault, mark.strength, colours) for mark in marks],
+            "opacity": 1.0,
+            "line": {
+                "color": ring,
+                "width": [3.0 if at == picked else 1.0 for at in range(len(marks))],
+            },
+        },
+        # a click must not fade the other marks
+        selected={"marker": {"opacity": 1.0}},
+        unselected={"marker": {"opacity": 1.0}},
+    )
+
+
+def _leaf_of(node: TreeNode) -> int:
+    assert node.leaf is not None
+    return node.leaf

@@ -1,0 +1,51 @@
+"""Models in: one adapter a file format, all behind one small protocol.
+
+A review of predictions only has no parent: its table carries the probabilities, and nothing
+here is called.
+"""
+
+from __future__ import annotations
+
+from kdcal_core.models.base import (
+    Features,
+    HasCodes,
+    HasDropout,
+    HasEmbedding,
+    HasHead,
+    HasLayers,
+    HasLogits,
+    HasMembers,
+    ModelInfo,
+    NamesActivations,
+    Parent,
+    Regressor,
+)
+from kdcal_core.models.identity import fingerprint
+from kdcal_core.models.registry import (
+    MODEL_SUFFIXES,
+    load_model,
+    model_info,
+    refuse_pickle,
+    wrap_model,
+)
+
+__all__ = [
+    "MODEL_SUFFIXES",
+    "Features",
+    "HasCodes",
+    "HasDropout",
+    "HasEmbedding",
+    "HasHead",
+    "HasLayers",
+    "HasLogits",
+    "HasMembers",
+    "ModelInfo",
+    "NamesActivations",
+    "Parent",
+    "Regressor",
+    "fingerprint",
+    "load_model",
+    "model_info",
+    "refuse_pickle",
+    "wrap_model",
+]

@@ -1,0 +1,230 @@
+"""What every parent can do: the small protocol behind which all model formats stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import Family, FloatArray, Task
+from kdcal_core.partition import ActivationCodes, Codes
+from kdcal_core.progress import Progress
+
+Features = pd.DataFrame | NDArray[Any]
+#: Called with the share done, 0 to 1, and a sentence; may raise to cancel.
+
+
+@runtime_checkable
+class Parent(Protocol):
+    """A model under review.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, for people: "Random forest, 500 trees", "ReLU network, 2 hidden layers".
+    classes : tuple of str
+        Class names in the order of the probability columns. Untrusted text.
+    named_classes : bool
+        False where the file names no classes and ``classes`` merely counts "0", "1", ...
+    n_features : int
+        Number of input columns.
+    feature_names : tuple of str or None
+        Their names in order, where the file gives them. Untrusted text.
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    named_classes: bool
+    n_features: int
+    feature_names: tuple[str, ...] | None
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one."""
+        ...
+
+
+@runtime_checkable
+class Regressor(Protocol):
+    """A regression model under review: each row's parameters of a predictive distribution.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, for people: "Random forest, 500 trees".
+    n_features : int
+        Number of input columns.
+    feature_names : tuple of str or None
+        Their names in order, where the file gives them. Untrusted text.
+    outputs : tuple of str
+        Names of the columns of ``predict``: parameters of ``family`` ("mean", "std"; "0.05" for a
+        quantile; "1", "2", ... for samples), else "output_1", "output_2", ... Untrusted text.
+    family : Family or None
+        The kind of predictive distribution, None where the file does not tell. A "dropout" parent
+        predicts its mean here, and its distribution through :class:`HasDropout`.
+    """
+
+    kind: str
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    outputs: tuple[str, ...]
+    family: Family | None
+
+    def predict(self, X: Features) -> FloatArray:
+        """Parameters of each row's distribution, (n, len(outputs)) float64, all finite."""
+        ...
+
+
+@runtime_checkable
+class HasLayers(Protocol):
+    """A network whose hidden layers have names (the layer l of paper 003 Algorithm 1).
+
+    Attributes
+    ----------
+    layers : tuple of str
+        Hidden layers in the order of computation: "hidden 1 (100)", with the number of units.
+    """
+
+    layers: tuple[str, ...]
+
+    def embed(self, X: Features, layer: str | None = None) -> FloatArray:
+        """Activations of one hidden layer, (n, d) float64; by default of the last."""
+        ...
+
+
+@runtime_checkable
+class HasDropout(Protocol):
+    """A network of one output that can be run with its dropout active (paper 003 section 4.2)."""
+
+    def sample(
+        self, X: Features, m: int, seed: int, progress: Progress | None = None
+    ) -> FloatArray:
+        """Predictions of ``m`` random passes, (n, m) float64, the same for the same seed."""
+        ...
+
+
+@runtime_checkable
+class HasMembers(Protocol):
+    """A regression ensemble whose members' predictions can be read as samples."""
+
+    def members(self, X: Features) -> FloatArray:
+        """Prediction of each member, (n, n_members) float64."""
+        ...
+
+
+@runtime_checkable
+class HasCodes(Protocol):
+    """A parent that is read as a partition of its input space."""
+
+    def codes(self, X: Features) -> Codes:
+        """Partition codes of the rows."""
+        ...
+
+
+@runtime_checkable
+class HasEmbedding(Protocol):
+    """A parent with a hidden representation."""
+
+    def embed(self, X: Features) -> FloatArray:
+        """Last hidden layer, (n, d) float64."""
+        ...
+
+
+@runtime_checkable
+class HasLogits(Protocol):
+    """A network whose scores are a softmax, or a sigmoid, of something it lets us see.
+
+    An ensemble that averages its members' probabilities has no logits.
+    """
+
+    def logits(self, X: Features) -> FloatArray:
+        """What the softmax is taken of, (n, K) float64, unbounded.
+
+        A network of two classes with a single output z gives (-z/2, z/2), whose softmax is the
+        same.
+        """
+        ...
+
+
+@runtime_checkable
+class HasHead(Protocol):
+    """An encoder with a head of dense ReLU layers (paper 000 section 3.2).
+
+    The encoder is everything before the last unbroken run of dense layers with ReLUs:
+    convolutions, attention, recurrent layers, activations other than ReLU. The head cuts the
+    encoder's output into polytopes. A network of dense ReLU layers alone has no encoder and so
+    no head: its input itself is cut.
+    """
+
+    def head_codes(self, X: Features) -> ActivationCodes:
+        """Activation bits of the head's ReLU layers."""
+        ...
+
+    def head_input(self, X: Features) -> FloatArray:
+        """What the head's first dense layer takes, (n, d) float64."""
+        ...
+
+
+@runtime_checkable
+class NamesActivations(Protocol):
+    """A network that names its hidden activations other than ReLU.
+
+    Attributes
+    ----------
+    other_activations : tuple of str
+        For people, in the order of computation and counting every activation:
+        "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Paper 000 defines paths
+        for ReLU alone (section 2.4.2), so bits are taken of ReLU only: a LeakyReLU's sign would
+        cut the space too, but its unit goes on answering on both sides.
+    """
+
+    other_activations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the rest of the app may know of a parent without holding it in its own process.
+
+    Attributes
+    ----------
+    kind, classes, named_classes, n_features, feature_names
+        As :class:`Parent` has them.
+    has_codes, has_embedding, has_logits, has_head : bool
+        Which of the optional protocols it follows.
+    other_activations : tuple of str
+        As :class:`NamesActivations` has them; empty for what is no network.
+    task : Task
+        "regression" for a :class:`Regressor`, whose ``classes`` are empty.
+    outputs, family
+        As :class:`Regressor` has them; empty and None for a classifier.
+    layers : tuple of str
+        As :class:`HasLayers` has them; empty for what has none.
+    has_dropout, has_members : bool
+        Whether it follows :class:`HasDropout` and :class:`HasMembers`.
+    digest : str
+        SHA-256 of the file, hexadecimal.
+    name : str
+        Of the file. Untrusted text.
+    size_bytes : int
+    """
+
+    kind: str
+    classes: tuple[str, ...]
+    named_classes: bool
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    has_codes: bool
+    has_embedding: bool
+    digest: str
+    name: str
+    size_bytes: int
+    has_logits: bool = False
+    has_head: bool = False
+    other_activations: tuple[str, ...] = ()
+    task: Task = "classification"
+    outputs: tuple[str, ...] = ()
+    family: Family | None = None
+    layers: tuple[str, ...] = ()
+    has_dropout: bool = False
+    has_members: bool = False

@@ -1,0 +1,293 @@
+"""What running an ONNX graph would take, known from the file before a runtime opens it.
+
+A few hundred bytes may stand for a loop without end, for functions that unfold into billions of
+nodes, or for tensors that double at every node. So nodes are counted as they unfold, loops must
+say how often they run, and the shapes of all tensors are inferred for one row. What a file can
+hide from this ends in the trial (`kdcal_core.jobs.trial`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from kdcal_core.errors import InputError
+from kdcal_core.models.onnx_steps import PASSING, reads_of
+from kdcal_core.models.row_cost import MOST_ROW_CELLS, most_cells, trial_rows
+
+#: Nodes of a graph, those of branches, loops and unfolded functions included.
+MOST_NODES = 20_000
+#: Nodes that run for one block of rows, each as often as its loops say.
+MOST_STEPS = 100_000
+_STORED_TIMES = 4  # what tensors that no row has a part in may hold of what the file stores
+_LARGEST_KEPT = 1 << 10  # elements of a stored tensor that may be somebody's shape
+_HARM = "The file may be built to do harm. If you trust it, export the model again without this."
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one row takes.
+
+    Attributes
+    ----------
+    row_cells : int
+        Numbers in the largest tensor that a row leads to, as far as shapes can be inferred.
+    """
+
+    row_cells: int = 1
+
+    @property
+    def trial_rows(self) -> int:
+        """How many rows to try the graph on: fewer where each takes much."""
+        return trial_rows(self.row_cells)
+
+
+def check_nodes(model: Any) -> None:
+    """Refuse a model that unfolds into too many nodes, before its functions are unfolded.
+
+    Raises
+    ------
+    InputError
+        Too many nodes, or a function that calls itself.
+    """
+    functions = {(one.domain, one.name): one for one in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    calling: set[tuple[str, str]] = set()
+
+    def count(body: Any) -> int:
+        total = 0
+        for node in body.node:
+            key = (node.domain, node.op_type)
+            total += of_function(key) if key in functions else 1
+            total += sum(count(graph) for graph in subgraphs(node))
+            if total > MOST_NODES:
+                raise InputError(
+                    f"The model has more than {MOST_NODES:,} operations",
+                    fix="kdcal opens smaller models. Write the model's predictions into a table "
+                    "and load that instead.",
+                )
+        return total
+
+    def of_function(key: tuple[str, str]) -> int:
+        if key in calling:
+            raise InputError(f"The model's function {key[1]!r} calls itself", fix=_HARM)
+        if key not in counts:
+            calling.add(key)
+            counts[key] = count(functions[key])
+            calling.discard(key)
+        return counts[key]
+
+    count(model.graph)
+    for key in functions:
+        of_function(key)
+
+
+def check_cost(model: Any) -> Cost:
+    """What a graph without functions takes for one row.
+
+    A graph that insists on a number of rows may take somewhat more, since it takes them all.
+
+    Raises
+    ------
+    InputError
+        A loop that does not say how often it runs, or runs too often; a tensor too large.
+    """
+    shapes = _Shapes.of(model)
+    _count_steps(model.graph, {}, shapes, 1)
+    stored = sum(prod(tensor.dims) for tensor in model.graph.initializer)
+    n_rows = _fixed_rows(model.graph)
+    of_rows = _of_rows(model.graph)
+    row_limit = most_cells(n_rows)
+    other_limit = max(MOST_ROW_CELLS, _STORED_TIMES * stored)
+    most = 1
+    for name, dims in shapes.dims.items():
+        cells = prod(dims)
+        limit = row_limit if name in of_rows else other_limit
+        if cells > limit:
+            of = "one row" if n_rows == 1 else f"{n_rows:,} rows"
+            raise InputError(
+                f"The model makes a tensor of {cells:,} numbers ({name[:60]!r}) of {of}; the "
+                f"limit is {limit:,}",
+                fix=_HARM,
+            )
+        if name in of_rows:
+            most = max(most, -(-cells // n_rows))
+    return Cost(most)
+
+
+def _fixed_rows(graph: Any) -> int:
+    """How many rows the graph insists on; 1 where it takes any number."""
+    stored = {tensor.name for tensor in graph.initializer}
+    shapes = (v.type.tensor_type.shape.dim for v in graph.input if v.name not in stored)
+    return max((dims[0].dim_value for dims in shapes if dims), default=1) or 1
+
+
+def subgraphs(node: Any) -> Iterator[Any]:
+    """The branches or the body of a node."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """The shape of each tensor, inferred for one row."""
+
+    dims: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, model: Any) -> _Shapes:
+        """Empty where the file contradicts itself: the runtime then says what is wrong."""
+        from onnx import shape_inference
+
+        try:
+            graph = shape_inference.infer_shapes(_one_row(model), data_prop=True).graph
+        except MemoryError:  # it follows the values of small tensors, which may grow too
+            raise
+        except Exception:  # the C++ errors share no narrower base
+            return cls({})
+        return cls(dict(_known_dims(graph)))
+
+
+def _known_dims(graph: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        shape = value.type.tensor_type.shape.dim
+        if value.type.tensor_type.HasField("shape") and all(d.HasField("dim_value") for d in shape):
+            yield value.name, tuple(max(0, d.dim_value) for d in shape)
+    for node in graph.node:
+        for body in subgraphs(node):
+            yield from _known_dims(body)
+
+
+def _one_row(model: Any) -> Any:
+    """The model for one row, without the weights: only their shapes count."""
+    import onnx
+
+    small = onnx.ModelProto()
+    small.ir_version = model.ir_version
+    small.opset_import.extend(model.opset_import)
+    graph = small.graph
+    graph.name = "one row"
+    stored = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name in stored:
+            continue
+        kept = graph.input.add()
+        kept.CopyFrom(value)
+        dims = kept.type.tensor_type.shape.dim
+        if dims and not dims[0].HasField("dim_value"):
+            dims[0].dim_value = 1
+    for tensor in model.graph.initializer:
+        if prod(tensor.dims) <= _LARGEST_KEPT:
+            graph.initializer.add().CopyFrom(tensor)
+        else:
+            graph.input.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    graph.node.extend(model.graph.node)
+    graph.output.extend(model.graph.output)
+    return small
+
+
+def _of_rows(graph: Any) -> set[str]:
+    """Names of the tensors that depend on the rows; what stands in a branch or loop may."""
+    stored = {tensor.name for tensor in graph.initializer}
+    found = {value.name for value in graph.input if value.name not in stored}
+    for node in graph.node:
+        if any(name in found for name in reads_of(node)):
+            found.update(node.output)
+        for body in subgraphs(node):
+            found.update(_inner_names(body))
+    return found
+
+
+def _inner_names(graph: Any) -> Iterator[str]:
+    yield from (value.name for value in graph.input)
+    for node in graph.node:
+        yield from node.output
+        for body in subgraphs(node):
+            yield from _inner_names(body)
+
+
+def _count_steps(graph: Any, outer: Mapping[str, int], shapes: _Shapes, times: int) -> int:
+    """How many nodes run, with those of loops as often as they do."""
+    numbers = _known_numbers(graph, outer)
+    total = 0
+    for node in graph.node:
+        total += times
+        runs = times
+        if node.op_type in ("Loop", "Scan", "SequenceMap"):
+            runs *= max(1, _rounds(node, numbers, shapes))
+        for body in subgraphs(node):
+            total += _count_steps(body, numbers, shapes, runs)
+        if total > MOST_STEPS:
+            raise InputError(
+                f"The loops of the model run more than {MOST_STEPS:,} operations",
+                fix="kdcal opens models with shorter loops. Write the model's predictions into a "
+                "table and load that instead.",
+            )
+    return total
+
+
+def _rounds(node: Any, numbers: Mapping[str, int], shapes: _Shapes) -> int:
+    """How often a loop runs at most.
+
+    Raises
+    ------
+    InputError
+        The file does not say it.
+    """
+    rounds: int | None = None
+    if node.op_type == "Loop":
+        rounds = numbers.get(next(iter(node.input), ""))
+    elif node.op_type == "Scan":
+        rounds = _scanned(node, shapes)
+    if rounds is None:
+        raise InputError(
+            f"The model holds a loop ({node.op_type}) and does not say how often it runs",
+            fix="Export the model with its loops unrolled, or with a fixed number of rounds. Or "
+            "write its predictions into a table and load that instead.",
+        )
+    return rounds
+
+
+def _scanned(node: Any, shapes: _Shapes) -> int | None:
+    """The length of what a Scan goes along."""
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    n_scanned = attributes["num_scan_inputs"].i if "num_scan_inputs" in attributes else 0
+    axes = list(attributes["scan_input_axes"].ints) if "scan_input_axes" in attributes else []
+    if not 0 < n_scanned <= len(node.input):
+        return None
+    for name, axis in zip(node.input[-n_scanned:], axes or [0] * n_scanned, strict=False):
+        dims = shapes.dims.get(name)
+        if dims is not None and -len(dims) <= axis < len(dims):
+            return int(dims[axis])  # all of them have the same
+    return None
+
+
+def _known_numbers(graph: Any, outer: Mapping[str, int]) -> dict[str, int]:
+    """Single whole numbers that the file states, by the name of their tensor."""
+    from onnx import numpy_helper
+
+    written = {name for node in graph.node for name in node.output}
+    written.update(value.name for value in graph.input)
+    known = {name: number for name, number in outer.items() if name not in written}
+    stored = {tensor.name: tensor for tensor in graph.initializer if tensor.name not in written}
+    for node in graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Constant" and attribute.name == "value":
+                stored[node.output[0]] = attribute.t
+            if node.op_type == "Constant" and attribute.name == "value_int":
+                known[node.output[0]] = attribute.i
+    for name, tensor in stored.items():
+        if prod(tensor.dims) == 1:
+            value = numpy_helper.to_array(tensor)
+            if value.dtype.kind in "iu":
+                known[name] = int(value.reshape(-1)[0])
+    for node in graph.node:
+        if node.op_type in PASSING and node.input and node.input[0] in known:
+            known[node.output[0]] = known[node.input[0]]
+    return known

@@ -1,0 +1,253 @@
+"""Reading an ONNX graph: which output is the classifier's, what it holds, where its ReLUs are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kdcal_core.data.types import Task
+from kdcal_core.errors import InputError
+from kdcal_core.models.dense_head import find_head
+from kdcal_core.models.onnx_steps import PASSING, read_step
+from kdcal_core.models.outputs import OutputKind, string_list
+from kdcal_core.models.regression_outputs import family_of_names, read_task
+from kdcal_core.models.relu_layers import (
+    Step,
+    ancestors,
+    hidden_layers,
+    last_end,
+    other_activations,
+    relu_layers,
+)
+
+_POST_TRANSFORMS: dict[str, OutputKind] = {"LOGISTIC": "probability", "SOFTMAX": "probability"}
+# No tensor of a file is called so: ONNX names are not empty.
+_ALL = ""
+_FLOATS = (1, 10, 11)  # float, float16, double of onnx.TensorProto.DataType
+
+
+@dataclass(frozen=True)
+class Score:
+    """The output that carries the classifier's scores.
+
+    Attributes
+    ----------
+    name : str
+        Tensor name, before any ZipMap.
+    kind : OutputKind or None
+        What it holds, where the graph says so.
+    classes : tuple of str or None
+        Class names, where the graph names them.
+    """
+
+    name: str
+    kind: OutputKind | None
+    classes: tuple[str, ...] | None
+
+
+class Graph:
+    """An ONNX graph with the questions that the adapter asks."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.nodes = list(model.graph.node)
+        self.constants = {tensor.name: tensor for tensor in model.graph.initializer}
+        for node in self.nodes:
+            for attribute in node.attribute:
+                if node.op_type == "Constant" and attribute.name == "value":
+                    self.constants[node.output[0]] = attribute.t
+        self._producer = {name: node for node in self.nodes for name in node.output if name}
+        self._steps = [read_step(node, self.constant, self._rank) for node in self.nodes]
+        self.metadata = {entry.key: entry.value for entry in model.metadata_props}
+        self.inputs = [v for v in model.graph.input if v.name not in self.constants]
+
+    def names(self, key: str) -> tuple[str, ...] | None:
+        """A list of names from the file's metadata."""
+        return string_list(self.metadata[key], key) if key in self.metadata else None
+
+    def score(self) -> Score:
+        """The scores among the graph's outputs: a ZipMap's, a float one called so, or the first.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        """
+        outputs = list(self.model.graph.output)
+        zipped = [v.name for v in outputs if self._op(v.name) == "ZipMap"]
+        floats = self.float_outputs()
+        floats.sort(key=lambda name: "prob" not in name.lower())
+        if not zipped and not floats:
+            raise InputError(
+                "The model has no output of probabilities or logits",
+                fix="Export the classifier with its probabilities, not only its labels.",
+            )
+        name = (zipped or floats)[0]
+        source = self._source(name)
+        if zipped:
+            name = self._producer[name].input[0]
+        return Score(name, _kind(source), self.names("classes") or self._labels(name))
+
+    def float_outputs(self) -> list[str]:
+        """The graph's outputs of numbers with a fraction."""
+        outputs = self.model.graph.output
+        return [v.name for v in outputs if v.type.tensor_type.elem_type in _FLOATS]
+
+    def said_task(self) -> Task | None:
+        """The task that the file tells: in its metadata, or by its operators and outputs.
+
+        Converters of scikit-learn call the output of a regressor "variable".
+
+        Raises
+        ------
+        InputError
+            The metadata name no known task.
+        """
+        if "task" in self.metadata:
+            return read_task(self.metadata["task"])
+        if "family" in self.metadata or "outputs" in self.metadata:
+            return "regression"
+        floats = self.float_outputs()
+        classifies = any(node.op_type.endswith("Classifier") for node in self.nodes)
+        if classifies or "classes" in self.metadata or len(floats) < len(self.model.graph.output):
+            return "classification"
+        if len(floats) > 1:
+            return None if family_of_names(floats) is None else "regression"
+        source = self._source(floats[0])
+        regresses = source is not None and source.op_type.endswith("Regressor")
+        return "regression" if floats == ["variable"] or (regresses and _is_plain(source)) else None
+
+    def ends_linear(self, name: str) -> bool:
+        """Whether a tensor comes straight from a linear layer."""
+        source = self._source(name)
+        return source is not None and source.op_type in ("Gemm", "MatMul")
+
+    def ancestors(self, name: str) -> list[Any]:
+        """Nodes that a tensor is computed from, in topological order."""
+        return [self.nodes[i] for i in ancestors(self._steps, name)]
+
+    def relus(self, *names: str) -> tuple[list[str], list[str]]:
+        """ReLU outputs that tensors are computed from, and those of them that come last."""
+        layers, last = relu_layers(self._joined(names), _ALL, self._input_names())
+        return self._written(layers), self._written(last)
+
+    def hidden(self, *names: str) -> tuple[list[str], list[str]]:
+        """Hidden layers of vectors that tensors are computed from, and the last of them."""
+        layers, last = hidden_layers(self._joined(names), _ALL, self._input_names())
+        return [name for _, name in layers], last
+
+    def other_activations(self, *names: str) -> tuple[str, ...]:
+        """Hidden activations other than ReLU that tensors are computed from, for people."""
+        return other_activations(self._joined(names), _ALL, self._input_names())
+
+    def head(self, name: str) -> tuple[str, list[str]] | None:
+        """What the dense ReLU head behind an encoder takes, and the outputs of its ReLUs."""
+        found = find_head(self._steps, name, self._input_names())
+        return None if found is None else (found.source, self._written(found.layers))
+
+    def logits(self, name: str) -> str | None:
+        """What the one softmax or sigmoid before these scores takes."""
+        end = last_end(self._steps, name, self._input_names())
+        return None if end is None else str(self.nodes[end].input[0])
+
+    def with_outputs(self, names: list[str]) -> Any:
+        """A copy of the model that returns these tensors and computes nothing else."""
+        import onnx
+
+        needed = set(ancestors(self._joined(names), _ALL))
+        copy = onnx.ModelProto()
+        copy.CopyFrom(self.model)
+        del copy.graph.node[:]
+        copy.graph.node.extend(node for i, node in enumerate(self.nodes) if i in needed)
+        del copy.graph.output[:]
+        copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+        return copy
+
+    def constant(self, name: str) -> Any:
+        """Value of a constant tensor, or None."""
+        from onnx import numpy_helper
+
+        return numpy_helper.to_array(self.constants[name]) if name in self.constants else None
+
+    def _joined(self, names: Sequence[str]) -> list[Step]:
+        """The steps, with a last one that reads all of these tensors."""
+        return [*self._steps, Step(tuple(names), (_ALL,), "affine")]
+
+    def _rank(self, name: str) -> int | None:
+        return self._ranks.get(name)
+
+    @cached_property
+    def _ranks(self) -> dict[str, int]:
+        """Number of dimensions of each tensor whose shape can be inferred."""
+        from onnx import shape_inference
+
+        try:
+            graph = shape_inference.infer_shapes(self.model).graph
+        except Exception:  # the C++ errors share no narrower base; without a rank, no head
+            return {}
+        return {
+            value.name: len(value.type.tensor_type.shape.dim)
+            for value in (*graph.input, *graph.value_info, *graph.output)
+            if value.type.tensor_type.HasField("shape")
+        }
+
+    def _input_names(self) -> list[str]:
+        return [value.name for value in self.inputs]
+
+    def _written(self, steps: Iterable[int]) -> list[str]:
+        return [self._steps[i].writes[0] for i in steps]
+
+    def _op(self, name: str) -> str:
+        node = self._producer.get(name)
+        return "" if node is None else node.op_type
+
+    def _source(self, name: str) -> Any:
+        """The node whose numbers a tensor carries, behind reshapes and casts."""
+        node = self._producer.get(name)
+        while node is not None and node.op_type in PASSING:
+            node = self._producer.get(node.input[0])
+        return node
+
+    def _labels(self, score: str) -> tuple[str, ...] | None:
+        """Class names from the label attributes of a classifier node, or its table of labels."""
+        for node in reversed(self.nodes):
+            for attribute in node.attribute:
+                if attribute.name in ("classlabels_strings", "classlabels_int64s"):
+                    values = [v.decode("utf-8", "replace") for v in attribute.strings]
+                    values = values or [str(v) for v in attribute.ints]
+                    if values:
+                        return tuple(values)
+        for output in self.model.graph.output:
+            source = self._source(output.name)
+            if source is not None and source.op_type == "ArrayFeatureExtractor":
+                table = self.constant(source.input[0])
+                if table is not None and output.name != score:
+                    return tuple(_text(value) for value in table.reshape(-1))
+        return None
+
+
+def _kind(source: Any) -> OutputKind | None:
+    if source is None:
+        return None
+    attributes = {a.name: a for a in source.attribute}
+    if source.op_type in ("Softmax", "Sigmoid"):
+        return "probability"
+    if source.op_type == "LogSoftmax":
+        return "log-probability"
+    if source.op_type == "Normalizer":
+        norm = attributes["norm"].s if "norm" in attributes else b"MAX"
+        return "probability" if norm == b"L1" else None
+    if "post_transform" in attributes:
+        return _POST_TRANSFORMS.get(attributes["post_transform"].s.decode("utf-8", "replace"))
+    return None
+
+
+def _is_plain(source: Any) -> bool:
+    """Whether a node hands its scores on as they are."""
+    return all(a.s == b"NONE" for a in source.attribute if a.name == "post_transform")
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,279 @@
+"""ONNX models as parents: networks with their ReLU activations, tree ensembles with leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import Task
+from kdcal_core.errors import InputError
+from kdcal_core.models.base import Parent, Regressor
+from kdcal_core.models.onnx_check import nodes_of, read_model
+from kdcal_core.models.onnx_classifiers import (
+    Core,
+    Layers,
+    OnnxClassifier,
+    OnnxNetwork,
+    OnnxNetworkRegressor,
+    OnnxRegressor,
+    OnnxTrees,
+    OnnxTreesRegressor,
+    Scores,
+)
+from kdcal_core.models.onnx_cost import check_cost
+from kdcal_core.models.onnx_graph import Graph
+from kdcal_core.models.onnx_input import Inputs, read_inputs
+from kdcal_core.models.onnx_session import open_session, run
+from kdcal_core.models.onnx_trees import TREE_OPS, TreeTable, read_trees
+from kdcal_core.models.outputs import (
+    OutputKind,
+    are_logits,
+    class_names,
+    guess_kind,
+)
+from kdcal_core.models.regression_outputs import (
+    Outputs,
+    check_task,
+    read_family,
+    resolve_outputs,
+)
+from kdcal_core.models.row_cost import model_trial
+
+# Memory that a trial may take: this, so many copies of its largest tensor, and of the file, of
+# which a tree's small numbers take a byte each, and eight in every list of the runtime.
+_TRIAL_BYTES = 256 << 20
+_TRIAL_COPIES = 4
+_FILE_COPIES = 32
+_BYTES_A_CELL = 4
+
+
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+    """Load an ONNX model.
+
+    A regression model may have one output of several columns or several outputs by name. Its
+    metadata may say ``task``, ``family`` and, as a JSON list, ``outputs``. Dropout is no part of
+    a file that was exported for use, so an ONNX model cannot be sampled by dropout.
+
+    The file is checked before the runtime opens it: no external data, no operators outside the
+    standard, tree ensembles whose every index is in range, no loop without a fixed number of
+    rounds, and nothing that one row would turn into a tensor beyond memory. In a worker the
+    runtime then tries it on a few rows, under limits of its own.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its name, for messages.
+    task : {"classification", "regression"}, optional
+        What the model must be; what a file that does not say is read as.
+
+    Returns
+    -------
+    Parent or Regressor
+        With ``codes`` (leaves) where the classifier's scores come from trees, with ``codes``
+        (activations) and ``embed`` where they come from ReLU layers; with ``logits`` where the
+        graph has them, and a head behind an encoder.
+
+    Raises
+    ------
+    InputError
+        The file is broken, unsafe or of the other task.
+    """
+    try:
+        return _load(read_model(path, name=name), task)
+    except InputError as error:
+        raise error.at(file=name) from error
+    except (ValueError, TypeError, IndexError, KeyError, RecursionError) as error:
+        raise InputError(
+            "The ONNX file contradicts itself",
+            fix="It may be damaged; copy or export it again.",
+            file=name,
+        ) from error
+
+
+def _load(model: Any, task: Task | None) -> Parent | Regressor:
+    with model_trial(1, model.ByteSize(), _TRIAL_BYTES + model.ByteSize()):
+        cost = check_cost(model)
+    graph = Graph(model)
+    inputs = read_inputs(graph, cost)
+    said = graph.said_task()
+    if said is not None:
+        check_task(said, task)
+    n_rows, n_bytes = inputs.trial_rows, model.ByteSize()
+    tried_bytes = n_rows * cost.row_cells * _BYTES_A_CELL
+    more_bytes = _TRIAL_BYTES + _TRIAL_COPIES * tried_bytes + _FILE_COPIES * n_bytes
+    with model_trial(n_rows, n_bytes, more_bytes):
+        if (said or task) == "regression":
+            return _regressor(graph, inputs)
+        return _classifier(graph, inputs)
+
+
+def _classifier(graph: Graph, inputs: Inputs) -> Parent:
+    score = graph.score()
+    tables = _checked_trees(graph, inputs, score.name)
+    before, head = (None, None) if tables else (graph.logits(score.name), graph.head(score.name))
+    found = _Found.of(graph, tables, score.name)
+    others = [name for name in (before, head and head[0]) if name]
+    session, values = _tried(graph, inputs, [score.name, *found.tensors, *others])
+    n_rows = inputs.trial_rows
+    raw = values[score.name]
+    _check_scores(raw, n_rows)
+    kind = score.kind
+    if kind is None:
+        single = raw.size == n_rows and graph.ends_linear(score.name)
+        kind = "logit" if single else guess_kind(raw)
+    classes, named = class_names(score.classes, max(2, raw.size // n_rows))
+    logits = _where_logits(score.name, before, kind, values)
+    scores = Scores(score.name, kind, classes, named, logits)
+    core = Core(session, inputs, () if tables else graph.other_activations(score.name))
+    if tables:
+        return OnnxTrees(core, scores, tables)
+    layers = found.layers(values, n_rows, head)
+    last = [name for name in found.last_relus if name in layers.relus]
+    if last:
+        return OnnxNetwork(core, scores, replace(layers, last=tuple(last)))
+    return OnnxClassifier(core, scores)
+
+
+def _regressor(graph: Graph, inputs: Inputs) -> Regressor:
+    tensors = graph.float_outputs()
+    if not tensors:
+        raise InputError(
+            "The model has no output of numbers",
+            fix="Export the regression model with its predictions.",
+        )
+    tables = _checked_trees(graph, inputs, *tensors)
+    found = _Found.of(graph, tables, *tensors)
+    session, values = _tried(graph, inputs, [*tensors, *found.tensors])
+    n_rows = inputs.trial_rows
+    for name in tensors:
+        _check_scores(values[name], n_rows)
+    widths = [values[name].size // n_rows for name in tensors]
+    names = graph.names("outputs")
+    if names is None and set(widths) == {1} and len(tensors) > 1:
+        names = tuple(tensors)
+    family = read_family(graph.metadata["family"]) if "family" in graph.metadata else None
+    outputs, family = resolve_outputs(sum(widths), Outputs(family, names))
+    core = Core(session, inputs, () if tables else graph.other_activations(*tensors))
+    if tables:
+        trees = OnnxTreesRegressor(core, tensors, outputs, family)
+        trees._plant(tables)
+        return trees
+    layers = found.layers(values, n_rows, None)
+    if layers.last:
+        network = OnnxNetworkRegressor(core, tensors, outputs, family)
+        network._take(layers)
+        return network
+    return OnnxRegressor(core, tensors, outputs, family)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Tensors of a graph that may be layers, before their shapes are known."""
+
+    relus: list[str]
+    last_relus: list[str]
+    hidden: list[str]
+    last_hidden: list[str]
+    sources: list[str]
+
+    @classmethod
+    def of(cls, graph: Graph, tables: list[TreeTable], *targets: str) -> _Found:
+        if tables:
+            return cls([], [], [], [], [table.source for table in tables])
+        return cls(*graph.relus(*targets), *graph.hidden(*targets), [])
+
+    @property
+    def tensors(self) -> list[str]:
+        return [*self.sources, *self.relus, *self.hidden]
+
+    def layers(
+        self,
+        values: dict[str, NDArray[Any]],
+        n_rows: int,
+        head: tuple[str, list[str]] | None,
+    ) -> Layers:
+        """Those of them that hold something of each row."""
+        relus, hidden = (
+            tuple(name for name in names if values[name].shape[:1] == (n_rows,))
+            for names in (self.relus, self.hidden)
+        )
+        fits = head is not None and _fits(head, list(relus), values[head[0]], n_rows)
+        return Layers(
+            relus=relus,
+            widths=tuple(values[name].size // n_rows for name in relus),
+            last=tuple(name for name in self.last_hidden if name in hidden),
+            hidden=hidden,
+            hidden_widths=tuple(values[name].size // n_rows for name in hidden),
+            head=head if fits else None,
+        )
+
+
+def _tried(graph: Graph, inputs: Inputs, wanted: list[str]) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """A session that shows these tensors, and their values for some rows of noise."""
+    exposed = list(dict.fromkeys(wanted))
+    session = open_session(graph.with_outputs(exposed))
+    values = run(session, exposed, inputs.trial(inputs.trial_rows))
+    return session, dict(zip(exposed, values, strict=True))
+
+
+def _where_logits(
+    score: str, before: str | None, kind: OutputKind, values: dict[str, NDArray[Any]]
+) -> str | None:
+    """The tensor with the logits: the scores themselves, or what their softmax takes."""
+    if kind == "logit":
+        return score
+    fits = before is not None and are_logits(values[before], values[score], kind)
+    return before if fits else None
+
+
+def _fits(
+    head: tuple[str, list[str]], layers: list[str], source: NDArray[Any], n_rows: int
+) -> bool:
+    """Whether a head, as found in the graph, takes one vector a row."""
+    return source.ndim == 2 and len(source) == n_rows and set(head[1]) <= set(layers)
+
+
+def _checked_trees(graph: Graph, inputs: Inputs, *targets: str) -> list[TreeTable]:
+    """The tables of all trees behind the outputs, checked before a session holds their node.
+
+    The number of features that trees behind other operators see is found by running what
+    stands before them: that part holds only trees already checked.
+    """
+    everywhere = sum(node.op_type in TREE_OPS for node in nodes_of(graph.model.graph))
+    if everywhere > sum(node.op_type in TREE_OPS for node in graph.nodes):
+        raise InputError(
+            "The model holds trees inside a branch or loop",
+            fix="Export it as a plain pipeline.",
+        )
+    n_rows = inputs.trial_rows
+    widths = {slot.name: slot.width for slot in inputs.slots}
+    tables: list[TreeTable] = []
+    behind = {id(node) for name in targets for node in graph.ancestors(name)}
+    for node in (n for n in graph.nodes if id(n) in behind and n.op_type in TREE_OPS):
+        table = read_trees(node)
+        if table.source not in widths:
+            before = graph.ancestors(table.source)
+            unchecked = [n for n in before if n.op_type in TREE_OPS and n.output[0] not in widths]
+            if unchecked:
+                raise InputError("The model's trees are not in the order of computation")
+            session = open_session(graph.with_outputs([table.source]))
+            (value,) = run(session, [table.source], inputs.trial(n_rows))
+            widths[table.source] = value.size // n_rows
+        table.check_features(widths[table.source])
+        widths.setdefault(node.output[0], 0)
+        tables.append(table)
+    return tables
+
+
+def _check_scores(raw: NDArray[Any], n_rows: int) -> None:
+    flat = raw.ndim == 1 or (raw.ndim == 2 and raw.shape[1] > 0)
+    if not flat or raw.shape[0] != n_rows or raw.dtype.kind != "f":
+        raise InputError(
+            f"The model's scores have the shape {raw.shape} for {n_rows} rows",
+            fix="A model gives one row of numbers per example.",
+        )

@@ -1,0 +1,297 @@
+"""What the columns of a regression model mean: the family of distributions and its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.types import Family, FloatArray, Task
+from kdcal_core.distributions.families import FAMILIES
+from kdcal_core.errors import InputError
+from kdcal_core.text import listed
+
+_SPELLINGS = {"mu": "mean", "loc": "mean", "sigma": "std", "sd": "std", "variable": "mean"}
+_QUANTILE = re.compile(r"(?:q|p|quantile|percentile)?_?(0?\.[0-9]{1,12})", re.ASCII)
+_PERCENT = re.compile(r"(?:q|p|quantile|percentile)_?([0-9]{2})", re.ASCII)
+#: Told by the names of the parameters alone; a single column is a point prediction.
+_NAMED: tuple[Family, ...] = ("normal", "gamma", "student_t", "lognormal", "log_point")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a regression model's file says of itself.
+
+    Attributes
+    ----------
+    family : Family or None
+    names : tuple of str or None
+        Names of the columns, where there are any. Untrusted text.
+    """
+
+    family: Family | None = None
+    names: tuple[str, ...] | None = None
+
+
+def read_family(text: str) -> Family:
+    """A family as named in a model file.
+
+    Raises
+    ------
+    InputError
+        It is none of the known ones.
+
+    Examples
+    --------
+    >>> read_family("gamma")
+    'gamma'
+    """
+    for family in get_args(Family):
+        if text == family:
+            known: Family = family
+            return known
+    raise InputError(
+        f"The model names the family {text[:40]!r}, which kdcal does not know",
+        fix=f"It knows {', '.join(get_args(Family))}.",
+    )
+
+
+def read_task(text: str) -> Task:
+    """A task as named in a model file.
+
+    Raises
+    ------
+    InputError
+        It is none of the two.
+    """
+    for task in get_args(Task):
+        if text == task:
+            known: Task = task
+            return known
+    raise InputError(
+        f"The model names the task {text[:40]!r}",
+        fix="Write 'classification' or 'regression'.",
+    )
+
+
+def check_task(found: Task, asked: Task | None) -> None:
+    """Refuse a model of the other task than the one that was asked for.
+
+    Examples
+    --------
+    >>> check_task("regression", None)
+    >>> try:
+    ...     check_task("regression", "classification")
+    ... except ValueError as error:
+    ...     print(str(error)[:40])
+    This is a regression model, not a classi
+    """
+    if asked is not None and asked != found:
+        raise InputError(
+            f"This is a {found} model, not a {asked} model",
+            fix=f"Set the review's task to {found}, or choose another model.",
+        )
+
+
+def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Family | None]:
+    """Names and family of a model's columns.
+
+    Parameters
+    ----------
+    n_outputs : int
+        Number of columns that the model gives.
+    said : Outputs
+        What its file says of them; what it leaves out is told by the names, and a single column
+        is a point prediction.
+
+    Returns
+    -------
+    outputs : tuple of str, family : Family or None
+        As :class:`~kdcal_core.models.base.Regressor` has them.
+
+    Raises
+    ------
+    InputError
+        The number of names or the family's parameters do not fit the columns.
+
+    Examples
+    --------
+    >>> resolve_outputs(2, Outputs(names=("mu", "sigma")))
+    (('mean', 'std'), 'normal')
+    >>> resolve_outputs(2, Outputs(family="gamma"))
+    (('mean', 'shape'), 'gamma')
+    >>> resolve_outputs(3, Outputs())
+    (('output_1', 'output_2', 'output_3'), None)
+    """
+    names = said.names
+    if names is not None and len(names) != n_outputs:
+        raise InputError(
+            f"The model names {len(names):,} outputs but gives {n_outputs:,}",
+            fix="Correct the list of outputs in the model file.",
+        )
+    if said.family is not None:
+        return _of_family(n_outputs, said.family, names), said.family
+    if names is not None and (found := family_of_names(names)) is not None:
+        return _of_family(n_outputs, found, names), found
+    if n_outputs == 1:
+        return ("mean",), "point"
+    return names or tuple(f"output_{k}" for k in range(1, n_outputs + 1)), None
+
+
+def family_of_names(names: Sequence[str]) -> Family | None:
+    """The family whose parameters the names are; None where they are not.
+
+    Examples
+    --------
+    >>> family_of_names(("mean", "std")), family_of_names(("q05", "q95")), family_of_names(("a",))
+    ('normal', 'quantiles', None)
+    """
+    if names and all(_level(name) is not None for name in names):
+        return "quantiles"
+    found = {_parameter(name) for name in names}
+    for family in _NAMED:
+        if found == set(FAMILIES[family].parameters) and len(found) == len(names):
+            return family
+    return None
+
+
+def check_outputs(
+    raw: NDArray[Any], n_rows: int, n_outputs: int, *, first_row: int = 0
+) -> FloatArray:
+    """A model's answer as (n, n_outputs) float64, all finite.
+
+    Parameters
+    ----------
+    raw : (n,) or (n, n_outputs)
+    n_rows, n_outputs : int
+        The shape it must have.
+    first_row : int
+        Number of rows before these, for messages.
+
+    Raises
+    ------
+    InputError
+        Another shape, or NaN or infinite output; names the row.
+
+    Examples
+    --------
+    >>> check_outputs(np.array([1.0, 2.0]), 2, 1).tolist()
+    [[1.0], [2.0]]
+    """
+    values = np.asarray(raw, dtype=np.float64)
+    if values.ndim not in (1, 2) or len(values) != n_rows or values.size != n_rows * n_outputs:
+        raise InputError(
+            f"The model's output has the shape {values.shape} for {n_rows:,} rows",
+            fix=f"A regression model gives one row of {n_outputs:,} numbers per example.",
+        )
+    values = values.reshape(n_rows, n_outputs)
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        raise InputError(
+            "The model's output is not finite",
+            fix="Check the features of this row: they may lie far outside the training range.",
+            row=first_row + int(np.argmax(bad)) + 1,
+        )
+    return values
+
+
+def pick_layer(layers: Collection[str], layer: str) -> int:
+    """Position of a hidden layer by its name.
+
+    Raises
+    ------
+    InputError
+        There is none of that name.
+
+    Examples
+    --------
+    >>> pick_layer(("hidden 1 (8)", "hidden 2 (4)"), "hidden 2 (4)")
+    1
+    """
+    names = list(layers)
+    if layer not in names:
+        raise InputError(
+            f"The model has no hidden layer {layer[:60]!r}",
+            fix=f"It has {listed((repr(name[:60]) for name in names), 10)}.",
+        )
+    return names.index(layer)
+
+
+def layer_names(widths: Sequence[int], places: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Names of the hidden layers, from their numbers of units and, where known, their modules.
+
+    Examples
+    --------
+    >>> layer_names([100, 5])
+    ('hidden 1 (100)', 'hidden 2 (5)')
+    >>> layer_names([8, 8, 4], ["body.act", "body.act", "head.1"])
+    ('hidden 1 (8)', 'hidden 2 (8)', 'head.1 (4)')
+    """
+    own = [""] * len(widths) if places is None else list(places)
+    return tuple(
+        f"{place} ({width:,})"
+        if place and own.count(place) == 1
+        else f"hidden {number} ({width:,})"
+        for number, (place, width) in enumerate(zip(own, widths, strict=True), 1)
+    )
+
+
+def _of_family(n_outputs: int, family: Family, names: tuple[str, ...] | None) -> tuple[str, ...]:
+    if family == "dropout":
+        expected: tuple[str, ...] = ("mean",)
+    elif family == "samples":
+        expected = tuple(str(k) for k in range(1, n_outputs + 1))
+    elif family == "quantiles":
+        return _levels(n_outputs, names)
+    else:
+        expected = FAMILIES[family].parameters
+    if len(expected) != n_outputs:
+        raise InputError(
+            f"The model says that its family is {family!r}, which takes {len(expected)} "
+            f"output{'s'[: len(expected) != 1]} ({', '.join(expected)}), but gives {n_outputs:,}",
+            fix="Correct the family in the model file, or export all of its outputs.",
+        )
+    if names is None or n_outputs == 1 or family == "samples":
+        return expected
+    own = tuple(_parameter(name) for name in names)
+    if set(own) != set(expected):
+        raise InputError(
+            f"The model's outputs {', '.join(repr(name[:40]) for name in names)} are not the "
+            f"parameters of its family {family!r}",
+            fix=f"Name them {', '.join(expected)}.",
+        )
+    return own
+
+
+def _levels(n_outputs: int, names: tuple[str, ...] | None) -> tuple[str, ...]:
+    levels = [_level(name) for name in names or ()]
+    if len(levels) != n_outputs or any(level is None for level in levels):
+        raise InputError(
+            "The model says that its outputs are quantiles, but not of which levels",
+            fix='Name the outputs by their levels, for example ["0.05", "0.5", "0.95"].',
+        )
+    found = tuple(str(level) for level in levels)
+    if len(set(found)) < len(found):
+        raise InputError("The model gives a quantile of one level twice")
+    return found
+
+
+def _level(name: str) -> float | None:
+    """The level that a name says, "0.05", "q0.05", "quantile_0.05", "p05", or None."""
+    text = name.strip().lower()
+    if match := _QUANTILE.fullmatch(text):
+        level = float(match[1])
+    elif match := _PERCENT.fullmatch(text):
+        level = int(match[1]) / 100
+    else:
+        return None
+    return level if 0 < level < 1 else None
+
+
+def _parameter(name: str) -> str:
+    text = name.strip().lower().removeprefix("pred_").removeprefix("predicted_")
+    return _SPELLINGS.get(text, text)

@@ -1,0 +1,497 @@
+"""scikit-learn models from ``.skops`` files, checked before scikit-learn sees them.
+
+A ``.skops`` file is a zip archive of numpy arrays and a ``schema.json`` that says how to put
+objects together. skops refuses types that are not trusted, but it follows the rest of the file
+as it is; so the schema is read here first and rewritten from what is known to be harmless:
+
+* every type must be in a short list for its kind of entry; nothing callable is in it;
+* object ids are dropped, so that one entry cannot stand in for another;
+* random states and training optimisers are emptied: a review draws nothing and trains nothing;
+* only checked arrays are handed on, without Python objects and of the size they claim;
+* the nodes of trees are checked before they become a tree (see ``tree_checks``).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.claims import read_json
+from kdcal_core.data.types import Task
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.models.base import Parent, Regressor
+from kdcal_core.models.tree_checks import check_children, check_range, unsafe
+from kdcal_core.text import listed
+
+_MAX_MEMBERS = 200_000
+_MAX_BYTES = 2**30
+_MAX_SCHEMA_BYTES = 2**28
+_MAX_SCHEMA_VALUES = 5_000_000  # a tree has some 150
+# Beyond this size an archive may not unpack to more than so many times its own size.
+_MAX_RATIO, _RATIO_FROM_BYTES = 200, 2**24
+_MAX_DEPTH = 60
+
+_NUMBERS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("bool", "bool_", "int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64", "float32", "float64", "str_"),
+    )
+)
+_ESTIMATORS = frozenset(
+    f"sklearn.{name}"
+    for name in (
+        "compose._column_transformer.ColumnTransformer",
+        "compose._column_transformer.make_column_selector",
+        "compose._target.TransformedTargetRegressor",
+        "dummy.DummyClassifier",
+        "dummy.DummyRegressor",
+        "ensemble._forest.ExtraTreesClassifier",
+        "ensemble._forest.ExtraTreesRegressor",
+        "ensemble._forest.RandomForestClassifier",
+        "ensemble._forest.RandomForestRegressor",
+        "ensemble._gb.GradientBoostingClassifier",
+        "ensemble._gb.GradientBoostingRegressor",
+        "ensemble._hist_gradient_boosting.binning._BinMapper",
+        "ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
+        "ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingRegressor",
+        "ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "gaussian_process._gpr.GaussianProcessRegressor",
+        *(
+            f"gaussian_process.kernels.{kernel}"
+            for kernel in (
+                *("ConstantKernel", "DotProduct", "ExpSineSquared", "Exponentiation"),
+                *("Hyperparameter", "Matern", "Product", "RBF", "RationalQuadratic", "Sum"),
+                "WhiteKernel",
+            )
+        ),
+        "impute._base.SimpleImputer",
+        "linear_model._base.LinearRegression",
+        "linear_model._bayes.ARDRegression",
+        "linear_model._bayes.BayesianRidge",
+        "linear_model._coordinate_descent.ElasticNet",
+        "linear_model._coordinate_descent.ElasticNetCV",
+        "linear_model._coordinate_descent.Lasso",
+        "linear_model._coordinate_descent.LassoCV",
+        "linear_model._glm.glm.GammaRegressor",
+        "linear_model._glm.glm.PoissonRegressor",
+        "linear_model._glm.glm.TweedieRegressor",
+        "linear_model._huber.HuberRegressor",
+        "linear_model._logistic.LogisticRegression",
+        "linear_model._quantile.QuantileRegressor",
+        "linear_model._ridge.Ridge",
+        "linear_model._ridge.RidgeCV",
+        "linear_model._stochastic_gradient.SGDRegressor",
+        "neural_network._multilayer_perceptron.MLPClassifier",
+        "neural_network._multilayer_perceptron.MLPRegressor",
+        "pipeline.Pipeline",
+        "preprocessing._data.MaxAbsScaler",
+        "preprocessing._data.MinMaxScaler",
+        "preprocessing._data.PowerTransformer",
+        "preprocessing._data.QuantileTransformer",
+        "preprocessing._data.RobustScaler",
+        "preprocessing._data.StandardScaler",
+        "preprocessing._encoders.OneHotEncoder",
+        "preprocessing._encoders.OrdinalEncoder",
+        # ColumnTransformer keeps "passthrough" as one; a function inside would be no known type
+        "preprocessing._function_transformer.FunctionTransformer",
+        "preprocessing._label.LabelBinarizer",
+        "preprocessing._label.LabelEncoder",
+        "tree._classes.DecisionTreeClassifier",
+        "tree._classes.DecisionTreeRegressor",
+        "tree._classes.ExtraTreeClassifier",
+        "tree._classes.ExtraTreeRegressor",
+        "_loss.link.Interval",
+        "_loss.link.IdentityLink",
+        "_loss.link.LogLink",
+        "_loss.link.LogitLink",
+        "_loss.link.HalfLogitLink",
+        "_loss.link.MultinomialLogit",
+        "_loss.loss.AbsoluteError",
+        "_loss.loss.ExponentialLoss",
+        "_loss.loss.HalfGammaLoss",
+        "_loss.loss.HalfPoissonLoss",
+        "_loss.loss.HalfSquaredError",
+        "_loss.loss.HalfTweedieLoss",
+        "_loss.loss.HalfTweedieLossIdentity",
+        "_loss.loss.HuberLoss",
+        "_loss.loss.PinballLoss",
+        "_loss.loss.HalfBinomialLoss",
+        "_loss.loss.HalfMultinomialLoss",
+    )
+)
+_EMPTIED = frozenset(
+    (
+        "numpy.random.mtrand.RandomState",
+        "numpy.random._generator.Generator",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    )
+)
+# Losses, each with the numbers that it is made of.
+_LOSSES = {
+    f"sklearn._loss._loss.Cy{name}": n_numbers
+    for name, n_numbers in (
+        *(("ExponentialLoss", 0), ("HalfBinomialLoss", 0), ("HalfMultinomialLoss", 0)),
+        *(("HalfSquaredError", 0), ("AbsoluteError", 0), ("HalfPoissonLoss", 0)),
+        *(("HalfGammaLoss", 0), ("PinballLoss", 1), ("HuberLoss", 1), ("HalfTweedieLoss", 1)),
+        ("HalfTweedieLossIdentity", 1),
+    )
+}
+_TREE = "sklearn.tree._tree.Tree"
+_BUILTINS = frozenset(("builtins.str", "builtins.int", "builtins.float", "builtins.bool"))
+#: The types that each kind of entry may build.
+_TYPES: dict[str, frozenset[str]] = {
+    "JsonNode": frozenset(("builtins.str",)),
+    "ListNode": frozenset(("builtins.list",)),
+    "TupleNode": frozenset(("builtins.tuple",)),
+    "SetNode": frozenset(("builtins.set",)),
+    "DictNode": frozenset(("builtins.dict",)),
+    "SliceNode": frozenset(("builtins.slice",)),
+    "TypeNode": _NUMBERS | _BUILTINS | {"builtins.object", "numpy.number", "numpy.object_"},
+    "DTypeNode": frozenset(("numpy.dtype",)),
+    "NdArrayNode": _NUMBERS | {"numpy.ndarray"},
+    "ObjectNode": _ESTIMATORS,
+    "LossNode": frozenset(_LOSSES),
+    "TreeNode": frozenset((_TREE,)),
+}
+_TRUSTED = sorted(frozenset.union(*_TYPES.values()))
+_NOTHING = {
+    "__class__": "str",
+    "__module__": "builtins",
+    "__loader__": "JsonNode",
+    "content": "null",
+    "is_json": True,
+}
+
+
+def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+    """Load a ``.skops`` file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    name : str
+        Its name, for messages.
+    task : {"classification", "regression"}, optional
+        What the model must be.
+
+    Returns
+    -------
+    Parent or Regressor
+
+    Raises
+    ------
+    InputError
+        The archive is broken or too large, the model is of the other task, or it holds types
+        that are not known to be harmless, or trees whose indices or sizes do not fit.
+    """
+    import skops.io
+
+    from kdcal_core.models.sklearn_checks import check_fitted
+    from kdcal_core.models.sklearn_model import wrap
+
+    members = _read_archive(path)
+    checked = _check(members)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = skops.io.loads(checked, trusted=_TRUSTED)
+    except Exception as error:
+        raise InputError(
+            "scikit-learn cannot put the model together: " + _first_line(error),
+            fix="It may come from another version of scikit-learn; save it again with this one.",
+            file=name,
+        ) from error
+    check_fitted(model)
+    versions = {str(w.message) for w in caught if "version" in type(w.message).__name__.lower()}
+    if versions:
+        warnings.warn(
+            f"The model was saved with another version of scikit-learn: {min(versions)}",
+            InputWarning,
+            stacklevel=2,
+        )
+    return wrap(model, task=task)
+
+
+def _read_archive(path: Path) -> dict[str, bytes]:
+    """All members of the archive, after their claimed sizes were found acceptable."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+            _check_sizes(infos, path.stat().st_size)
+            return {info.filename: archive.read(info) for info in infos}
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"The archive is broken: {_first_line(error)}",
+            fix="It may have been cut off on its way; copy or save it again.",
+        ) from error
+
+
+def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
+    total = sum(info.file_size for info in infos)
+    too_dense = total > _RATIO_FROM_BYTES and total > _MAX_RATIO * packed
+    if len(infos) > _MAX_MEMBERS or total > _MAX_BYTES or too_dense:
+        raise InputError(
+            f"The archive of {packed:,} bytes claims {len(infos):,} members of {total:,} bytes",
+            fix=f"kdcal opens up to {_MAX_MEMBERS:,} members and {_MAX_BYTES:,} bytes, and "
+            f"{_MAX_RATIO} times the archive's size.",
+        )
+    if len({info.filename for info in infos}) < len(infos):
+        raise unsafe("The archive holds two members of one name")
+
+
+def _check(members: dict[str, bytes]) -> bytes:
+    """The archive again, with a schema rewritten from checked entries only."""
+    import skops
+    from skops.io._protocol import PROTOCOL
+
+    text = members.get("schema.json", b"")
+    if len(text) > _MAX_SCHEMA_BYTES:
+        raise InputError(f"The model's schema holds {len(text):,} bytes, too many to read")
+    try:
+        schema = read_json(text, most_values=_MAX_SCHEMA_VALUES)
+        protocol = schema["protocol"]
+    except InputError:
+        raise
+    except (ValueError, RecursionError, KeyError, TypeError) as error:
+        raise unsafe(f"The model's schema cannot be read: {_first_line(error)}") from error
+    if type(protocol) is not int or protocol != PROTOCOL:
+        raise InputError(
+            f"The file follows version {str(protocol)[:20]} of the skops format, "
+            f"kdcal reads version {PROTOCOL}",
+            fix=f"Save the model again with skops {skops.__version__}.",
+        )
+    check = _SchemaCheck(members)
+    try:
+        root = check.node(schema)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise unsafe(f"The model's schema is broken: {_first_line(error)}") from error
+    if check.unknown:
+        raise InputError(
+            f"The model holds types that kdcal does not open: {listed(sorted(check.unknown))}",
+            fix="It opens trees, forests, gradient boosting, linear models, Gaussian processes and "
+            "MLPs of scikit-learn with its usual scalers and encoders. Save other models as "
+            "ONNX, or write their predictions into a table.",
+        )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member in check.used:
+            archive.writestr(member, members[member])
+        text_out = json.dumps({**root, "protocol": PROTOCOL, "_skops_version": skops.__version__})
+        archive.writestr("schema.json", text_out)
+    return buffer.getvalue()
+
+
+class _SchemaCheck:
+    """Walks a schema, keeps what is harmless, and remembers the rest."""
+
+    def __init__(self, members: dict[str, bytes]) -> None:
+        self._members = members
+        self._n_trees = 0
+        self._readers = {
+            "JsonNode": self._scalar,
+            "ListNode": self._sequence,
+            "TupleNode": self._sequence,
+            "SetNode": self._sequence,
+            "DictNode": self._mapping,
+            "SliceNode": self._slice,
+            "TypeNode": self._type,
+            "DTypeNode": self._dtype,
+            "NdArrayNode": self._ndarray,
+            "ObjectNode": self._object,
+            "LossNode": self._loss,
+            "TreeNode": self._tree,
+        }
+        self.unknown: set[str] = set()
+        self.used: dict[str, None] = {}
+
+    def node(self, state: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+        """One entry of the schema, without anything that is not needed to build it."""
+        if depth > _MAX_DEPTH:
+            raise unsafe("The model's schema is nested too deeply")
+        loader, module, class_ = state["__loader__"], state["__module__"], state["__class__"]
+        full_name = f"{module}.{class_}"
+        if full_name in _EMPTIED:
+            return _NOTHING
+        if full_name not in _TYPES.get(loader, ()):
+            # Entries of an unknown kind are named by kind and type: "FunctionNode os.system".
+            kind = "" if loader in _TYPES else f"{loader} "
+            self.unknown.add(f"{kind}{full_name}"[:100])
+            return _NOTHING
+        fields = self._readers[loader](state, depth + 1)
+        return {"__class__": class_, "__module__": module, "__loader__": loader, **fields}
+
+    def _nodes(self, states: list[dict[str, Any]], depth: int) -> dict[str, Any]:
+        if not isinstance(states, list):
+            raise unsafe("A list of the model's schema is none")
+        return {"content": [self.node(state, depth) for state in states]}
+
+    def _scalar(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        if isinstance(json.loads(state["content"]), list | dict):
+            raise unsafe("A number or text of the model's schema is none")
+        return {"content": state["content"], "is_json": True}
+
+    def _sequence(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        return self._nodes(state["content"], depth)
+
+    def _mapping(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        key_types = self.node(state["key_types"], depth)
+        content = {key: self.node(value, depth) for key, value in state["content"].items()}
+        kinds = key_types.get("content", [])
+        if len(kinds) != len(content) or any(k["__loader__"] != "TypeNode" for k in kinds):
+            raise unsafe("The keys of the model's schema do not fit their types")
+        return {"key_types": key_types, "content": content}
+
+    def _slice(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        ends = {key: state["content"][key] for key in ("start", "stop", "step")}
+        if not all(end is None or type(end) is int for end in ends.values()):
+            raise unsafe("A slice of the model's schema is none")
+        return {"content": ends}
+
+    def _type(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        return {}
+
+    def _dtype(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        content = self.node(state["content"], depth)
+        if content["__loader__"] != "NdArrayNode":
+            raise unsafe("A data type of the model's schema is none")
+        return {"content": content}
+
+    def _ndarray(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        if state["type"] == "json":
+            shape = self.node(state["shape"], depth)
+            content = self._nodes(state["content"], depth)
+            lengths = [json.loads(length["content"]) for length in shape["content"]]
+            if not lengths or lengths[0] != len(content["content"]):
+                raise unsafe("An array of the model has another shape than it claims")
+            return {"type": "json", "shape": shape, **content}
+        self._array(state)
+        self.used[state["file"]] = None
+        return {"type": "numpy", "file": state["file"]}
+
+    def _object(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        content = state.get("content")
+        return {} if content is None else {"content": self.node(content, depth)}
+
+    def _loss(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        args = self.node(state["__reduce__"]["args"], depth)
+        content = self.node(state["content"], depth)
+        n_numbers = _LOSSES[f"{state['__module__']}.{state['__class__']}"]
+        numbers = args["content"] if args["__loader__"] == "TupleNode" else []
+        plain = all(
+            entry["__loader__"] == "JsonNode" and type(json.loads(entry["content"])) in (int, float)
+            for entry in numbers
+        )
+        if not plain or len(numbers) != n_numbers or content["content"]:
+            raise unsafe("The loss of the model carries a state that it has none for")
+        return {"__reduce__": {"args": args}, "content": content}
+
+    def _tree(self, state: dict[str, Any], depth: int) -> dict[str, Any]:
+        args = self.node(state["__reduce__"]["args"], depth)
+        content = self.node(state["content"], depth)
+        if args["__loader__"] != "TupleNode" or content["__loader__"] != "DictNode":
+            raise unsafe("A tree of the model's schema is none")
+        self._n_trees += 1
+        n_features, n_classes, n_outputs = args["content"]
+        fields = content["content"]
+        _check_tree(
+            n_features=_integer(n_features),
+            n_outputs=_integer(n_outputs),
+            n_classes=self._array(n_classes),
+            max_depth=_integer(fields["max_depth"]),
+            node_count=_integer(fields["node_count"]),
+            nodes=self._array(fields["nodes"]),
+            values=self._array(fields["values"]),
+            where=f"tree {self._n_trees:,}",
+        )
+        return {"__reduce__": {"args": args}, "content": content}
+
+    def _array(self, state: dict[str, Any]) -> NDArray[Any]:
+        """A stored array, read only after its header was found to fit its size."""
+        if state["type"] != "numpy" or state["file"] not in self._members:
+            raise unsafe("An array of the model is missing")
+        return _read_npy(self._members[state["file"]])
+
+
+def _read_npy(content: bytes) -> NDArray[Any]:
+    buffer = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(buffer)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
+        elif version == (2, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(buffer)
+        else:
+            raise ValueError(f"version {version} of the npy format")
+    except Exception as error:  # numpy parses the header as Python text, and says so variously
+        raise unsafe(f"An array of the model cannot be read: {_first_line(error)}") from error
+    if dtype.hasobject:
+        raise unsafe("An array of the model holds Python objects, which are pickles")
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    if size != len(content) - buffer.tell() or any(not 0 <= n < 2**31 for n in shape):
+        raise unsafe("An array of the model has another size than it claims")
+    flat = np.frombuffer(content, dtype=dtype, offset=buffer.tell()) if size else np.empty(0, dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _integer(state: dict[str, Any]) -> int:
+    if state["__loader__"] == "JsonNode":
+        value = json.loads(state["content"])
+        if type(value) is int and abs(value) < 2**31:
+            return value
+    raise unsafe("A size of a tree is no integer")
+
+
+def _check_tree(
+    *,
+    n_features: int,
+    n_outputs: int,
+    n_classes: NDArray[Any],
+    max_depth: int,
+    node_count: int,
+    nodes: NDArray[Any],
+    values: NDArray[Any],
+    where: str,
+) -> None:
+    """Check the stored state of one ``sklearn.tree._tree.Tree``."""
+    from sklearn.tree._tree import NODE_DTYPE
+
+    if n_outputs > 1:
+        raise InputError(
+            f"The model predicts {n_outputs:,} targets at once, and kdcal reviews one",
+            fix="Train and save a model of one target.",
+        )
+    if n_outputs != 1 or n_classes.shape != (1,) or n_classes.dtype != np.intp:
+        raise unsafe(f"The outputs of {where} are not one class column")
+    if n_features < 1 or node_count < 1 or not 0 <= max_depth < node_count:
+        raise unsafe(f"The sizes of {where} are out of range")
+    if nodes.shape != (node_count,) or nodes.dtype != NODE_DTYPE:
+        raise unsafe(f"The nodes of {where} do not fit their number")
+    if values.shape != (node_count, 1, int(n_classes[0])) or values.dtype != np.float64:
+        raise unsafe(f"The values of {where} do not fit its nodes and classes")
+    if not np.isfinite(values).all() or np.isnan(nodes["threshold"]).any():
+        raise unsafe(f"The values of {where} are not finite")
+    inner = nodes["left_child"] != -1
+    if (inner != (nodes["right_child"] != -1)).any():
+        raise unsafe(f"A node of {where} has one child only")
+    check_children(nodes["left_child"], nodes["right_child"], inner, where=where)
+    check_range(nodes["feature"][inner], 0, n_features, what=f"A feature index of {where}")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

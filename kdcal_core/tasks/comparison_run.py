@@ -1,0 +1,125 @@
+"""Compare a review's calibrators as a job: every one fitted and judged on the same rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.diagnostics.comparison import MEASURES, compare
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Review, Workspace, review_data
+from kdcal_core.review.codec import decode, encode
+from kdcal_core.review.inputs import input_columns
+from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.tasks.inputs import (
+    Request,
+    check_ranges,
+    request,
+    require_classification,
+    review_identity,
+)
+
+_RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
+_REFERENCE = "uncalibrated"
+_READ = 0.03  # share of the progress that reading the rows takes
+
+
+def usable_calibrators(review: Review) -> dict[str, str | None]:
+    """Every calibrator but the parent itself, with why this review cannot have it (None: it can).
+
+    In the registry's order.
+    """
+    facts: dict[str, Any] = {
+        "n_classes": len(review.classes),
+        "n_inputs": len(input_columns(review)),
+        "has_codes": review.parent is not None and review.parent.has_codes,
+    }
+    return {key: entry.lacks(**facts) for key, entry in CALIBRATORS.items() if key != _REFERENCE}
+
+
+def default_calibrators(review: Review) -> tuple[str, ...]:
+    """Those that are offered, and that this review can have."""
+    usable = usable_calibrators(review)
+    return tuple(key for key, why in usable.items() if why is None and CALIBRATORS[key].offered)
+
+
+def comparison_request(
+    workspace: Workspace, review_id: str, settings: ComparisonSettings | None = None
+) -> Request:
+    """The job that compares calibrators.
+
+    The same calibrators in another order are the same job, and so is naming the judge that would
+    be taken anyway.
+
+    Raises
+    ------
+    InputError
+        Where the review is not a scored classification, or a setting is none that there is.
+    """
+    review = workspace.read(review_id)
+    require_classification(review, "calibrators are compared for classifications")
+    chosen = _resolved(review, settings or ComparisonSettings(default_calibrators(review)))
+    asked = {"settings": encode(chosen)}
+    return request(
+        "kdcal_core.tasks.comparison_run:compare_calibrators",
+        "Comparing calibrators",
+        {"home": str(workspace.root), "review": review_id, **asked},
+        {**review_identity(review), **asked, "measures": list(MEASURES)},
+    )
+
+
+def _resolved(review: Review, settings: ComparisonSettings) -> ComparisonSettings:
+    """The settings checked, in the registry's order, with the judge named."""
+    check_ranges(settings, _RANGES)
+    unknown = next((key for key in settings.calibrators if key not in CALIBRATORS), None)
+    if unknown is not None or not settings.calibrators:
+        raise InputError(
+            f"There is no calibrator {unknown!r}" if unknown else "No calibrator is chosen",
+            fix="Choose at least one calibrator to hold against the model as it is.",
+        )
+    judge = settings.judge or ("evaluation" if review.has_evaluation else "cross-fitted")
+    if judge == "evaluation" and not review.has_evaluation:
+        raise InputError("There is no evaluation set", fix="Load one, or judge by cross-fitting.")
+    ordered = tuple(key for key in CALIBRATORS if key in settings.calibrators)
+    return replace(settings, calibrators=ordered, judge=judge)
+
+
+def compare_calibrators(
+    home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Fit and judge every calibrator, in a worker process; `ComparisonRun.read` reads the result.
+
+    Parameters
+    ----------
+    home, review : str
+        The workspace's folder and the review's id.
+    settings : dict
+        ComparisonSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        Where rows are too few for the folds, or a file is gone. A calibrator that cannot be
+        fitted is told in the result's ``failed`` instead.
+    """
+    workspace = Workspace(Path(home))
+    chosen = _resolved(workspace.read(review), decode(ComparisonSettings, settings))
+    progress(0.0, "Reading the rows")
+    data = review_data(workspace, review, with_parent=True, with_foreign=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
+        found = compare(
+            chosen.calibrators,
+            data,
+            folds=chosen.folds,
+            seed=chosen.seed,
+            n_boot=chosen.n_boot,
+            judge=chosen.judge,
+            progress=part_of(progress, _READ, 1.0),
+        )
+    save_comparison(Path(folder), chosen, data.calibration.n_rows, found)
+    return {"methods": [one.key for one in found.methods]}

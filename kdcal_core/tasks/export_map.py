@@ -1,0 +1,106 @@
+"""What a fitted calibrator does to a score: lines over all scores, and a sample of real rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration import Calibrator, calibrated
+from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.data import FloatArray, ScoredSet
+from kdcal_core.tasks.export_results import CalibratorMap, MapLine, Shape
+
+MOST_LINES = 8
+MOST_ROWS = 1000
+POINTS = 401
+_EDGE = 1e-4  # scores of exactly 0 and 1 are where some maps jump
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    names: list[str]
+    n: list[int]
+    y: list[FloatArray]
+
+
+def map_of(
+    calibrator: Calibrator, rows: ScoredSet, X: pd.DataFrame | None, *, seed: int
+) -> CalibratorMap:
+    """The map of a fitted calibrator.
+
+    With two classes a score is the probability of the second one. With more it is the confidence
+    in the predicted class; a calibrator that looks at the other classes' probabilities too has no
+    lines then.
+
+    Parameters
+    ----------
+    rows : ScoredSet
+        Rows that are drawn as they are, at most 1,000 of them.
+    X : DataFrame or None
+        Their features, for a calibrator that reads them.
+    """
+    n_classes = len(rows.classes)
+    x = np.linspace(_EDGE, 1.0 - _EDGE, POINTS)
+    shape: Shape = "rows"
+    lines = _Lines([], [], [])
+    if isinstance(calibrator, HeterogeneousCalibrator):
+        if n_classes == 2 and len(calibrator.layers_) == 1 and X is not None:
+            shape, lines = "regions", _of_regions(calibrator, x, X)
+    elif not calibrator.needs_inputs:
+        if n_classes == 2:
+            shape = "event"
+            lines = _Lines([rows.classes[1]], [rows.n_rows], [_event(calibrator, x)])
+        elif isinstance(calibrator, TopLabelCalibrator) and calibrator.follows_score:
+            shape, lines = "classes", _of_classes(calibrator, x, rows)
+    kept = np.argsort(-np.asarray(lines.n, dtype=np.int64), kind="stable")[:MOST_LINES]
+    drawn = np.random.default_rng(seed).permutation(rows.n_rows)[:MOST_ROWS]
+    proba = rows.proba[drawn]
+    found = calibrated(calibrator, proba, None if X is None else X.iloc[drawn]).proba
+    at = np.ones(len(drawn), dtype=np.int64) if n_classes == 2 else top_label(proba)[0]
+    each = np.arange(len(drawn))
+    return CalibratorMap(
+        shape,
+        tuple(MapLine(lines.names[i], lines.n[i]) for i in kept),
+        len(lines.n),
+        x,
+        np.array([lines.y[i] for i in kept]).reshape(len(kept), POINTS),
+        proba[each, at],
+        found[each, at],
+    )
+
+
+def _event(calibrator: Calibrator, x: FloatArray) -> FloatArray:
+    found: FloatArray = calibrated(calibrator, np.column_stack([1.0 - x, x])).proba[:, 1]
+    return found
+
+
+def _of_classes(calibrator: Calibrator, x: FloatArray, rows: ScoredSet) -> _Lines:
+    n_classes = len(rows.classes)
+    predicted = np.bincount(top_label(rows.proba)[0], minlength=n_classes)
+    seen = np.flatnonzero(predicted)
+    seen = seen[np.argsort(-predicted[seen], kind="stable")]
+    lines = _Lines([rows.classes[i] for i in seen], [int(predicted[i]) for i in seen], [])
+    for label in seen[:MOST_LINES]:
+        proba = np.repeat(((1.0 - x) / (n_classes - 1))[:, None], n_classes, axis=1)
+        proba[:, label] = x
+        found = calibrated(calibrator, proba).proba[:, label]
+        lines.y.append(np.where(x > 1.0 / n_classes, found, np.nan))
+    return lines
+
+
+def _of_regions(calibrator: HeterogeneousCalibrator, x: FloatArray, X: pd.DataFrame) -> _Lines:
+    layer = calibrator.layers_[0]
+    columns = list(calibrator.columns_)
+    names = {str(name): name for name in X.columns}
+    leaf = layer.partition.apply(X[[names[one] for one in columns]])
+    count = np.bincount(leaf, minlength=layer.partition.n_leaves)
+    proba = np.column_stack([1.0 - x, x])
+    regions = range(layer.partition.n_leaves)
+    return _Lines(
+        [layer.partition.words(i) for i in regions],
+        [int(count[i]) for i in regions],
+        [layer.maps.predict(proba, np.full(POINTS, i, dtype=np.int64))[:, 1] for i in regions],
+    )

@@ -1,0 +1,269 @@
+"""A calibrator on its way out: what was asked for, what it gains, how it maps, and its files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from kdcal_core.calibration.export import CalibratorCard
+from kdcal_core.calibration.export.card import card_from_json
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.comparison import Comparison, MethodScores, PairedDifference
+from kdcal_core.tasks.comparison_results import ComparisonRun
+from kdcal_core.tasks.storage import damaged, load_array, load_whole
+
+CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
+JUDGED = "judged"
+
+Shape = Literal["event", "classes", "regions", "rows"]
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """Which calibrator is fitted and taken away.
+
+    Attributes
+    ----------
+    key : str
+        Of `kdcal_core.calibration.CALIBRATORS`.
+    inner : str
+        The map inside a region, a key of `kdcal_core.calibration.heterogeneous.MAPS`. This and
+        the next five count for calibrators of the family "partition" alone.
+    max_depth, min_rows : int or None
+        Of its trees; None for the calibrator's own rule.
+    prune : bool
+        Whether a tree is cut back to the size with the best cross-validated log loss.
+    columns : tuple of str
+        A column whose values are the regions, or several whose combinations are, in place of a
+        tree. Untrusted text.
+    layer : str or None
+        A hidden layer of the model that the trees are grown on, in place of the inputs.
+    folds, seed : int
+        Folds where there is no evaluation set to judge by; seed of every draw.
+    """
+
+    key: str
+    inner: str = "platt"
+    max_depth: int | None = None
+    min_rows: int | None = None
+    prune: bool = False
+    columns: tuple[str, ...] = ()
+    layer: str | None = None
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class MapLine:
+    """What one line of the map stands for: a class or a region (untrusted text), and its rows."""
+
+    name: str
+    n: int
+
+
+@dataclass(frozen=True)
+class ExportRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : ExportSettings
+    title : str
+        The calibrator's full name. Untrusted text where a column or a layer is named.
+    n_fit, n_training : int
+        Rows of the calibration set, and training rows that a partition was grown on.
+    fit_seconds : float
+    why_not_judged : str or None
+        Why there is no judgement; None where there is one.
+    onnx_difference : float or None
+        Largest difference between the ONNX model and the calibrator, where one was written.
+    onnx_rows : int
+        Rows that it was found on.
+    why_no_onnx : str or None
+    shape : str
+        What the lines of the map are. "event": the second of two classes; "classes": the
+        confidence in predictions of each class; "regions": the second of two classes in each
+        region; "rows": there are no lines, because the answer depends on more than one score.
+    lines : tuple of MapLine
+    n_lines : int
+        How many there would be; the ones with most rows are kept.
+    card : str
+        The file's card as JSON.
+    """
+
+    settings: ExportSettings
+    title: str
+    n_fit: int
+    n_training: int
+    fit_seconds: float
+    why_not_judged: str | None
+    onnx_difference: float | None
+    onnx_rows: int
+    why_no_onnx: str | None
+    shape: Shape
+    lines: tuple[MapLine, ...]
+    n_lines: int
+    card: str
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """One measure before and after on the same rows."""
+
+    before: MethodScores
+    after: MethodScores
+    pairs: dict[str, PairedDifference]
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, found: Comparison) -> Gain:
+        """The parent against the one other method of a comparison."""
+        after = found.methods[-1]
+        pairs = {
+            measure.key: next(
+                pair for pair in found.paired[measure.key, "parent"] if pair.key == after.key
+            )
+            for measure in found.measures
+            if (measure.key, "parent") in found.paired
+        }
+        return cls(found.methods[0], after, pairs, found)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratorMap:
+    """Score in, calibrated probability out.
+
+    Attributes
+    ----------
+    shape, lines, n_lines
+        As in `ExportRecord`.
+    x : (G,) float64
+        Scores of the lines.
+    y : (L, G) float64
+        What comes out; NaN where a class would not be predicted.
+    rows_x, rows_y : (m,) float64
+        A sample of real rows.
+    """
+
+    shape: Shape
+    lines: tuple[MapLine, ...]
+    n_lines: int
+    x: FloatArray
+    y: FloatArray
+    rows_x: FloatArray
+    rows_y: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ExportRun:
+    """A fitted calibrator with its judgement and its files.
+
+    Attributes
+    ----------
+    record : ExportRecord
+    gain : Gain or None
+        On rows that it was not fitted on; None where it could not be judged.
+    map : CalibratorMap
+    card : CalibratorCard
+        Untrusted text: names of files, classes, columns.
+    calibrator_file : Path
+    onnx_file : Path or None
+    """
+
+    record: ExportRecord
+    gain: Gain | None
+    map: CalibratorMap
+    card: CalibratorCard
+    calibrator_file: Path = field(repr=False)
+    onnx_file: Path | None = field(repr=False)
+
+    @property
+    def fit_notes(self) -> tuple[str, ...]:
+        """What the card notes of the fit, without what it notes of the judgement."""
+        why = self.record.why_not_judged
+        judged = () if self.gain is None else self.gain.comparison.notes
+        return tuple(
+            note
+            for note in self.card.notes
+            if note not in judged and (why is None or not note.endswith(why))
+        )
+
+    @classmethod
+    def read(cls, folder: str | Path) -> ExportRun:
+        """What `export_calibrator` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        record = load_whole(path, ExportRecord)
+        gain = None
+        if record.why_not_judged is None:
+            gain = Gain.of(ComparisonRun.read(path / JUDGED).comparison)
+        x, y, rows_x, rows_y = (load_array(path, f"map_{one}") for one in _MAP_ARRAYS)
+        if y.shape != (len(record.lines), len(x)) or rows_x.shape != rows_y.shape:
+            raise damaged()
+        return cls(
+            record,
+            gain,
+            CalibratorMap(record.shape, record.lines, record.n_lines, x, y, rows_x, rows_y),
+            _card(record.card),
+            path / CALIBRATOR_FILE,
+            path / ONNX_FILE if record.onnx_difference is not None else None,
+        )
+
+
+_MAP_ARRAYS = ("x", "y", "rows_x", "rows_y")
+
+
+@dataclass(frozen=True)
+class TriedRecord:
+    """A calibrator file that was tried on a review.
+
+    Attributes
+    ----------
+    card : str
+        Its card as JSON. Untrusted.
+    same_rows : bool
+        Whether it was fitted on the very rows that it is judged by.
+    has_parent : bool
+        Whether the file names the model that it was fitted for, which is then the review's.
+    """
+
+    card: str
+    same_rows: bool
+    has_parent: bool
+
+
+@dataclass(frozen=True, eq=False)
+class TriedRun:
+    """A calibrator file's card, and what it does to a review's rows."""
+
+    record: TriedRecord
+    gain: Gain
+    card: CalibratorCard
+
+    @classmethod
+    def read(cls, folder: str | Path) -> TriedRun:
+        """What `try_calibrator` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        record = load_whole(path, TriedRecord)
+        gain = Gain.of(ComparisonRun.read(path / JUDGED).comparison)
+        return cls(record, gain, _card(record.card))
+
+
+def _card(told: str) -> CalibratorCard:
+    try:
+        return card_from_json(json.loads(told))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged() from error

@@ -1,0 +1,239 @@
+"""Ask a review's parent about foreign rows: the user's own, and rows made from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kdcal_core.calibration import Located
+from kdcal_core.diagnostics.foreign_rows import (
+    Extent,
+    extent,
+    impossible,
+    in_box,
+    numeric_columns,
+    on_spheres,
+    shifted,
+    shuffled,
+)
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Workspace
+from kdcal_core.review.codec import decode, encode
+from kdcal_core.tasks.foreign_results import (
+    FOREIGN,
+    ForeignKind,
+    ForeignRecord,
+    ForeignSet,
+    ForeignSettings,
+)
+from kdcal_core.tasks.graph_results import request_on_graph
+from kdcal_core.tasks.graph_run import load_estimator, placed
+from kdcal_core.tasks.inputs import (
+    Request,
+    ReviewFiles,
+    check_ranges,
+    features_of,
+    open_model,
+    review_files,
+)
+from kdcal_core.tasks.storage import (
+    LOCATED_PARTS,
+    Rows,
+    save_record,
+    save_rows,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RANGES = {"radii": (0.0, 1e6), "n": (1.0, 10_000.0), "shifts": (-1e6, 1e6), "seed": (0.0, 2.0**31)}
+
+
+def foreign_request(
+    workspace: Workspace,
+    review_id: str,
+    settings: ForeignSettings | None = None,
+    *,
+    graph_folder: str | Path | None = None,
+) -> Request:
+    """The job that asks the parent about foreign rows.
+
+    Parameters
+    ----------
+    graph_folder : path, optional
+        Where the review's `GraphRun` is kept. Without it the parent alone answers.
+
+    Raises
+    ------
+    InputError
+        Where the review is not scored or has no model.
+    """
+    settings = settings or ForeignSettings()
+    check_ranges(settings, _RANGES)
+    return request_on_graph(
+        "kdcal_core.tasks.foreign_run:score_foreign",
+        "Asking about foreign rows",
+        review_files(workspace, review_id),
+        settings,
+        graph_folder,
+        with_foreign=True,
+        rows="within what columns hold",
+    )
+
+
+def score_foreign(
+    files: dict[str, Any],
+    settings: dict[str, Any],
+    graph_folder: str | None,
+    folder: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Score foreign rows, in a worker process; `ForeignRun.read` reads what it leaves.
+
+    Parameters
+    ----------
+    files, settings : dict
+        ReviewFiles and ForeignSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        For uploaded rows that do not fit the model. A set that was to be made and cannot be is
+        told in the record's notes instead.
+    """
+    sources, chosen = decode(ReviewFiles, files), decode(ForeignSettings, settings)
+    check_ranges(chosen, _RANGES)
+    parent = open_model(sources, progress)
+    estimator = load_estimator(graph_folder, parent) if graph_folder else None
+    reference = features_of(sources, sources.reference)
+    batches, notes = _made(sources, chosen, reference)
+    where = _extent(reference)
+    left: dict[str, tuple[str, float, float]] = {}
+    batches = [*_uploaded(sources), *batches]
+    pieces: list[Rows] = []
+    sets: list[ForeignSet] = []
+    for at, batch in enumerate(batches):
+        share = [0.05 + 0.95 * done / len(batches) for done in (at, at + 1)]
+        try:
+            frame = batch.rows()
+            rows = placed(parent, frame, None, estimator, part_of(progress, *share))
+        except InputError as error:
+            if batch.kind == "uploaded":
+                raise error.at(file=batch.file) from error
+            notes.append(f"The rows of the kind {batch.kind!r} are left out. {error}")
+            continue
+        start = sum(map(len, pieces))
+        stops = np.linspace(start, start + len(rows), len(batch.sets) + 1).astype(int).tolist()
+        for (name, value), begin, end in zip(batch.sets, stops, stops[1:], strict=False):
+            sets.append(ForeignSet(batch.kind, name, value, begin, end))
+            if where is not None and batch.kind != "uploaded":
+                beyond = impossible(frame.iloc[begin - start : end - start], where)
+                left |= {} if beyond is None else {name: beyond}
+        pieces.append(rows)
+    record = ForeignRecord(
+        settings=chosen,
+        sets=tuple(sets),
+        classes=sources.classes,
+        n_numeric=len(numeric_columns(reference)),
+        n_features=reference.shape[1],
+        notes=tuple(notes),
+        n_bounded=0 if where is None else int(where.bounded.sum()),
+        impossible=left,
+    )
+    save_rows(Path(folder), FOREIGN, _joined(pieces, len(sources.classes)))
+    save_record(Path(folder), record)
+    return encode(record)
+
+
+def foreign_frame(
+    workspace: Workspace, review_id: str, settings: ForeignSettings, one: ForeignSet
+) -> pd.DataFrame:
+    """The features of a set's rows, in the order of their answers.
+
+    Uploaded rows are read again, and made ones are made again: the settings hold their seed.
+
+    Raises
+    ------
+    InputError
+        Where the review no longer has these rows.
+    """
+    files = review_files(workspace, review_id)
+    made, _ = _made(files, settings, features_of(files, files.reference))
+    for batch in [*_uploaded(files), *made]:
+        values = [value for name, value in batch.sets if name == one.name]
+        if batch.kind == one.kind and one.value in values:
+            rows = batch.rows()
+            size = len(rows) // len(batch.sets)
+            start = size * batch.sets.index((one.name, one.value))
+            return rows.iloc[start : start + size].reset_index(drop=True)
+    raise InputError(
+        "These foreign rows are no longer part of the review", fix="Ask the model about them again."
+    )
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Sets of one kind that are scored together, each with as many rows as the others."""
+
+    kind: ForeignKind
+    sets: tuple[tuple[str, float | None], ...]
+    rows: Callable[[], pd.DataFrame]
+    file: str | None = None
+
+
+def _uploaded(files: ReviewFiles) -> list[_Batch]:
+    return [
+        _Batch("uploaded", ((name, None),), partial(features_of, files, file), file.name)
+        for name, file in files.foreign.items()
+    ]
+
+
+def _made(
+    files: ReviewFiles, settings: ForeignSettings, reference: pd.DataFrame
+) -> tuple[list[_Batch], list[str]]:
+    """What is made of the data, and why some of it cannot be."""
+    own, n, seed = features_of(files, files.judged), settings.n, settings.seed
+    batches = [_Batch("shuffled", (("Shuffled features", None),), partial(shuffled, own, n, seed))]
+    try:
+        where = extent(reference)
+    except InputError as error:
+        return batches, [str(error)]
+    noise = partial(in_box, reference, where, n, seed)
+    batches.append(_Batch("uniform", (("Uniform noise", None),), noise))
+    if settings.radii:
+        names = tuple((f"Radius {radius:g}", radius) for radius in settings.radii)
+        spheres = partial(on_spheres, reference, where, settings.radii, n, seed)
+        batches.append(_Batch("sphere", names, spheres))
+    if (column := settings.shifted_feature) is not None:
+        for by in settings.shifts:
+            name = f"{column} shifted by {by:g} standard deviations"
+            rows = partial(shifted, own, where, column, by, n, seed)
+            batches.append(_Batch("shifted", ((name, by),), rows))
+    return batches, []
+
+
+def _extent(reference: pd.DataFrame) -> Extent | None:
+    try:
+        return extent(reference)
+    except InputError:
+        return None
+
+
+def _joined(pieces: list[Rows], n_classes: int) -> Rows:
+    """Rows one after the other."""
+    if not pieces:
+        return Rows(np.zeros((0, n_classes)), None)
+    proba = np.concatenate([piece.proba for piece in pieces])
+    places = [piece.located for piece in pieces if piece.located is not None]
+    if not places:
+        return Rows(proba, None)
+    x, index, tied = (
+        np.concatenate([getattr(at, part) for at in places]) for part in LOCATED_PARTS
+    )
+    return Rows(proba, Located(x, index, tied, proba))

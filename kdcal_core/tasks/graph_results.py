@@ -1,0 +1,154 @@
+"""What the fit of a review's graph was asked for, and what came out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from kdcal_core.calibration import KernelDensityGraph
+from kdcal_core.data import IntArray
+from kdcal_core.review.codec import encode
+from kdcal_core.tasks.inputs import Request, ReviewFiles, request
+from kdcal_core.tasks.storage import Rows, load_array, load_record, load_rows, load_whole
+
+Kind = Literal["forest", "network"]
+
+FIT = "calibrator, no class ruled out"
+"""How graphs are fitted: results of another way are not those of the exported file."""
+GRAPH_FILE = "graph.zip"
+JUDGED = "judged"
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """What the fit depends on; gamma, variance and floor act later, without a fit.
+
+    Attributes
+    ----------
+    distance : str
+        "geodesic", or "euclidean" for the papers' comparison.
+    output_layer : str
+        What a network's output adds to the codes: "probability", "logit" or "exclude"
+        (decision D4), or "auto" for what the estimator takes. A forest has none.
+    seed : int
+        Of the split into rows to fit on and rows held out, where there is no training table.
+    """
+
+    distance: Literal["geodesic", "euclidean"] = "geodesic"
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GraphRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : GraphSettings
+    kind : str
+        "forest" or "network".
+    fitted_on : str
+        "training": the parent's own training rows, with the calibration set held out;
+        "calibration": seven tenths of the calibration set, with the other three held out.
+    judged_on : str
+        "evaluation": the evaluation set; "holdout": the held-out calibration rows, which also
+        chose gamma and the floor, so that results on them are flattered a little.
+    classes : tuple of str
+        As the review names them. Untrusted text.
+    n_fit, n_holdout, n_judged : int
+        Rows.
+    notes : tuple of str
+        What the reader should know, in plain sentences.
+    output_layer : str or None
+        What of a network's output is in the codes; None for a forest.
+    """
+
+    settings: GraphSettings
+    kind: Kind
+    fitted_on: Literal["training", "calibration"]
+    judged_on: Literal["evaluation", "holdout"]
+    classes: tuple[str, ...]
+    n_fit: int
+    n_holdout: int
+    n_judged: int
+    notes: tuple[str, ...]
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRun:
+    """A fitted graph with the rows to judge it on.
+
+    Attributes
+    ----------
+    record : GraphRecord
+    graph : KernelDensityGraph
+        Arrays only: gamma, variance and floor can be set anew at once.
+    rows : Rows
+        The judged rows: the parent's probabilities, places in the partition, true classes.
+    positions : (m,) int64
+        Which rows of the set's table they are, from 0.
+    """
+
+    record: GraphRecord
+    graph: KernelDensityGraph
+    rows: Rows
+    positions: IntArray
+
+    @classmethod
+    def read(cls, folder: str | Path) -> GraphRun:
+        """What `fit_graph` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        return cls(
+            load_whole(path, GraphRecord),
+            KernelDensityGraph.load(path / GRAPH_FILE),
+            load_rows(path, JUDGED),
+            load_array(path, "positions"),
+        )
+
+
+def request_on_graph(
+    target: str,
+    title: str,
+    files: ReviewFiles,
+    settings: Any,
+    graph_folder: str | Path | None,
+    *,
+    with_foreign: bool = False,
+    rows: str = "",
+) -> Request:
+    """A request that also depends on the review's graph, where ``graph_folder`` holds one.
+
+    ``rows`` tells the way in which rows are made from other ways.
+    """
+    asked = encode(settings)
+    return request(
+        target,
+        title,
+        {
+            "files": encode(files),
+            "settings": asked,
+            "graph_folder": str(graph_folder) if graph_folder else None,
+        },
+        {
+            **files.identity(with_foreign=with_foreign),
+            "settings": asked,
+            "graph": graph_identity(graph_folder),
+            "rows": rows,
+        },
+    )
+
+
+def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
+    """What tells one fit of a review from another of the same review: its settings."""
+    if folder is None:
+        return None
+    return {**encode(load_record(Path(folder), GraphRecord).settings), "fit": FIT}

@@ -1,0 +1,184 @@
+"""Fit the kernel density version of a review's parent, and place the judged rows in it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kdcal_core.calibration import (
+    KernelDensityForest,
+    KernelDensityNetwork,
+)
+from kdcal_core.calibration.kernel_density_entry import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.data import IntArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Workspace
+from kdcal_core.review.codec import decode, encode
+from kdcal_core.tasks.graph_results import FIT, GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
+from kdcal_core.tasks.inputs import (
+    Request,
+    ReviewFiles,
+    labelled,
+    open_model,
+    request,
+    review_files,
+)
+from kdcal_core.tasks.storage import (
+    Rows,
+    load_whole,
+    save_array,
+    save_record,
+    save_rows,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdcal_core.models import Parent
+
+Estimator = KernelDensityForest | KernelDensityNetwork
+
+_ESTIMATOR = "estimator.zip"
+_FEWEST = 10
+
+
+def graph_request(
+    workspace: Workspace, review_id: str, settings: GraphSettings | None = None
+) -> Request:
+    """The job that fits the graph of a review.
+
+    Raises
+    ------
+    InputError
+        Where the review is not scored, has no model, or its model makes no partition.
+    """
+    settings = settings or GraphSettings()
+    files = review_files(workspace, review_id)
+    parent = workspace.read(review_id).parent
+    assert parent is not None
+    if not parent.has_codes:
+        others = ", ".join(parent.other_activations)
+        why = f": its activations are not ReLU ({others})" if others else ""
+        raise InputError(
+            f"This model ({parent.kind}) does not divide its inputs into polytopes{why}, so it "
+            "has no kernel density version",
+            fix="Its own confidence can still be seen far from the data, and its probabilities "
+            "can still be calibrated.",
+        )
+    return request(
+        "kdcal_core.tasks.graph_run:fit_graph",
+        "Fitting the kernel density version",
+        {"files": encode(files), "settings": encode(settings)},
+        {**files.identity(), "settings": encode(settings), "fit": FIT},
+    )
+
+
+def fit_graph(
+    files: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Fit the graph, in a worker process; `GraphRun.read` reads what it leaves in ``folder``.
+
+    Parameters
+    ----------
+    files, settings : dict
+        ReviewFiles and GraphSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        For rows that do not fit the model or the review's classes, and for memory that would
+        not suffice.
+    """
+    from kdcal_core.review.reading import in_file, in_rows_of, predict
+
+    sources, chosen = decode(ReviewFiles, files), decode(GraphSettings, settings)
+    parent = open_model(sources, progress)
+    calibrator = KernelDensityCalibrator(
+        chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
+    )
+    X, y = labelled(sources, sources.calibration)
+    given: dict[str, Any] = {}
+    inside = np.ones(len(y), dtype=bool)
+    if sources.training is not None:
+        given["X_partition"], given["y_partition"] = labelled(sources, sources.training)
+    elif len(y) < _FEWEST:
+        raise InputError(
+            f"There are {len(y)} rows, too few to fit on some and hold out others",
+            fix=f"Give {_FEWEST} rows at least; for a review the training set helps as well.",
+        )
+    else:
+        inside = calibrator.held_out(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
+        with in_file(sources.calibration.name), in_rows_of(X):
+            proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.05))
+        with in_file(sources.reference.name), in_rows_of(given.get("X_partition", X)):
+            calibrator.fit(
+                proba, y, X, parent=parent, progress=part_of(progress, 0.05, 0.9), **given
+            )
+        if sources.evaluation is not None:
+            X, y = labelled(sources, sources.evaluation)
+            inside = np.ones(len(y), dtype=bool)
+        estimator = calibrator.estimator_
+        rows = placed(parent, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
+    path = Path(folder)
+    estimator.save(path / _ESTIMATOR)
+    estimator.graph_.save(path / GRAPH_FILE)
+    save_rows(path, JUDGED, rows)
+    save_array(path, "positions", np.flatnonzero(inside))
+    notes = list(calibrator.notes_)
+    if sources.roles.weight is not None:
+        notes.append(UNWEIGHTED)
+    record = GraphRecord(
+        settings=chosen,
+        kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
+        fitted_on="training" if sources.training else "calibration",
+        judged_on="evaluation" if sources.evaluation else "holdout",
+        classes=sources.classes,
+        n_fit=estimator.graph_.n,
+        n_holdout=estimator.graph_.n_holdout,
+        n_judged=len(rows),
+        output_layer=estimator.output_layer_
+        if isinstance(estimator, KernelDensityNetwork)
+        else None,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    save_record(path, record)
+    return encode(record)
+
+
+def placed(
+    parent: Parent,
+    X: pd.DataFrame,
+    y: IntArray | None,
+    estimator: Estimator | None,
+    progress: Progress,
+) -> Rows:
+    """The parent's probabilities of rows, and their places in the estimator's partition."""
+    from kdcal_core.review.reading import in_rows_of, predict
+
+    with in_rows_of(X):
+        proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.3))
+        if estimator is None:
+            return Rows(proba, None, y)
+        report = part_of(progress, 0.3, 1.0)
+        return Rows(proba, estimator.locate(X, proba=proba, progress=report), y)
+
+
+def load_estimator(folder: str, parent: Parent) -> Estimator:
+    """The fitted estimator that `fit_graph` left, put together with its parent again.
+
+    Raises
+    ------
+    InputError
+        Where it is gone, damaged, or of another parent.
+    """
+    path = Path(folder)
+    record = load_whole(path, GraphRecord)
+    kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
+    loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
+    return loaded

@@ -1,0 +1,144 @@
+"""The parent's answers, and those of its kernel density version, over a plane: posterior maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kdcal_core.data import IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Workspace
+from kdcal_core.review.codec import decode, encode
+from kdcal_core.tasks.graph_results import request_on_graph
+from kdcal_core.tasks.graph_run import load_estimator, placed
+from kdcal_core.tasks.grid_results import GRID, GRID_ARRAYS, WIDER, GridRecord, GridSettings
+from kdcal_core.tasks.inputs import (
+    Request,
+    ReviewFiles,
+    check_ranges,
+    features_of,
+    labelled,
+    open_model,
+    review_files,
+)
+from kdcal_core.tasks.plane import Plane, feature_plane, principal_plane, span
+from kdcal_core.tasks.storage import (
+    save_array,
+    save_record,
+    save_rows,
+)
+
+PICTURE_ROWS = 2_000
+
+_RANGES = {"resolution": (2.0, 500.0)}
+
+
+def grid_request(
+    workspace: Workspace,
+    review_id: str,
+    settings: GridSettings | None = None,
+    *,
+    graph_folder: str | Path | None = None,
+) -> Request:
+    """The job that computes a posterior map.
+
+    Parameters
+    ----------
+    graph_folder : path, optional
+        Where the review's `GraphRun` is kept. Without it the parent alone answers.
+
+    Raises
+    ------
+    InputError
+        Where the review is not scored or has no model.
+    """
+    settings = settings or GridSettings()
+    check_ranges(settings, _RANGES)
+    return request_on_graph(
+        "kdcal_core.tasks.grid_run:posterior_grid",
+        "Drawing the posterior map",
+        review_files(workspace, review_id),
+        settings,
+        graph_folder,
+    )
+
+
+def posterior_grid(
+    files: dict[str, Any],
+    settings: dict[str, Any],
+    graph_folder: str | None,
+    folder: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Compute a map, in a worker process; `GridRun.read` reads what it leaves in ``folder``.
+
+    Parameters
+    ----------
+    files, settings : dict
+        ReviewFiles and GridSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        Where there are no two features that are numbers, a chosen one is none, or the row to
+        hold does not exist.
+    """
+    sources, chosen = decode(ReviewFiles, files), decode(GridSettings, settings)
+    check_ranges(chosen, _RANGES)
+    parent = open_model(sources, progress)
+    estimator = load_estimator(graph_folder, parent) if graph_folder else None
+    reference = features_of(sources, sources.reference)
+    judged, labels = labelled(sources, sources.judged)
+    plane = _plane(chosen, reference, judged)
+    x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
+    grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
+    rows = placed(parent, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
+    path = Path(folder)
+    save_rows(path, GRID, rows)
+    arrays = (x, y, plane.project(judged), labels, stratified_sample(labels, PICTURE_ROWS))
+    for name, array in zip(GRID_ARRAYS, arrays, strict=True):
+        save_array(path, name, array)
+    names = ("Principal axis 1", "Principal axis 2") if plane.explained else plane.columns
+    record = GridRecord(
+        settings=chosen,
+        x_name=names[0],
+        y_name=names[1],
+        classes=sources.classes,
+        explained=plane.explained,
+        strongest=tuple(map(plane.strongest, range(2))) if plane.explained else (),
+        n_rows=len(judged),
+    )
+    save_record(path, record)
+    return encode(record)
+
+
+def stratified_sample(y: IntArray, n: int, seed: int = 0) -> IntArray:
+    """At most ``n`` positions, every class with its share, ascending.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [90, 10])
+    >>> y[stratified_sample(y, 20)].tolist().count(1)
+    2
+    """
+    if len(y) <= n:
+        return np.arange(len(y))
+    order = np.lexsort((np.random.default_rng(seed).random(len(y)), y))
+    return np.sort(order[np.arange(n) * len(y) // n])
+
+
+def _plane(settings: GridSettings, reference: Any, judged: Any) -> Plane:
+    if settings.axes == "principal":
+        return principal_plane(reference)
+    if settings.row is None:
+        return feature_plane(reference, settings.x, settings.y, None)
+    if not 0 <= settings.row < len(judged):
+        raise InputError(
+            f"There is no row {settings.row + 1:,} among the {len(judged):,} judged ones",
+            fix="Choose another row.",
+        )
+    held = judged.iloc[[settings.row]].reset_index(drop=True)
+    return feature_plane(reference, settings.x, settings.y, held)

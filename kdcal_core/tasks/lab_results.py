@@ -1,0 +1,291 @@
+"""What a simulation was asked for, and what came out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks.foreign_results import RADII
+from kdcal_core.tasks.graph_results import Kind
+from kdcal_core.tasks.inputs import check_ranges
+from kdcal_core.tasks.storage import (
+    load_array,
+    load_located,
+    load_whole,
+    save_array,
+    save_located,
+    save_record,
+)
+
+Distance = Literal["geodesic", "euclidean"]
+Asked = Literal["grid", "spheres", "test"]
+
+DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
+DRAWN = ("X", "y", "held")
+MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
+
+_PAPERS = "_papers"
+_ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
+_RANGES: dict[str, tuple[float, float]] = {
+    "n": (20, 100_000),
+    "n_features": (1, 1_000),
+    "n_trees": (1, 2_000),
+    "layers": (1, 10),
+    "width": (1, 2_000),
+    "epochs": (1, 5_000),
+    "n_sphere": (1, 10_000),
+    "n_test": (1, 100_000),
+    "resolution": (2, 500),
+    "radii": (0, 1e6),
+    "seed": (0, 2**31),
+}
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What is simulated.
+
+    Attributes
+    ----------
+    simulation : str
+        A key of `kdcal_core.simulation.SIMULATIONS`.
+    n : int
+        Rows drawn: the parent learns from seven tenths, the others are held out.
+    n_features : int
+        Dimensions of "trunk"; the others have two.
+    parent : str
+        "forest" or "network".
+    n_trees : int
+        Of a forest; the papers grow 500.
+    layers, width, epochs : int
+        Of a network: hidden layers, units in each, and epochs at most. The papers have four
+        layers of 1,000.
+    output_layer : str
+        As for `GraphSettings`.
+    radii : tuple of float
+        Of the spheres, in units of the largest norm of the rows drawn (paper 000 section 3.1).
+    n_sphere, n_test : int
+        Points on each sphere; rows of the test set.
+    resolution : int
+        Points along each axis of the map.
+    seed : int
+        Of the drawing, the training, the division and the spheres.
+    """
+
+    simulation: str = "gaussian_xor"
+    n: int = 1000
+    n_features: int = 10
+    parent: Kind = "forest"
+    n_trees: int = 500
+    layers: int = 4
+    width: int = 200
+    epochs: int = 200
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
+    radii: tuple[float, ...] = RADII
+    n_sphere: int = 1000
+    n_test: int = 2000
+    resolution: int = 101
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class LabRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : LabSettings
+    parent : str
+        What the parent is, for people.
+    n_fit, n_holdout : int
+        Rows.
+    reach : float
+        Largest norm of the rows drawn, the unit of the radii.
+    edge : float or None
+        The map reaches from minus this to this in the first two dimensions, and the others are
+        held at 0; None where there is but one.
+    output_layer : str or None
+        What of a network's output is in the geodesic graph's codes; None for a forest.
+    """
+
+    settings: LabSettings
+    parent: str
+    n_fit: int
+    n_holdout: int
+    reach: float
+    edge: float | None
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabRows:
+    """Points with what all methods say of them.
+
+    Attributes
+    ----------
+    X : (m, d) float64
+    truth : (m, 2) float64
+        The true posterior; outside the region of a simulation the prior.
+    parent, isotonic, sigmoid : (m, 2) float64
+        Probabilities of the parent, and of its calibration by the held-out rows.
+    located : dict
+        Places of the points in the "geodesic" and in the "euclidean" graph, with ``parent``.
+    papers : dict
+        Their places in the papers' graphs.
+    y : (m,) int64 or None
+        Their classes, where they were drawn.
+    """
+
+    X: FloatArray
+    truth: FloatArray
+    parent: FloatArray
+    isotonic: FloatArray
+    sigmoid: FloatArray
+    located: dict[Distance, Located]
+    papers: dict[Distance, Located]
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabRun:
+    """A simulation with its parent's answers and the graphs that calibrate it.
+
+    Attributes
+    ----------
+    record : LabRecord
+    X, y : (n, d) float64 and (n,) int64
+        The rows drawn.
+    held : (n,) bool
+        Which of them were held out.
+    graphs : dict
+        The fitted graph under "geodesic" and "euclidean".
+    papers : dict
+        The same as the papers have it, fitted on the same rows:
+        :meth:`kdcal_core.calibration.KernelDensityForest.in_the_papers`.
+    grid : LabRows or None
+        The map, x2 slowest; None where there is but one dimension.
+    spheres : LabRows
+        All spheres, one after the other.
+    test : LabRows
+        Fresh rows of the simulation.
+    """
+
+    record: LabRecord
+    X: FloatArray
+    y: IntArray
+    held: NDArray[np.bool_]
+    graphs: dict[Distance, KernelDensityGraph]
+    papers: dict[Distance, KernelDensityGraph]
+    grid: LabRows | None
+    spheres: LabRows
+    test: LabRows
+
+    @classmethod
+    def read(cls, folder: str | Path) -> LabRun:
+        """What `simulate` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        record = load_whole(path, LabRecord)
+        X, y, held = (load_array(path, name) for name in DRAWN)
+        graphs, papers = (
+            {each: KernelDensityGraph.load(path / f"{each}{end}.zip") for each in DISTANCES}
+            for end in ("", _PAPERS)
+        )
+        return cls(
+            record,
+            X,
+            y,
+            held,
+            graphs,
+            papers,
+            None if record.edge is None else _load_rows(path, "grid"),
+            _load_rows(path, "spheres"),
+            _load_rows(path, "test"),
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write all of it; `read` reads it."""
+        path = Path(folder)
+        for end, graphs in (("", self.graphs), (_PAPERS, self.papers)):
+            for distance, graph in graphs.items():
+                graph.save(path / f"{distance}{end}.zip")
+        for part in DRAWN:
+            save_array(path, part, getattr(self, part))
+        if self.grid is not None:
+            _save_rows(path, "grid", self.grid)
+        _save_rows(path, "spheres", self.spheres)
+        _save_rows(path, "test", self.test)
+        save_record(path, self.record)
+
+    @property
+    def axis(self) -> FloatArray:
+        """Coordinates of the map along each axis; empty without one."""
+        return map_axis(self.record)
+
+    def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the map's points (G * G, ...) as (G, G, ...), x2 first."""
+        side = self.record.settings.resolution
+        return values.reshape(side, side, *values.shape[1:])
+
+    def by_radius(self, proba: FloatArray) -> FloatArray:
+        """Probabilities on all spheres as those on each, (R, n, 2)."""
+        return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
+
+
+def map_axis(record: LabRecord) -> FloatArray:
+    """Coordinates of a run's map along each axis; empty without one."""
+    if record.edge is None:
+        return np.zeros(0)
+    return np.linspace(-record.edge, record.edge, record.settings.resolution)
+
+
+def _save_rows(folder: Path, name: Asked, rows: LabRows) -> None:
+    for part in _ANSWERS:
+        save_array(folder, f"{name}_{part}", getattr(rows, part))
+    for end, places in (("", rows.located), (_PAPERS, rows.papers)):
+        for distance, located in places.items():
+            save_located(folder, f"{name}_{distance}{end}", located)
+    if rows.y is not None:
+        save_array(folder, f"{name}_y", rows.y)
+
+
+def _load_rows(folder: Path, name: Asked) -> LabRows:
+    answers = {part: load_array(folder, f"{name}_{part}") for part in _ANSWERS}
+    located, papers = (
+        {
+            distance: load_located(folder, f"{name}_{distance}{end}", answers["parent"])
+            for distance in DISTANCES
+        }
+        for end in ("", _PAPERS)
+    )
+    return LabRows(
+        located=located,
+        papers=papers,
+        y=load_array(folder, f"{name}_y") if name == "test" else None,
+        **answers,
+    )
+
+
+def check_lab(settings: LabSettings) -> None:
+    """Refuse settings out of range."""
+    if settings.simulation not in SIMULATIONS:
+        raise InputError(
+            f"There is no simulation {settings.simulation!r}",
+            fix=f"Choose one of: {', '.join(SIMULATIONS)}.",
+        )
+    check_ranges(settings, _RANGES)
+    if not settings.radii:
+        raise InputError("There is no radius", fix="Give at least one.")

@@ -1,0 +1,424 @@
+"""What the PIT page shows of a scored set: measures of a regression, as in `set_measures`.
+
+Each is a pure function from rows to a result whose size does not grow with them: the local view
+looks at a uniform sample of at most `MAX_LOCAL` rows, tables of rows hold at most `MAX_ROWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import (
+    Coverage,
+    CoverageRow,
+    EcdfDifference,
+    Fault,
+    LocalPit,
+    PitHistogram,
+    QuantileReliability,
+    RegionPit,
+    RegressionScores,
+    UniformityTest,
+    coverage,
+    ecdf_difference,
+    fault,
+    interval_coverage,
+    local_pit,
+    mean_scale,
+    pit_by_column,
+    pit_histogram,
+    quantile_reliability,
+    regression_scores,
+    uniformity_tests,
+)
+from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, Which
+from kdcal_core.tasks.set_measures import LARGE, Sets
+from kdcal_core.tasks.spaces import PREDICTION, principal_axes
+
+SEED = 0  # of randomised PIT values, bootstraps and tests
+CENTRES, DRAWS = 300, 199
+PANEL_BINS = 10  # of a group beside all rows
+MAX_LOCAL = 20_000  # rows among which neighbours are sought
+MAX_ROWS = LARGE  # rows of a table that is read or downloaded
+LEVELS = tuple(i / 20 for i in range(1, 20))
+MEAN, SPREAD, OUTCOME = "\0mean", "\0spread", "\0outcome"  # no file can name a column so
+AXES = ("\0axis 1", "\0axis 2")
+
+
+def pit_values(sets: Sets, which: Which) -> FloatArray:
+    """PIT values of a set, (n,)."""
+
+    def make() -> FloatArray:
+        scored = sets.distributions(which)
+        return randomised_pit(scored.distribution, scored.y, SEED)
+
+    pit: FloatArray = sets.keep(("pit", which), make)
+    return pit
+
+
+def scale_of(sets: Sets) -> float | None:
+    """Mean absolute outcome of the calibration set, which sMIS is measured in (D71)."""
+    found: float = sets.keep(("scale",), lambda: mean_scale(sets.distributions("calibration").y))
+    return found if found > 0 else None
+
+
+def column_values(sets: Sets, which: Which, column: str) -> Any:
+    """The values of a column of the table, of what was predicted, or of the outcome, (n,)."""
+    if column in (MEAN, SPREAD):
+        distribution = sets.distributions(which).distribution
+        return distribution.mean() if column == MEAN else distribution.std()
+    if column == OUTCOME:
+        return sets.distributions(which).y
+    return sets.frame(which, (column,))[column]
+
+
+@dataclass(frozen=True, eq=False)
+class PitOverview:
+    """What is seen when all rows are taken together.
+
+    Attributes
+    ----------
+    histogram, ecdf, tests, fault, coverage, quantiles, scores
+        Of all rows; the histogram as it stands beside those of groups.
+    resolution : str
+        Why stated 95% intervals are not the prediction's own; empty where they are.
+    scale : float or None
+        Mean absolute outcome of the calibration set; None where all outcomes are zero.
+    """
+
+    histogram: PitHistogram
+    ecdf: EcdfDifference
+    tests: tuple[UniformityTest, ...]
+    fault: Fault
+    coverage: Coverage
+    quantiles: QuantileReliability
+    scores: RegressionScores
+    resolution: str
+    scale: float | None
+
+
+def pit_overview(sets: Sets, *, which: Which) -> PitOverview:
+    """Everything about all rows together but for the histogram with a choice of bins."""
+    scored, scale = sets.distributions(which), scale_of(sets)
+    sets.progress(0.05, "Placing the outcomes in their distributions")
+    pit, weight = pit_values(sets, which), scored.weight
+    sets.progress(0.2, "Testing")
+    tests = uniformity_tests(pit, seed=SEED, sample_weight=weight)
+    whole = fault(pit, sample_weight=weight)
+    sets.progress(0.4, "Counting what intervals hold")
+    covered = coverage(scored.distribution, scored.y, scale=scale, weight=weight)
+    sets.progress(0.6, "Measuring, with intervals")
+    return PitOverview(
+        histogram=pit_histogram(pit, PANEL_BINS, sample_weight=weight),
+        ecdf=ecdf_difference(pit, sample_weight=weight),
+        tests=tests,
+        fault=whole,
+        coverage=covered,
+        quantiles=quantile_reliability(pit, LEVELS, sample_weight=weight),
+        scores=regression_scores(
+            scored.distribution,
+            scored.y,
+            scale=scale or 1.0,
+            true_mean=scored.true_mean,
+            pit=pit,
+            weight=weight,
+            seed=SEED,
+        ),
+        resolution=resolution_note(scored.distribution),
+        scale=scale,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PitHistograms:
+    """Histograms of the same PIT values by their number of bins."""
+
+    by_bins: tuple[PitHistogram, ...]
+
+    def with_bins(self, bins: int) -> PitHistogram:
+        """The one with so many bins."""
+        return next(one for one in self.by_bins if len(one.counts) == bins)
+
+
+def pit_histograms(sets: Sets, *, which: Which, bins: Sequence[int]) -> PitHistograms:
+    """The PIT histogram of all rows, with each of these numbers of bins."""
+    pit, weight = pit_values(sets, which), sets.distributions(which).weight
+    return PitHistograms(tuple(pit_histogram(pit, one, sample_weight=weight) for one in bins))
+
+
+@dataclass(frozen=True, eq=False)
+class PitAlong:
+    """The PIT over the regions of a column."""
+
+    regions: tuple[RegionPit, ...]
+
+
+def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
+    """The PIT over a column of the table, or over what was predicted (`MEAN`, `SPREAD`)."""
+    scored = sets.distributions(which)
+    return PitAlong(
+        pit_by_column(
+            pit_values(sets, which),
+            column_values(sets, which, column),
+            bins,
+            distribution=scored.distribution,
+            y=scored.y,
+            scale=scale_of(sets),
+            sample_weight=scored.weight,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why rows could not be placed in a space, as in `InputError`. Names are untrusted text."""
+
+    what: str
+    fix: str
+    file: str | None
+    column: str | None
+    row: int | None
+
+    def error(self) -> InputError:
+        """The error again."""
+        return InputError(self.what, fix=self.fix, file=self.file, column=self.column, row=self.row)
+
+
+@dataclass(frozen=True, eq=False)
+class PitPlaces:
+    """The rows of the local view, m of them, their places on a map, and its neighbourhoods.
+
+    Attributes
+    ----------
+    local : LocalPit or None
+        Its rows are counted among the m; None where all have the same coordinates.
+    rows : (m,) int64
+        Their positions in the set, ascending: all, or a uniform sample.
+    across, up : str
+        What the map shows, as for `pit_places`.
+    xy : (m, 2) float64
+        NaN where a row has no value on an axis.
+    pit, y, low, high : (m,) float64
+        PIT values, outcomes and 95% intervals.
+    weight : (m,) float64 or None
+    refused : Refused or None
+        Why the space asked for has no coordinates; that of the predictions was taken then.
+    """
+
+    local: LocalPit | None
+    rows: IntArray
+    across: str
+    up: str
+    xy: FloatArray
+    pit: FloatArray
+    y: FloatArray
+    low: FloatArray
+    high: FloatArray
+    weight: FloatArray | None
+    refused: Refused | None
+
+    def group(self, rows: IntArray) -> PitGroup:
+        """What holds for some of the m rows, at least one."""
+        pit, weight = self.pit[rows], None if self.weight is None else self.weight[rows]
+        low, high, y = self.low[rows], self.high[rows], self.y[rows]
+        return PitGroup(
+            self.rows[rows],
+            pit_histogram(pit, PANEL_BINS, sample_weight=weight),
+            fault(pit, place="here", sample_weight=weight),
+            interval_coverage(low, high, y, 0.95, weight=weight),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PitGroup:
+    """Some rows of a set: where their PIT values fall, and what is wrong with them.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+        Positions in the set.
+    histogram, fault
+    coverage : CoverageRow
+        Of their 95% intervals.
+    """
+
+    rows: IntArray
+    histogram: PitHistogram
+    fault: Fault
+    coverage: CoverageRow
+
+
+def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up: str) -> PitPlaces:
+    """Neighbourhoods of ``k`` rows in a space, tested, on a map of two columns.
+
+    ``across`` and ``up`` are columns, `MEAN`, `SPREAD`, `OUTCOME`, or both of `AXES`: the
+    principal axes of the space.
+    """
+    scored = sets.distributions(which)
+    rows = local_rows(scored.n_rows)
+    pit = pit_values(sets, which)[rows]
+    sets.progress(0.1, "Placing the rows")
+    refused = None
+    try:
+        at = _coordinates(sets, which, space, rows)
+    except InputError as error:
+        refused = Refused(error.what, error.fix, error.file, error.column, error.row)
+        space = PREDICTION
+        at = _coordinates(sets, which, space, rows)
+    if (across, up) == AXES and space == PREDICTION:
+        across, up = MEAN, SPREAD
+    if (across, up) == AXES:
+        xy = sets.keep(
+            ("principal", which, space), lambda: principal_axes(_reference(sets, space), at)
+        )
+    else:
+        xy = np.column_stack(
+            [
+                np.asarray(column_values(sets, which, name), dtype=np.float64)[rows]
+                for name in (across, up)
+            ]
+        )
+    sets.progress(0.5, "Testing the neighbourhoods")
+    local = None
+    if (at != at[:1]).any():
+        local = sets.keep(("local", which, space, k), lambda: _tested(pit, at, k))
+    some = scored.distribution[rows]
+    low, high = some.interval(0.95)
+    return PitPlaces(
+        local=None if local is None else replace(local, xy=xy[local.rows]),
+        rows=rows,
+        across=across,
+        up=up,
+        xy=xy,
+        pit=pit,
+        y=np.asarray(scored.y[rows]),
+        low=low,
+        high=high,
+        weight=None if scored.weight is None else np.asarray(scored.weight[rows]),
+        refused=refused,
+    )
+
+
+def local_rows(n: int) -> IntArray:
+    """Rows of the local view, ascending: all of ``n``, or a uniform sample where they are many.
+
+    Examples
+    --------
+    >>> local_rows(3).tolist(), len(local_rows(10**6))
+    ([0, 1, 2], 20000)
+    """
+    if n <= MAX_LOCAL:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(SEED).choice(n, MAX_LOCAL, replace=False))
+
+
+def _coordinates(sets: Sets, which: Which, space: str, rows: IntArray) -> FloatArray:
+    found = sets.space(space)
+    all_rows = found.calibration if which == "calibration" else found.evaluation
+    assert all_rows is not None  # there is a set, so there is its space
+    return np.asarray(all_rows[rows], dtype=np.float64)
+
+
+def _reference(sets: Sets, space: str) -> FloatArray:
+    """The calibration rows that principal axes are fitted on, thinned evenly where many."""
+    all_rows = sets.space(space).calibration
+    return np.asarray(all_rows[:: -(-len(all_rows) // MAX_LOCAL)], dtype=np.float64)
+
+
+def _tested(pit: FloatArray, at: FloatArray, k: int) -> LocalPit:
+    nowhere = np.zeros((len(at), 2))
+    return local_pit(pit, at, nowhere, k, centres=CENTRES, draws=DRAWS, seed=SEED)
+
+
+@dataclass(frozen=True, eq=False)
+class PitRows:
+    """Rows with what was predicted, the ones whose outcome lies furthest out first.
+
+    Attributes
+    ----------
+    n : int
+        As many were asked for, before the first were taken.
+    rows : (m,) int64
+        Positions in the set.
+    y, mean, middle, low, high, pit : (m,) float64
+        Outcome, mean, median, interval and PIT value.
+    own : DataFrame
+        Their columns in the table, but for the outcome. Untrusted names and texts.
+    """
+
+    n: int
+    rows: IntArray
+    y: FloatArray
+    mean: FloatArray
+    middle: FloatArray
+    low: FloatArray
+    high: FloatArray
+    pit: FloatArray
+    own: pd.DataFrame
+
+
+def pit_rows(
+    sets: Sets,
+    *,
+    which: Which,
+    level: float,
+    missed_only: bool = False,
+    among: Sequence[int] | None = None,
+    most: int = MAX_ROWS,
+) -> PitRows:
+    """The first rows of a set, or of those ``among`` which are asked for.
+
+    Parameters
+    ----------
+    level : float
+        Of the central interval.
+    missed_only : bool
+        Only rows whose outcome lies outside it.
+    among : sequence of int, optional
+        Positions in the set; None: all rows.
+    most : int
+        At most so many rows.
+    """
+    scored, pit = sets.distributions(which), pit_values(sets, which)
+    rows = np.arange(scored.n_rows) if among is None else np.asarray(among, dtype=np.int64)
+    away = np.abs(pit[rows] - 0.5)
+    if missed_only:
+        rows, away = rows[away > level / 2], away[away > level / 2]
+    first = rows[np.argsort(-away, kind="stable")[: min(most, MAX_ROWS)]]
+    review = sets.workspace.read(sets.review_id)
+    found = rows_read(scored, pit, sets.frame(which), review, first, level)
+    return replace(found, n=len(rows))
+
+
+def rows_read(
+    scored: RegressionSet,
+    pit: FloatArray,
+    frame: pd.DataFrame,
+    review: Review,
+    rows: IntArray,
+    level: float,
+) -> PitRows:
+    """These rows of a set, in their order, with their central intervals of ``level``."""
+    some = scored.distribution[rows]
+    low, high = some.interval(level)
+    target = review.roles.target if review.roles else None
+    own = frame.iloc[rows].reset_index(drop=True)
+    return PitRows(
+        n=len(rows),
+        rows=rows,
+        y=np.asarray(scored.y[rows]),
+        mean=some.mean(),
+        middle=some.ppf(0.5),
+        low=low,
+        high=high,
+        pit=pit[rows],
+        own=own.drop(columns=[name for name in (target,) if name in own]),
+    )

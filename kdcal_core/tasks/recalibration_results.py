@@ -1,0 +1,330 @@
+"""What a recalibration was asked for, and what every method came to on the judged rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.regression.results import (
+    Coverage,
+    Fault,
+    RegressionScores,
+    UniformityTest,
+)
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.tasks.space_run import read_saved_space
+from kdcal_core.tasks.spaces import Space
+from kdcal_core.tasks.storage import damaged, load_array, load_whole
+
+PARENT = "parent"
+STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
+"""Stated probabilities of the central intervals that are kept for every row."""
+GRID = np.round(np.arange(1, 200) / 200, 3)
+"""Levels of the quantiles that are kept for the shown rows, (199,)."""
+MOST_SHOWN = 5_000
+"""Rows whose whole distribution is kept: all where there are no more, else a random choice."""
+
+
+@dataclass(frozen=True)
+class RecalibrationSettings:
+    """What a recalibration depends on.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Keys of `kdcal_core.regression.RECALIBRATORS`.
+    space : str
+        Where neighbours are sought: one of `kdcal_core.tasks.space_names`. Untrusted text.
+    k : int
+        Neighbours; more than there are rows is capped, and the notes say so.
+    radius : float or None
+        Neighbours within this distance of the standardised space instead of the k nearest.
+    kernel : str
+    smoothing : str
+        How the neighbours' PIT values become a distribution: "kernel", "none" as in paper 003, or
+        "auto", by CRPS. Isotonic recalibration draws straight lines for "none".
+    search : str
+        "exact" or "approximate".
+    choose : bool
+        Whether k, and the space among all that need no job of their own, are chosen by
+        cross-fitted CRPS on the calibration rows.
+    folds, seed : int
+        Of the cross-fitting where there is no evaluation set, and of all that is drawn.
+    """
+
+    methods: tuple[str, ...] = ("local", "where_needed", "global", "isotonic")
+    space: str = "inputs"
+    k: int = 1000
+    radius: float | None = None
+    kernel: Literal["epanechnikov", "uniform"] = "epanechnikov"
+    smoothing: Literal["auto", "kernel", "none"] = "auto"
+    search: Literal["exact", "approximate"] = "exact"
+    choose: bool = False
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """One method on the judged rows.
+
+    Attributes
+    ----------
+    key : str
+        "parent", or that of the recalibrator.
+    title : str
+    scores : RegressionScores
+        Every measure with its interval. What is infinite is absent, and the notes say so.
+    coverage : Coverage
+    tests : tuple of UniformityTest
+    fault : Fault
+        Of all rows together.
+    differences : dict
+        Estimate of the paired difference to the parent, below 0 where the method is better:
+        "crps", "log_score" (where finite), "mse", "smis95". Empty for the parent.
+    needed : int
+    looked_at : int
+        Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
+    fit_seconds, predict_seconds : float
+    notes : tuple of str
+        What was warned of, in plain sentences.
+    """
+
+    key: str
+    title: str
+    scores: RegressionScores
+    coverage: Coverage
+    tests: tuple[UniformityTest, ...]
+    fault: Fault
+    differences: dict[str, Estimate]
+    needed: int
+    looked_at: int
+    fit_seconds: float
+    predict_seconds: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How k and the space were chosen: cross-fitted CRPS over a grid.
+
+    Attributes
+    ----------
+    spaces : tuple of str
+        Untrusted text.
+    ks : tuple of int
+    crps, standard_error : tuple of tuple of float
+        One row a space, one column a k; the error is that of the difference to the best.
+    parent_crps : float
+    space, k
+        The choice.
+    words : str
+        The finding in a sentence. Untrusted text where a layer is named.
+    n : int
+    """
+
+    spaces: tuple[str, ...]
+    ks: tuple[int, ...]
+    crps: tuple[tuple[float, ...], ...]
+    standard_error: tuple[tuple[float, ...], ...]
+    parent_crps: float
+    space: str
+    k: int
+    words: str
+    n: int
+
+
+@dataclass(frozen=True)
+class RecalibrationRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : RecalibrationSettings
+    space : str
+        Where neighbours were sought in the end. Untrusted text.
+    k : int
+        Neighbours in the end: as asked for, as chosen, or as many as there are.
+    judged_on : str
+        "evaluation": fitted on the calibration set, judged on the evaluation set;
+        "cross-fitted": each calibration row repaired by the other folds.
+    n_fit, n_judged : int
+    scale : float
+        Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
+    methods : tuple of MethodResult
+        The parent first.
+    selection : Selection or None
+    has_evaluation, has_truth : bool
+    weighted : bool
+        Whether the rows have weights, which the measures then count by.
+    notes : tuple of str
+    """
+
+    settings: RecalibrationSettings
+    space: str
+    k: int
+    judged_on: Literal["evaluation", "cross-fitted"]
+    n_fit: int
+    n_judged: int
+    scale: float
+    methods: tuple[MethodResult, ...]
+    selection: Selection | None
+    has_evaluation: bool
+    has_truth: bool
+    weighted: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RowAnswers:
+    """One method's answers for the judged rows, (n,) each unless said otherwise.
+
+    Attributes
+    ----------
+    pit : float64
+        Randomised where the distributions have jumps.
+    mean, std, crps : float64
+    low, high : (n, 5) float64
+        Central intervals of the probabilities `STATED`.
+    quantiles : (r, 199) float32
+        Quantiles at the levels `GRID`, of the shown rows.
+    """
+
+    pit: FloatArray
+    mean: FloatArray
+    std: FloatArray
+    crps: FloatArray
+    low: FloatArray
+    high: FloatArray
+    quantiles: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """The central interval of one of the levels `STATED`, (n,) each."""
+        at = STATED.index(level)
+        return self.low[:, at], self.high[:, at]
+
+    def missed(self, y: FloatArray, level: float) -> IntArray:
+        """-1 where the outcome lies below the interval, 1 where above, 0 inside, (n,)."""
+        low, high = self.interval(level)
+        return (y > high).astype(np.int64) - (y < low)
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibrationRun:
+    """A recalibration with the rows it was judged on.
+
+    Attributes
+    ----------
+    record : RecalibrationRecord
+    y : (n,) float64
+        Outcomes of the judged rows, in the order of their table.
+    true_mean : (n,) float64 or None
+    shown : (r,) int64
+        Judged rows whose quantiles are kept.
+    space : Space
+        Coordinates of the rows where neighbours were sought.
+    axes : (n, 2) float64
+        The judged rows on the space's principal axes.
+    """
+
+    record: RecalibrationRecord
+    y: FloatArray
+    true_mean: FloatArray | None
+    shown: IntArray
+    space: Space
+    axes: FloatArray
+    _folder: Path = field(repr=False)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> RecalibrationRun:
+        """What `recalibrate` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        record = load_whole(path, RecalibrationRecord)
+        return cls(
+            record,
+            load_array(path, "y"),
+            load_array(path, "true_mean") if record.has_truth else None,
+            load_array(path, "shown"),
+            read_saved_space(path, record.space, record.has_evaluation),
+            load_array(path, "axes"),
+            path,
+        )
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The parent and the methods, as the record orders them."""
+        return tuple(one.key for one in self.record.methods)
+
+    def result(self, key: str) -> MethodResult:
+        """The record of one method; KeyError where there is none."""
+        return next((one for one in self.record.methods if one.key == key), None) or _missing(key)
+
+    def answers(self, key: str) -> RowAnswers:
+        """One method's answers for the judged rows, memory-mapped where large.
+
+        Raises
+        ------
+        InputError
+            Where a file is gone, or was changed since the result was read.
+        """
+        if key not in self.keys:
+            raise KeyError(key)
+        names = ("pit", "mean", "std", "crps", "low", "high", "quantiles")
+        found = RowAnswers(*(load_array(self._folder, f"{key}_{name}") for name in names))
+        n, levels = len(self.y), len(STATED)
+        shapes = [(n,), (n,), (n,), (n,), (n, levels), (n, levels), (len(self.shown), len(GRID))]
+        kept = [getattr(found, name).shape for name in names]
+        if kept != shapes or not ((found.pit >= 0) & (found.pit <= 1)).all():
+            raise damaged()
+        return found
+
+    def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
+        """Outcome, parent's and repaired means and intervals of rows, for reading and download.
+
+        Columns: row (from 1), outcome, then for the parent and the method mean, std and the two
+        ends of each interval.
+        """
+        chosen = np.arange(len(self.y)) if rows is None else np.asarray(rows)
+        table = {"row": chosen + 1, "outcome": self.y[chosen]}
+        for who, answers in (("parent", self.answers(PARENT)), (key, self.answers(key))):
+            table[f"{who}_mean"] = answers.mean[chosen]
+            table[f"{who}_std"] = answers.std[chosen]
+            for at, level in enumerate(STATED):
+                table[f"{who}_low_{level:.0%}"] = answers.low[chosen, at]
+                table[f"{who}_high_{level:.0%}"] = answers.high[chosen, at]
+        return pd.DataFrame(table)
+
+
+def recommended(methods: Sequence[MethodResult]) -> str:
+    """Key of the method with the least CRPS on the judged rows, among those that repair the model.
+
+    Where none lowers the CRPS beyond chance it is the model itself, or "where_needed" where that
+    is among the methods: it leaves alone what cannot be told from calibrated, so it costs next to
+    nothing (tests/benchmarks/RESULTS_ensembles.md) and repairs what later rows may show.
+    """
+    changes = {
+        one.key: one.differences["crps"]
+        for one in methods
+        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
+    }
+    best = min(changes, key=lambda key: changes[key].value, default=PARENT)
+    if best != PARENT and changes[best].high < 0.0:
+        return best
+    return "where_needed" if "where_needed" in changes else PARENT
+
+
+def _missing(key: str) -> MethodResult:
+    raise KeyError(key)

@@ -1,0 +1,194 @@
+"""What calibrating by regions was asked for, and what each partition came to on the judged rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from kdcal_core.calibration import calibrator_entry
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics import Estimate, PairedAuc
+from kdcal_core.tasks.storage import damaged, load_array, load_whole
+
+ONE_MAP = "one_map"
+"""One Platt map for all rows: what calibration without regions does."""
+PARTITION_TITLES = {
+    **{
+        key: calibrator_entry(f"heterogeneous_{key}").label
+        for key in ("tree", "boosted", "auc", "forest")
+    },
+    "column": "The chosen column",
+}
+
+
+@dataclass(frozen=True)
+class RegionsSettings:
+    """How a classification is calibrated region by region.
+
+    Attributes
+    ----------
+    partitions : tuple of str
+        Keys of `PARTITION_TITLES`; one map for all rows stands beside them always.
+    max_depth : int or None
+        None for each partition's own rule, as where its calibrator is compared and exported.
+    min_rows : int or None
+        Fewest calibration rows in a region; None for the calibrator's own rule.
+    n_trees : int
+        Of a forest; the most stages of boosted trees.
+    column : str or None
+        For the partition "column": a column of the table that is not its target.
+    folds, seed : int
+        Folds where there is no evaluation set.
+    """
+
+    partitions: tuple[str, ...] = ("tree", "boosted", "auc")
+    max_depth: int | None = None
+    min_rows: int | None = None
+    n_trees: int = 100
+    column: str | None = None
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RegionsMethod:
+    """One way to calibrate, judged on rows that it was not fitted on.
+
+    Attributes
+    ----------
+    key, title : str
+    log_loss : Estimate
+    difference : Estimate or None
+        Log loss minus the parent's, row by row; None for the parent.
+    auc : PairedAuc or None
+        The parent's (a) and this one's (b); None for the parent, for more than two classes, and
+        where the judged rows hold one class only.
+    n_regions : int
+        Of the last fit, over all its partitions.
+    seconds : float
+        To fit, over all folds.
+    notes : tuple of str
+        Untrusted text: regions are named.
+    """
+
+    key: str
+    title: str
+    log_loss: Estimate
+    difference: Estimate | None
+    auc: PairedAuc | None
+    n_regions: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RegionsRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : RegionsSettings
+    judged_on : str
+        "evaluation": fitted on the calibration set, judged on the evaluation set;
+        "cross-fitted": each calibration row calibrated by the other folds.
+    n_fit, n_judged : int
+    n_training : int
+        Rows that trees of the classes are grown on; 0 where there are none.
+    event : str or None
+        With two classes the class whose probability is looked at. Untrusted text.
+    methods : tuple of RegionsMethod
+        The parent first.
+    has_training_scores : bool
+        Whether the parent's scores of its training rows are kept.
+    weighted : bool
+        Whether the judged rows have weights, which everything counts by.
+    notes : tuple of str
+        Untrusted text.
+    """
+
+    settings: RegionsSettings
+    judged_on: Literal["evaluation", "cross-fitted"]
+    n_fit: int
+    n_judged: int
+    n_training: int
+    event: str | None
+    methods: tuple[RegionsMethod, ...]
+    has_training_scores: bool
+    weighted: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class EventScores:
+    """Stated probabilities of an event and whether it happened.
+
+    Attributes
+    ----------
+    score : (n,) float64
+        With two classes the probability of the second, else that of the predicted class.
+    hit : (n,) float64
+        1 where the row is of the second class, or the prediction is right.
+    """
+
+    score: FloatArray
+    hit: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class RegionsRun:
+    """A calibration by regions, before and after."""
+
+    record: RegionsRecord
+    _folder: Path = field(repr=False)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> RegionsRun:
+        """What `calibrate_regions` left in its folder.
+
+        Raises
+        ------
+        InputError
+            Where it is not there (any more), or damaged.
+        """
+        path = Path(folder)
+        return cls(load_whole(path, RegionsRecord), path)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The parent and every method, in the record's order."""
+        return tuple(one.key for one in self.record.methods)
+
+    def method(self, key: str) -> RegionsMethod:
+        """The record of one method; KeyError where there is none."""
+        for one in self.record.methods:
+            if one.key == key:
+                return one
+        raise KeyError(key)
+
+    def scores(self, key: str) -> EventScores:
+        """One method's scores of the judged rows.
+
+        Raises
+        ------
+        InputError
+            Where a file is gone, or was changed since the result was read.
+        """
+        self.method(key)
+        return self._scores(key, self.record.n_judged)
+
+    def weight(self) -> FloatArray | None:
+        """Weights of the judged rows, where they have any."""
+        return load_array(self._folder, "weight") if self.record.weighted else None
+
+    def training_scores(self) -> EventScores | None:
+        """The parent's scores of its training rows, or of 100,000 of them; None without them."""
+        return self._scores("training", None) if self.record.has_training_scores else None
+
+    def _scores(self, name: str, n: int | None) -> EventScores:
+        score, hit = (load_array(self._folder, f"{name}_{part}") for part in ("score", "hit"))
+        if score.ndim != 1 or score.shape != hit.shape or n not in (None, len(score)):
+            raise damaged()
+        if not ((score >= 0) & (score <= 1)).all():
+            raise damaged()
+        return EventScores(score, hit)

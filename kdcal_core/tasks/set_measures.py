@@ -1,0 +1,411 @@
+"""What pages show of a scored set, each a pure function from rows to a small frozen result.
+
+Where the rows are few the app calls these in its own process; where they are many (`is_large`) a
+worker does, and the result is read back from disk, so that a server never holds the rows of a large
+review, nor estimators that hold them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from kdcal_core.calibration import (
+    CALIBRATORS,
+    ConfidenceCurve,
+    HistogramAnchor,
+    MethodLosses,
+    TopLabelCalibrator,
+    TopLabelKDE,
+    compare_methods,
+    histogram_anchor,
+    score_calibrator,
+    two_halves,
+)
+from kdcal_core.data import Fitness, FloatArray, IntArray, RegressionFitness, ScoredSet
+from kdcal_core.diagnostics import (
+    Confusion,
+    Estimate,
+    Kind,
+    Reliability,
+    ScoreHistogram,
+    Strategy,
+    all_estimates,
+    confusion,
+    reliability,
+    score_histogram,
+    summary,
+)
+from kdcal_core.distributions import RegressionSet
+from kdcal_core.errors import InputWarning
+from kdcal_core.progress import Progress
+from kdcal_core.review import (
+    Review,
+    Which,
+    Workspace,
+    fitness_of,
+    load_frame,
+    load_regression_set,
+)
+from kdcal_core.tasks.spaces import Space, regression_space
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# rows x classes, or x the numbers that state a distribution, above which a worker computes
+LARGE = 200_000
+MAX_CLOUD = 2_000
+_RULES = ("mon2", "mon", "mon4")  # found in one search
+Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
+
+
+def is_large(review: Review) -> bool:
+    """Whether the rows of a review are too many for the process of the app.
+
+    Examples
+    --------
+    >>> is_large(Review("a" * 16))
+    False
+    """
+    rows = sum(one.n_rows for one in review.sets.values())
+    stated = len(review.roles.parameters) if review.roles else 0
+    return rows * max(1, len(review.classes), stated) > LARGE
+
+
+def _untold(share: float, note: str) -> None:
+    pass
+
+
+Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
+
+
+def _kept() -> Keep:
+    """Makes what is asked for once, for as long as whoever asks is there."""
+    made: dict[tuple[Hashable, ...], Any] = {}
+
+    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        if key not in made:
+            made[key] = make()
+        return made[key]
+
+    return keep
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The scored sets of a review, each read when it is asked for, and where progress is told.
+
+    Attributes
+    ----------
+    workspace, review_id
+    read : callable
+        Gives a scored set of a classification.
+    progress : callable
+    open_space : callable, optional
+        Gives a space of a regression by its name; without it only spaces that need no model.
+    keep : callable
+        Called with a key and a function that makes what is kept under it, for what several
+        measures need. What is kept must not be changed.
+    """
+
+    workspace: Workspace
+    review_id: str
+    read: Callable[[Which], ScoredSet]
+    progress: Progress = _untold
+    open_space: Callable[[str], Space] | None = None
+    keep: Keep = field(default_factory=_kept)
+
+    def distributions(self, which: Which) -> RegressionSet:
+        """A scored set of a regression.
+
+        Raises
+        ------
+        InputError
+            As `kdcal_core.review.load_regression_set`.
+        """
+        at = self.workspace, self.review_id, which
+        found: RegressionSet = self.keep(("set", which), lambda: load_regression_set(*at))
+        return found
+
+    def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
+        """A set's table: all columns, or only those asked for."""
+        at = self.workspace, self.review_id, which
+        found: pd.DataFrame = self.keep(("frame", which, columns), lambda: load_frame(*at, columns))
+        return found
+
+    def space(self, name: str) -> Space:
+        """Coordinates of a regression's rows in a space.
+
+        Raises
+        ------
+        InputError
+            Where they have none there.
+        """
+
+        def make() -> Space:
+            if self.open_space is not None:
+                return self.open_space(name)
+            return regression_space(self.workspace, self.review_id, name)
+
+        found: Space = self.keep(("space", name), make)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class SetFitness:
+    """What a set is fit for: of a classification or of a regression."""
+
+    classification: Fitness | None
+    regression: RegressionFitness | None
+
+
+def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
+    """The set's rows, and what should make a reviewer careful."""
+    found = fitness_of(sets.workspace, sets.review_id, which)
+    if isinstance(found, RegressionFitness):
+        return SetFitness(None, found)
+    return SetFitness(found, None)
+
+
+@dataclass(frozen=True, eq=False)
+class SetOverview:
+    """What heads the pages: reliability of the confidence, four estimates, scores, confusion."""
+
+    reliability: Reliability
+    estimates: tuple[Estimate, ...]
+    scores: ScoreHistogram
+    confusion: Confusion
+
+
+def set_overview(sets: Sets, *, which: Which) -> SetOverview:
+    """The reliability diagram of all predictions, with the estimates above it."""
+    scored = sets.read(which)
+    sets.progress(0.1, "Counting")
+    tables = confusion(scored.proba, scored.y, len(scored.classes), sample_weight=scored.weight)
+    scores = score_histogram(scored.proba, scored.y, kind="confidence", sample_weight=scored.weight)
+    sets.progress(0.3, "Drawing up the reliability diagram")
+    overall = _overall(scored)
+    sets.progress(0.6, "Measuring, with intervals")
+    return SetOverview(overall, tuple(summary(scored)), scores, tables)
+
+
+def set_reliability(
+    sets: Sets,
+    *,
+    which: Which,
+    kind: Kind,
+    n_bins: int,
+    strategy: Strategy,
+    label: int | None = None,
+    smooth: bool = True,
+) -> Reliability:
+    """Reliability diagrams: one class's with its smooth curves, or all classes' without."""
+    scored = sets.read(which)
+    return reliability(
+        scored.proba,
+        scored.y,
+        kind=kind,
+        n_bins=n_bins,
+        strategy=strategy,
+        sample_weight=scored.weight,
+        label=label,
+        smooth=smooth,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Some estimates."""
+
+    estimates: tuple[Estimate, ...]
+
+
+def set_estimates(sets: Sets, *, which: Which) -> Estimates:
+    """Every estimate there is."""
+    return Estimates(tuple(all_estimates(sets.read(which))))
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedClass:
+    """The rows that were predicted to be one class; no reliability where there are none."""
+
+    estimates: tuple[Estimate, ...]
+    reliability: Reliability | None
+
+
+def predicted_class(sets: Sets, *, which: Which, label: int) -> PredictedClass:
+    """The four estimates of the rows predicted to be one class, and their reliability."""
+    mine = _predicted_as(sets.read(which), label)
+    if not mine.n_rows:
+        return PredictedClass((), None)
+    return PredictedClass(tuple(summary(mine)), _overall(mine))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHistograms:
+    """Histograms under the curves, one a predicted class."""
+
+    anchors: tuple[HistogramAnchor, ...]
+
+
+def class_histograms(
+    sets: Sets, *, which: Which, labels: Sequence[int], n_bins: int
+) -> ClassHistograms:
+    """The histogram under the curves of each of these classes."""
+    scored = sets.read(which)
+    return ClassHistograms(
+        tuple(
+            histogram_anchor(
+                scored.proba, scored.y, label=at, n_bins=n_bins, sample_weight=scored.weight
+            )
+            for at in labels
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHalves:
+    """Histograms of two random halves of the rows, one pair a predicted class."""
+
+    halves: tuple[tuple[HistogramAnchor, HistogramAnchor], ...]
+
+
+def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) -> ClassHalves:
+    """What noise alone makes of the histograms of these classes."""
+    scored = sets.read(which)
+    return ClassHalves(
+        tuple(
+            two_halves(scored.proba, scored.y, label=at, seed=seed, sample_weight=scored.weight)
+            for at in labels
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """Curves of some predicted classes by bandwidth rule, and what the fit notes of all."""
+
+    curves: dict[str, tuple[ConfidenceCurve, ...]]
+    notes: dict[str, tuple[str, ...]]
+
+
+def class_curves(
+    sets: Sets, *, which: Which, labels: Sequence[int], bandwidth: str | float
+) -> ClassCurves:
+    """The kernel density curves of some classes: under every rule that one search finds.
+
+    ``bandwidth`` is "mon2" for those rules, "loo" or a number; the result's keys are its text.
+    """
+    sets.progress(0.1, "Choosing bandwidths")
+    first = fitted(TopLabelKDE(bandwidth), sets.read(which))
+    sets.progress(0.7, "Drawing the curves")
+    by_rule = {str(bandwidth): first}
+    if bandwidth == "mon2":
+        by_rule |= {rule: first.with_rule(rule) for rule in _RULES[1:]}
+    return ClassCurves(
+        {rule: tuple(one.curve(at) for at in labels) for rule, one in by_rule.items()},
+        {rule: tuple(one.notes_) for rule, one in by_rule.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MethodPoints:
+    """A method's confidences for one predicted class, as a curve in the score or as a cloud."""
+
+    score: FloatArray
+    confidence: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMethod:
+    """A method's confidences for some predicted classes.
+
+    They are curves in the score except for methods that use the whole vector of more than two
+    classes: those are evaluated on an even sample of the set's own rows.
+    """
+
+    is_curve: bool
+    points: tuple[MethodPoints, ...]
+
+
+def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -> ClassMethod:
+    """A method of the registry with its default settings, fitted on the set."""
+    scored = sets.read(which)
+    sets.progress(0.1, f"Fitting {CALIBRATORS[key].label}")
+    calibrator = fitted(score_calibrator(key), scored)
+    n_classes = len(scored.classes)
+    is_curve = calibrator.follows_score
+    predicted = scored.proba.argmax(axis=1)
+    points = []
+    for label in labels:
+        if is_curve:
+            score = np.linspace(1.0 / n_classes + 1e-6, 1.0, 400)
+            rows = np.repeat(((1.0 - score) / (n_classes - 1))[:, None], n_classes, axis=1)
+            rows[:, label] = score
+        else:
+            mine = np.flatnonzero(predicted == label)
+            rows = scored.proba[mine[:: max(len(mine) // MAX_CLOUD, 1)]]
+            score = rows[:, label].copy()
+        told = calibrator.predict_confidence(rows) if len(rows) else score
+        points.append(MethodPoints(score, told))
+    return ClassMethod(is_curve, tuple(points))
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Losses on the calibration set itself, cross-fitted, and on the evaluation set."""
+
+    resubstitution: MethodLosses
+    cross_fitted: MethodLosses
+    evaluation: MethodLosses | None
+
+
+def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
+    """Losses by class of methods fitted on the calibration set."""
+    evaluation = sets.read("evaluation") if with_evaluation else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        found = compare_methods(
+            sets.read("calibration"), evaluation, methods=tuple(methods), progress=sets.progress
+        )
+    return Losses(found.resubstitution, found.cross_fitted, found.evaluation)
+
+
+def largest_classes(joint: FloatArray, most: int) -> IntArray:
+    """The classes most often predicted, in their own order, of a table of counts."""
+    order = np.argsort(-joint.sum(axis=0), kind="stable")[:most]
+    return np.sort(order)
+
+
+def _overall(scored: ScoredSet) -> Reliability:
+    return reliability(
+        scored.proba,
+        scored.y,
+        kind="confidence",
+        n_bins=15,
+        strategy="uniform",
+        sample_weight=scored.weight,
+    )
+
+
+def _predicted_as(scored: ScoredSet, label: int) -> ScoredSet:
+    mine = scored.proba.argmax(axis=1) == label
+    return replace(
+        scored,
+        proba=scored.proba[mine],
+        y=scored.y[mine],
+        weight=None if scored.weight is None else scored.weight[mine],
+        digest=f"{scored.digest}, predicted {label}",
+    )
+
+
+def fitted(calibrator: Calibrator, scored: ScoredSet) -> Calibrator:
+    """The calibrator, fitted on the set without a warning."""
+    # what the warnings say stands in the fitted calibrator's notes, which the page shows
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        return calibrator.fit(scored.proba, scored.y, sample_weight=scored.weight)

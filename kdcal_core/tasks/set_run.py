@@ -1,0 +1,138 @@
+"""A measure of a scored set as a job: asked for by name, its small result read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.data import ScoredSet
+from kdcal_core.progress import Progress
+from kdcal_core.review import Review, Which, Workspace, load_set
+from kdcal_core.tasks import foreign_measures as foreign
+from kdcal_core.tasks import pit_measures as pit
+from kdcal_core.tasks import set_measures as of
+from kdcal_core.tasks.inputs import Request, request, review_identity
+from kdcal_core.tasks.regression_inputs import regression_files
+from kdcal_core.tasks.set_measures import Sets
+from kdcal_core.tasks.spaces import Space, read_space
+from kdcal_core.tasks.storage import load_whole, save_record
+
+T = TypeVar("T")
+
+# what each measure does, with the setting that tells two of them apart
+_TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
+    of.set_fitness: "Load: counting rows",
+    of.set_overview: "Measuring all rows, with intervals",
+    of.set_reliability: "Reliability: drawing up the diagram",
+    of.set_estimates: "Reliability: measuring everything, with intervals",
+    of.predicted_class: "Confidence by class: measuring the rows of one class",
+    of.class_histograms: "Confidence by class: counting scores",
+    of.class_halves: "Confidence by class: halving the rows",
+    of.class_curves: "Confidence by class: fitting the kernel densities",
+    of.class_method: lambda asked: f"Confidence by class: fitting {_method(asked['key'])}",
+    of.method_losses: "Confidence by class: comparing the methods",
+    foreign.class_shares: "Counting classes",
+    foreign.calibrated_by_distance: lambda asked: (
+        f"Out of distribution: fitting {_method(asked['key'])}"
+    ),
+    foreign.separated_by_confidence: "Out of distribution: comparing confidence",
+    pit.pit_overview: "PIT: measuring all rows, with intervals",
+    pit.pit_histograms: "PIT: counting PIT values",
+    pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
+    pit.pit_places: lambda asked: f"PIT: testing places of {asked['k']:,} rows",
+    pit.pit_rows: "PIT: picking rows",
+}
+_MEASURES = {one.__name__: one for one in _TITLES}
+_COLUMNS = {pit.MEAN: "the predicted mean", pit.SPREAD: "the predicted standard deviation"}
+
+
+def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
+    """What a measure does at these settings, for people. May hold a column's untrusted name.
+
+    Examples
+    --------
+    >>> title_of(of.class_method, {"which": "calibration", "labels": [0], "key": "isotonic"})
+    'Confidence by class: fitting Isotonic'
+    """
+    title = _TITLES[measure]
+    return title if isinstance(title, str) else title(settings)
+
+
+def _method(key: str) -> str:
+    return CALIBRATORS[key].label
+
+
+def _column(name: str) -> str:
+    return _COLUMNS.get(name, name[:60])
+
+
+def set_request(
+    workspace: Workspace, review: Review, measure: Callable[..., Any], settings: dict[str, Any]
+) -> Request:
+    """The job that computes a measure of the review's sets.
+
+    Parameters
+    ----------
+    measure : callable
+        A function of `set_measures` or of a module like it, as those of the PIT page.
+    settings : dict
+        Its arguments but for the sets, JSON.
+    """
+    identity = {
+        "measure": measure.__name__,
+        "settings": settings,
+        "review": review_identity(review, with_foreign=False),
+    }
+    kwargs = {
+        "home": str(workspace.root),
+        "review": review.id,
+        "measure": measure.__name__,
+        "settings": settings,
+    }
+    return request(
+        "kdcal_core.tasks.set_run:measure_set", title_of(measure, settings), kwargs, identity
+    )
+
+
+def measure_set(
+    home: str,
+    review: str,
+    measure: str,
+    settings: dict[str, Any],
+    folder: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Compute a measure in a worker process; `read_measure` reads what it leaves in ``folder``.
+
+    Raises
+    ------
+    InputError
+        Where the rows are gone or damaged.
+    """
+    if measure not in _MEASURES:
+        raise ValueError(f"{measure!r} is not a measure of a set")
+    workspace = Workspace(Path(home))
+
+    def space(name: str) -> Space:
+        return read_space(regression_files(workspace, review), name, progress)
+
+    def read(which: Which) -> ScoredSet:
+        return load_set(workspace, review, which)
+
+    sets = Sets(workspace, review, read, progress, space)
+    save_record(Path(folder), _MEASURES[measure](sets, **settings))
+    return {"measure": measure}
+
+
+def read_measure(measure: Callable[..., T], folder: str | Path) -> T:
+    """The result that `measure_set` left in its folder, as the measure returned it.
+
+    Raises
+    ------
+    InputError
+        Where it is not there (any more), or damaged.
+    """
+    kind: type[T] = get_type_hints(measure)["return"]
+    return load_whole(Path(folder), kind)

@@ -1,0 +1,239 @@
+"""The spaces in which neighbours are sought: inputs, predictions, both, or a hidden layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kdcal_core.calibration.kernel_density.coordinates import fit_coordinates
+from kdcal_core.data import FloatArray
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of, silent
+from kdcal_core.review import Review, Workspace
+from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
+from kdcal_core.tasks.regression_inputs import (
+    RegressionFiles,
+    Scored,
+    features,
+    open_layers,
+    regression_files,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INPUTS = "inputs"
+PREDICTION = "prediction"
+BOTH = "inputs and prediction"
+LAYER = "layer:"
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Coordinates of a review's rows in one space.
+
+    Attributes
+    ----------
+    name : str
+        "inputs", "prediction", "inputs and prediction", or "layer:" and the layer's name.
+        Untrusted text.
+    calibration : (n, d)
+    evaluation : (m, d) or None
+    """
+
+    name: str
+    calibration: FloatArray
+    evaluation: FloatArray | None
+
+    @property
+    def judged(self) -> FloatArray:
+        """The rows that results are judged on."""
+        return self.calibration if self.evaluation is None else self.evaluation
+
+
+def space_names(review: Review) -> tuple[str, ...]:
+    """Spaces that the review offers, the likeliest first.
+
+    "inputs" needs feature columns, "layer:..." a model that names its hidden layers;
+    "prediction" (mean and standard deviation of the predictive distribution) is always there.
+    "inputs and prediction" puts both side by side: on real tables it was best most often.
+    """
+    names = [INPUTS, BOTH] if review.roles and review.roles.features else []
+    layers = review.parent.layers if review.parent else ()
+    return (*names, *(LAYER + layer for layer in layers), PREDICTION)
+
+
+def space_title(name: str) -> str:
+    """A space for people; a layer's name is untrusted text, cut to 60 characters.
+
+    Examples
+    --------
+    >>> space_title("inputs and prediction"), space_title("layer:hidden 1 (5)")
+    ('Inputs and prediction', 'Layer hidden 1 (5)')
+    """
+    if name.startswith(LAYER):
+        return f"Layer {name.removeprefix(LAYER)[:60]}"
+    return name.capitalize()
+
+
+def read_space(files: RegressionFiles, name: str, progress: Progress) -> Space:
+    """Coordinates of all rows.
+
+    Opens the model for a hidden layer, so such a space is read in a worker process alone; the
+    others touch the review's own files only.
+
+    Raises
+    ------
+    InputError
+        For a space that the review does not offer.
+    """
+    if name == PREDICTION:
+        return _of_sets(files, name, lambda scored: moments(scored.read().distribution))
+    if not files.roles.features:
+        raise InputError(
+            "The review has no feature columns, so there are no inputs to compare rows by",
+            fix="Give columns the role of a feature, or choose the predictions as the space.",
+        )
+    if name in (INPUTS, BOTH):
+        return _inputs(files, with_prediction=name == BOTH)
+    if not name.startswith(LAYER):
+        raise InputError(f"There is no space {name!r}", fix="Choose one of those offered.")
+    return _layer(files, name, progress)
+
+
+def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
+    """Coordinates of a review's rows in a space that needs no model: inputs, prediction, both.
+
+    Raises
+    ------
+    InputError
+        For a hidden layer, which `space_request` reads in a process of its own, and as
+        `read_space`.
+    """
+    if name.startswith(LAYER):
+        raise InputError(
+            "A hidden layer is read by the model, in a process of its own",
+            fix="Start the job that reads it.",
+        )
+    return read_space(regression_files(workspace, review_id), name, silent)
+
+
+def moments(distribution: PredictiveDistribution) -> FloatArray:
+    """Mean and standard deviation of every row's distribution, (n, 2), finite.
+
+    A standard deviation that does not exist counts as the largest that does.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Normal
+    >>> moments(Normal([1.0, 2.0], 3.0)).tolist()
+    [[1.0, 3.0], [2.0, 3.0]]
+    """
+    both = np.column_stack([distribution.mean(), distribution.std()])
+    finite = np.isfinite(both)
+    if finite.all():
+        return both
+    largest = np.where(finite, both, 0.0).max(axis=0)
+    return np.asarray(np.where(finite, both, largest))
+
+
+def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
+    """Rows on the two axes along which the standardised space varies most, (m, 2).
+
+    Parameters
+    ----------
+    fitted : (n, d)
+        Rows that the axes are fitted on.
+    shown : (m, d)
+        Rows to place.
+
+    Notes
+    -----
+    Each axis points to where its largest loading is positive, so the map does not flip from run
+    to run. A space of one dimension has a second axis of zeros.
+
+    Examples
+    --------
+    >>> principal_axes(np.array([[0.0], [2.0]]), np.array([[1.0], [3.0]])).tolist()
+    [[0.0, 0.0], [2.0, 0.0]]
+    >>> constant = np.array([[0.0, 334.96], [2.0, 334.96], [4.0, 334.96]])
+    >>> bool(np.abs(principal_axes(constant, constant)[:, 1]).max() < 1e-9)
+    True
+    """
+    centre, spread = fitted.mean(axis=0), fitted.std(axis=0)
+    varies = spread > 1e-9 * np.abs(fitted).max(axis=0)  # less is rounding
+    centre, spread = np.where(varies, centre, fitted[0]), np.where(varies, spread, np.inf)
+    standard = (fitted - centre) / spread
+    _, vectors = np.linalg.eigh(standard.T @ standard / len(fitted))
+    top = vectors[:, ::-1][:, :2]
+    top = top * np.sign(top[np.abs(top).argmax(axis=0), np.arange(top.shape[1])])
+    placed = (shown - centre) / spread @ top
+    if placed.shape[1] == 1:
+        placed = np.column_stack([placed, np.zeros(len(placed))])
+    return np.asarray(placed)
+
+
+def _inputs(files: RegressionFiles, *, with_prediction: bool) -> Space:
+    first = features(files, files.calibration)
+    names = tuple(str(name) for name in first.columns)
+    coordinates = fit_coordinates(
+        first, n_features=len(names), feature_names=names, scale="standard"
+    )
+
+    def encoded(scored: Scored) -> FloatArray:
+        frame = first if scored is files.calibration else features(files, scored)
+        with in_file(scored.table.name), in_rows_of(frame):
+            values = coordinates.transform(frame)
+        if with_prediction:
+            values = np.column_stack([values, moments(scored.read().distribution)])
+        return values
+
+    return _of_sets(files, BOTH if with_prediction else INPUTS, encoded)
+
+
+def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
+    layer = name.removeprefix(LAYER)
+    parent = open_layers(files, progress)
+    if layer not in parent.layers:
+        raise InputError(
+            f"The model has no hidden layer {layer!r}",
+            fix=f"It names: {', '.join(parent.layers)}.",
+        )
+    done = 0.0
+
+    def embedded(scored: Scored) -> FloatArray:
+        nonlocal done
+        frame = features(files, scored)
+        with in_file(scored.table.name), in_rows_of(frame):
+            width = parent.embed(frame.iloc[:1], layer).shape[1]
+
+            def answer(block: pd.DataFrame) -> FloatArray:
+                return parent.embed(block, layer)
+
+            values = by_blocks(answer, frame, width, part_of(progress, done, done + 0.5))
+        done = 0.5
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"The hidden layer {layer!r} is not finite for every row",
+                fix="Choose another layer, or the inputs.",
+                file=scored.table.name,
+                row=int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0]) + 1,
+            )
+        return values
+
+    return _of_sets(files, name, embedded)
+
+
+def _of_sets(
+    files: RegressionFiles, name: str, coordinates: Callable[[Scored], FloatArray]
+) -> Space:
+    evaluation = files.evaluation
+    return Space(
+        name,
+        coordinates(files.calibration),
+        None if evaluation is None else coordinates(evaluation),
+    )

@@ -1,0 +1,233 @@
+"""A comparison drawn and told: what is marked, what is left out, what the sentences claim."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from kdcal_core.calibration import TemperatureScaling
+from kdcal_core.charts import (
+    PARENT_NAME,
+    comparison_figure,
+    comparison_table,
+    comparison_words,
+    critical_difference_figure,
+    critical_difference_table,
+    method_name,
+    method_reliability_figure,
+    method_reliability_table,
+    paired_figure,
+    palette,
+    ranked,
+)
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics.comparison import Comparison, compare, critical_difference
+from kdcal_core.review import ReviewData
+
+HOSTILE = "<b>bold</b>"
+
+
+def rows(n: int, sharper: float, seed: int = 0) -> ReviewData:
+    """Two classes, log odds stated ``sharper`` times too large."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n) * 1.5
+    y = (rng.random(n) < expit(z)).astype(np.int64)
+    p = expit(sharper * z)
+    scored = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
+    return ReviewData(scored, None, scored.classes, {})
+
+
+@pytest.fixture(scope="module")
+def over() -> Comparison:
+    methods = ["sts", "platt", "histogram", (HOSTILE, TemperatureScaling("class"))]
+    return compare(methods, rows(1500, 3.0), n_boot=100)
+
+
+@pytest.fixture(scope="module")
+def right() -> Comparison:
+    return compare(["sts", "histogram"], rows(600, 1.0), n_boot=100)
+
+
+def spec(figure) -> dict:
+    return json.loads(figure.to_json())
+
+
+def test_the_order_is_the_measure_s_and_turns_where_more_is_better(over: Comparison) -> None:
+    for measure in ("log_loss", "auc"):
+        values = [over.method(key).scores[measure].value for key in ranked(over, measure)]
+        assert values == sorted(values, reverse=measure == "auc")
+    assert ranked(over, "fit_seconds")[-1] == over.reference
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_dots_stand_where_the_numbers_are_and_full_ones_are_the_best_set(
+    over: Comparison, dark: bool
+) -> None:
+    measures = ("log_loss", "ece")
+    order = ranked(over, "log_loss")
+    figure = comparison_figure(over, measures, order, dark=dark)
+    for trace, measure in zip(figure.data, measures, strict=True):
+        scores = [over.method(key).scores[measure] for key in order]
+        np.testing.assert_allclose(trace.x, [one.value for one in scores])
+        np.testing.assert_allclose(
+            trace.error_x.array, [max(one.high - one.value, 0) for one in scores]
+        )
+        full = {
+            key
+            for key, symbol in zip(order, trace.marker.symbol, strict=True)
+            if not symbol.endswith("open")
+        }
+        assert full == set(over.close_to_best(measure))
+        grey = [key == over.reference for key in order]
+        assert [colour == palette(dark).parent for colour in trace.marker.color] == grey
+    names = figure.layout.yaxis.ticktext
+    assert PARENT_NAME in names
+    assert "<b>" not in figure.to_json().replace("\\u003c", "<").replace("<br>", "")
+    lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    parent = over.method(over.reference).scores
+    assert [line.x0 for line in lines] == [parent[measure].value for measure in measures]
+
+
+def test_speed_has_logarithmic_axes_and_no_dot_for_nothing(over: Comparison) -> None:
+    figure = comparison_figure(over, ("size_bytes",), ranked(over, "size_bytes"), dark=False)
+    assert figure.layout.xaxis.type == "log"
+    (trace,) = figure.data
+    assert min(trace.x) > 0
+    assert len(trace.x) == sum(one.size_bytes > 0 for one in over.methods)
+
+
+@pytest.mark.parametrize("against", ["parent", "best"])
+def test_paired_marks_are_full_where_rows_tell_methods_apart(
+    over: Comparison, against: str
+) -> None:
+    order = ranked(over, "log_loss")
+    (trace,) = paired_figure(over, ("log_loss",), order, against, dark=False).data
+    other = over.reference if against == "parent" else over.best["log_loss"]
+    shown = [key for key in order if key != other]
+    pairs = {pair.key: pair for pair in over.paired["log_loss", against]}
+    np.testing.assert_allclose(trace.x, [pairs[key].difference.value for key in shown])
+    full = [not symbol.endswith("open") for symbol in trace.marker.symbol]
+    assert full == [pairs[key].verdict != "cannot be told apart" for key in shown]
+    assert any(full)
+
+
+def test_every_method_has_its_picture_on_one_scale(over: Comparison) -> None:
+    order = ranked(over, "log_loss")
+    figure = spec(method_reliability_figure(over, order, dark=False))
+    layout = figure["layout"]
+    titles = [one["text"] for one in layout["annotations"]]
+    assert [method_name(over, key) for key in order if key != HOSTILE] == [
+        title for title in titles if title in {method_name(over, key) for key in order}
+    ]
+    assert not any("<b>" in title for title in titles)
+    counts = [layout[f"yaxis{2 * at + 2}"]["range"] for at in range(len(order))]
+    assert all(one == counts[0] for one in counts)
+    assert all(layout[f"yaxis{2 * at + 1 if at else ''}"]["range"] == [-0.03, 1.04]
+               for at in range(len(order)))  # fmt: skip
+    bars = [trace for trace in figure["data"] if trace["type"] == "bar"]
+    assert len(bars) == len(order)
+    table = method_reliability_table(over, order)
+    assert table.groupby("method")["count"].sum().eq(1500).all()
+    for at, bar in enumerate(bars):
+        assert bar["yaxis"] == f"y{2 * at + 2}"
+        assert bar["xaxis"] == (f"x{at + 1}" if at else "x")
+
+
+def test_the_table_has_a_line_for_each_method_and_measure(over: Comparison) -> None:
+    table = comparison_table(over, ("log_loss", "auc"))
+    assert len(table) == 2 * len(over.methods)
+    assert set(table["name"]) == {method_name(over, one.key) for one in over.methods}
+
+
+def test_an_over_confident_model_is_said_to_be_bettered(over: Comparison) -> None:
+    told = comparison_words.finding(over, "log_loss")
+    close = over.close_to_best("log_loss")
+    assert len(close) > 1
+    for key in close:
+        assert over.method(key).name in told
+    assert "cannot be told apart in log loss, on these 1,500 rows; " in told
+    assert f"{'both' if len(close) == 2 else 'all'} are better than the model as it is" in told
+    change = next(p for p in over.paired["log_loss", "parent"] if p.key == close[0])
+    assert change.difference.value < 0
+    assert "Better than the model as it is: " in comparison_words.against_parent(over, "log_loss")
+
+
+def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison) -> None:
+    told = comparison_words.finding(right, "log_loss")
+    assert "the model as it is" in told.lower()
+    assert "better than the model as it is (" not in told
+    assert "beyond chance" in told or "not told apart" in told
+
+
+def test_each_case_of_the_finding(right: Comparison) -> None:
+    """Verdicts set by hand: one best, the parent best, some of the best better than the parent."""
+
+    def told(verdicts: dict[str, str], best: str, parent: dict[str, str]) -> str:
+        def pairs(against: str, given: dict[str, str]):
+            return tuple(
+                dataclasses.replace(one, verdict=given.get(one.key, "cannot be told apart"))
+                for one in right.paired["log_loss", against]
+            )
+
+        changed = {
+            **right.paired,
+            ("log_loss", "best"): pairs("best", verdicts),
+            ("log_loss", "parent"): pairs("parent", parent),
+        }
+        found = dataclasses.replace(right, paired=changed, best={**right.best, "log_loss": best})
+        return comparison_words.finding(found, "log_loss")
+
+    alone = told({"uncalibrated": "worse", "histogram": "worse"}, "sts", {"sts": "better"})
+    assert alone.startswith("STS has the best log loss, beyond chance, on these 600 rows: ")
+    assert "; it is better than the model as it is (paired difference " in alone
+    worse = told({"sts": "worse", "histogram": "worse"}, "uncalibrated", {})
+    assert worse.startswith("The model as it is has the best log loss, beyond chance")
+    assert worse.endswith("all 2 calibrators are worse.")
+    none = told({"uncalibrated": "worse"}, "sts", {})
+    assert none.endswith("no calibrator is better than the model as it is beyond chance.")
+    some = told({}, "sts", {"sts": "better"})
+    assert "; STS is better than the model as it is (paired difference of STS " in some
+
+
+def test_where_nobody_differs_from_the_parent_nobody_is_named(right: Comparison) -> None:
+    unclear = tuple(
+        dataclasses.replace(one, verdict="cannot be told apart")
+        for one in right.paired["log_loss", "parent"]
+    )
+    found = dataclasses.replace(right, paired={**right.paired, ("log_loss", "parent"): unclear})
+    assert comparison_words.against_parent(found, "log_loss") == ""
+
+
+def test_speed_is_told_of_calibrators_and_not_of_the_parent(over: Comparison) -> None:
+    told = comparison_words.finding(over, "fit_seconds")
+    assert told.startswith("Seconds to fit: from ")
+    assert PARENT_NAME not in told
+
+
+def test_ranks_are_drawn_with_bars_for_what_cannot_be_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(np.array([0.0, 0.1, 3.0]), size=(20, 3))
+    found = critical_difference(scores, ("a", PARENT_NAME, HOSTILE))
+    figure = critical_difference_figure(found, dark=False, parent=PARENT_NAME)
+    dots, bar, ruler = figure.data
+    np.testing.assert_allclose(dots.x, np.sort(found.mean_rank))
+    assert list(bar.y) == [-0.25, 1.25]
+    assert ruler.x[1] - ruler.x[0] == pytest.approx(found.critical_difference)
+    assert "<b>bold" not in figure.to_json().replace("\\u003c", "<")
+    told = comparison_words.ranks_words(found)
+    assert "ranks first" in told
+    assert "cannot be told apart from it" in told
+    table = critical_difference_table(found)
+    assert table["mean_rank"].is_monotonic_increasing
+    assert len(table.columns) == 5
+
+
+def test_ranks_of_alike_methods_claim_nothing() -> None:
+    scores = np.random.default_rng(1).normal(size=(8, 4))
+    found = critical_difference(scores)
+    assert found.friedman_p > 0.05
+    assert comparison_words.ranks_words(found).startswith("No method ranks better than another")

@@ -1,0 +1,347 @@
+"""Figures: every row is on the picture, names cannot harm it, its look is its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io as pio
+import pytest
+
+from kdcal_core import calibration, charts, diagnostics
+from kdcal_core.calibration.losses import top_label_losses
+from kdcal_core.charts import words
+from kdcal_core.charts.parts import tiers
+from kdcal_core.data import ScoredSet
+from kdcal_core.errors import InputWarning
+
+ROOT = Path(__file__).parents[2]
+N_CLASSES = 20
+MAX_MARKS = 5000
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def made(n: int = 4000, n_classes: int = N_CLASSES, seed: int = 0) -> ScoredSet:
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    logit = rng.normal(size=(n, n_classes))
+    logit[np.arange(n), y] += 2.5
+    proba = np.exp(1.4 * logit)
+    proba /= proba.sum(axis=1, keepdims=True)
+    names = (HOSTILE, *(f"class {k}" for k in range(1, n_classes)))
+    return ScoredSet(proba, y, names, "made", "calibration")
+
+
+@pytest.fixture(scope="module")
+def scored() -> ScoredSet:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def kde(scored: ScoredSet) -> calibration.TopLabelKDE:
+    return calibration.TopLabelKDE(shrinkage=None).fit(scored.proba, scored.y)
+
+
+@pytest.fixture(scope="module")
+def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], dict[str, go.Figure]]:
+    """All figures of the room for the largest numbers of panels that pages ask for."""
+    proba, y, names = scored.proba, scored.y, scored.classes
+    overall = diagnostics.reliability(proba, y).curves[0]
+    by_class = diagnostics.reliability(proba, y, kind="top-label", smooth=False).curves
+    tables = diagnostics.confusion(proba, y, N_CLASSES)
+    anchors = [calibration.histogram_anchor(proba, y, label=k) for k in range(N_CLASSES)]
+    halves = [calibration.two_halves(proba, y, label=k) for k in range(N_CLASSES)]
+    curves = [kde.curve(k) for k in range(N_CLASSES)]
+    monotone = [kde.with_rule("mon").curve(k) for k in range(N_CLASSES)]
+    keys = ("uncalibrated", "histogram", "kde_mon2", "sts")
+    compared = calibration.compare_methods(scored, methods=keys, folds=2)
+    line = (np.linspace(0.1, 1, 400), np.linspace(0.1, 1, 400) ** 2)
+    cloud = (np.sort(np.random.default_rng(1).random(9000)), np.linspace(0, 1, 9000))
+
+    def all_figures(dark: bool) -> dict[str, go.Figure]:
+        return {
+            "reliability": charts.reliability_figure(overall, dark=dark, title=HOSTILE),
+            "calibrated": charts.reliability_figure(overall, dark=dark, calibrated=by_class[0]),
+            "multiples": charts.small_multiples(by_class, names, dark=dark),
+            "scores": charts.score_histogram_figure(
+                diagnostics.score_histogram(proba, y), dark=dark
+            ),
+            **{
+                which: charts.confusion_figure(tables, which, names, dark=dark)
+                for which in ("joint", "confusion", "reverse")
+            },
+            "curve": charts.confidence_curve_figure(
+                curves[0], anchors[0], dark=dark, others={"isotonic": line}
+            ),
+            "bandwidths": charts.bandwidth_figure(curves, monotone, anchors, names, dark=dark),
+            "noise": charts.noise_figure(halves, names, dark=dark),
+            "cloud": charts.method_cloud(
+                anchors[0],
+                {"sts": cloud, "tswa": cloud},
+                lines={"cum": line},
+                dark=dark,
+                n_rows=9000,
+            ),
+            "losses": charts.losses_figure(
+                compared.cross_fitted, names, dark=dark, beside=compared.resubstitution
+            ),
+        }
+
+    return all_figures
+
+
+def marks(figure: go.Figure) -> int:
+    return sum(
+        int(np.size(trace.z)) if trace.type == "heatmap" else len(trace.x) for trace in figure.data
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_figure_sends_few_marks(draw, dark: bool) -> None:
+    for name, figure in draw(dark).items():
+        assert 0 < marks(figure) <= MAX_MARKS, name
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_names_from_files_never_reach_the_browser_as_html(draw, dark: bool) -> None:
+    for name, figure in draw(dark).items():
+        assert "<img" not in figure.to_json().replace("\\u003c", "<"), name
+
+
+def test_no_placeholder_colour_even_after_streamlit_changed_the_default(draw) -> None:
+    before = pio.templates.default
+    pio.templates["placeholder"] = go.layout.Template(layout={"colorway": ["#000001", "#000002"]})
+    try:
+        pio.templates.default = "placeholder"
+        drawn = draw(False)
+    finally:
+        pio.templates.default = before
+    for name, figure in drawn.items():
+        assert "#00000" not in figure.to_json(), name
+
+
+def test_dark_and_light_differ_and_have_no_ground_of_their_own(draw) -> None:
+    light, dark = draw(False), draw(True)
+    for name in light:
+        assert light[name].to_json() != dark[name].to_json(), name
+        for figure in (light[name], dark[name]):
+            layout = figure.layout.template.layout
+            assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0, 0, 0, 0)"
+
+
+@pytest.mark.parametrize(
+    "name", ["reliability", "multiples", "curve", "bandwidths", "noise", "cloud"]
+)
+def test_square_things_have_equal_axes_from_0_to_1(draw, name: str) -> None:
+    layout = json.loads(draw(False)[name].to_json())["layout"]
+    pairs = [
+        (axis, layout[key.replace("yaxis", "xaxis")])
+        for key, axis in layout.items()
+        if key.startswith("yaxis") and "scaleanchor" in axis
+    ]
+    assert len(pairs) == (N_CLASSES if name in ("multiples", "bandwidths", "noise") else 1)
+    for y_axis, x_axis in pairs:
+        assert y_axis["scaleratio"] == 1
+        assert x_axis["range"] == y_axis["range"]
+        assert x_axis["range"][0] < 0 < 1 < x_axis["range"][1]
+
+
+def test_reliability_figure_shows_every_bin_once_and_every_row(scored: ScoredSet) -> None:
+    curve = diagnostics.reliability(scored.proba, scored.y, n_bins=15).curves[0]
+    figure = charts.reliability_figure(curve, dark=False)
+    points = [t for t in figure.data if t.type == "scatter" and t.mode == "markers"]
+    filled = curve.count > 0
+    drawn_x = np.sort(np.concatenate([trace.x for trace in points]))
+    np.testing.assert_allclose(drawn_x, np.sort(curve.confidence[filled]))
+    low = np.concatenate([trace.y - trace.error_y.arrayminus for trace in points])
+    high = np.concatenate([trace.y + trace.error_y.array for trace in points])
+    np.testing.assert_allclose(np.sort(low), np.sort(curve.low[filled]), atol=1e-12)
+    np.testing.assert_allclose(np.sort(high), np.sort(curve.high[filled]), atol=1e-12)
+    (bars,) = [trace for trace in figure.data if trace.type == "bar"]
+    assert bars.y.sum() == scored.n_rows
+    assert figure.layout.xaxis.anchor == bars.yaxis == "y2"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_reliability_figure_of_a_handful_of_rows(n: int) -> None:
+    few = made(n, 3)
+    for kind in ("confidence", "top-label", "class"):
+        for curve in diagnostics.reliability(few.proba, few.y, kind=kind).curves:
+            charts.reliability_figure(curve, dark=True).to_json()
+            words.reliability_alt(curve)
+
+
+def test_tiers_hold_every_filled_bin_once_thinner_and_paler_downwards() -> None:
+    count = np.array([0, 1, 19, 20, 99, 100, 5000, 0])
+    found = list(tiers(count))
+    total = np.sum([inside for inside, _, _ in found], axis=0)
+    np.testing.assert_array_equal(total, count > 0)
+    looks = [(width, opacity) for _, width, opacity in found]
+    assert all(a > b for a, b in pairwise(looks))
+
+
+def test_confidence_densities_are_drawn_so_that_their_ratio_is_the_curve(kde) -> None:
+    curve = kde.curve(3)
+    figure = charts.confidence_curve_figure(curve, _anchor(3), dark=False)
+    right, wrong = (trace for trace in figure.data if trace.yaxis == "y2")
+    line = next(trace for trace in figure.data if trace.name == "Conf_KDE")
+    # paper 002 Eq. 9
+    np.testing.assert_allclose(line.y, right.y / (right.y + wrong.y), atol=1e-5)
+
+
+def test_the_curve_is_strong_only_where_there_are_rows(kde) -> None:
+    curve, anchor = kde.curve(3), _anchor(3)
+    figure = charts.confidence_curve_figure(curve, anchor, dark=False)
+    hairline, *strong = (trace for trace in figure.data if trace.name == "Conf_KDE")
+    assert np.isfinite(hairline.y).all()
+    drawn = np.zeros(len(curve.score), dtype=int)
+    for trace in strong:
+        assert trace.line.width > hairline.line.width
+        drawn += np.isfinite(trace.y)
+    filled = anchor.edges[:-1][anchor.count > 0].min(), anchor.edges[1:][anchor.count > 0].max()
+    assert set(drawn[(curve.score > filled[0]) & (curve.score <= filled[1])]) == {1}
+    empty = curve.score > filled[1]
+    assert not drawn[empty].any()
+
+
+def _anchor(label: int) -> calibration.HistogramAnchor:
+    scored = made()
+    return calibration.histogram_anchor(scored.proba, scored.y, label=label)
+
+
+def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
+    few = made(60, 3)
+    wrong = few.proba.argmax(axis=1) != few.y
+    paper = calibration.TopLabelKDE(shrinkage=None)
+    with pytest.warns(InputWarning):
+        fitted = paper.fit(few.proba[~wrong], few.y[~wrong])
+    curve = fitted.curve(0)
+    anchor = calibration.histogram_anchor(few.proba, few.y, label=0)
+    figure = charts.confidence_curve_figure(curve, anchor, dark=False)
+    assert not [trace for trace in figure.data if trace.yaxis == "y2"]
+    assert any(trace.name == "Conf1 (no curve)" for trace in figure.data)
+    assert "Conf1 stands in" in words.confidence_words(curve, "a")
+
+
+def test_confusion_figure_writes_numbers_only_where_they_can_be_read() -> None:
+    for n_classes, written in ((15, True), (16, False)):
+        few = made(500, n_classes)
+        tables = diagnostics.confusion(few.proba, few.y, n_classes)
+        (table,) = charts.confusion_figure(tables, "joint", few.classes, dark=False).data
+        assert bool(table.texttemplate) is written
+        assert np.size(table.hovertext) == n_classes**2
+
+
+def test_score_histogram_keeps_right_and_wrong_apart(scored: ScoredSet) -> None:
+    histogram = diagnostics.score_histogram(scored.proba, scored.y)
+    right, wrong = charts.score_histogram_figure(histogram, dark=False).data
+    hits = int((scored.proba.argmax(axis=1) == scored.y).sum())
+    assert (right.y.sum(), wrong.y.sum()) == (hits, scored.n_rows - hits)
+    assert right.yaxis != wrong.yaxis
+    assert right.xaxis == wrong.xaxis
+
+
+def test_cloud_says_how_many_rows_it_draws(draw) -> None:
+    figure = draw(False)["cloud"]
+    drawn = sum(len(trace.x) for trace in figure.data if trace.mode == "markers")
+    assert drawn <= 2000
+    assert "1,000 of 9,000 rows" in figure.layout.annotations[0].text
+
+
+def test_each_method_has_a_look_of_its_own() -> None:
+    for dark in (False, True):
+        looks = [charts.method_style(key, charts.palette(dark)) for key in calibration.CALIBRATORS]
+        assert len(set(looks)) == len(looks)
+
+
+def test_losses_figure_has_every_class_and_method_and_survives_a_loss_of_zero() -> None:
+    scored = made(400, 3)
+    perfect = {"uncalibrated": np.ones(3), "kde_mon2": np.array([1.0, 0.5, 0.9])}
+    losses = top_label_losses(perfect, [0, 1, 2], [0, 1, 2], n_classes=3, rows="three rows")
+    figure = charts.losses_figure(losses, scored.classes, dark=False)
+    assert [len(trace.x) for trace in figure.data] == [4, 4]
+    assert all((trace.x > 0).all() for trace in figure.data)
+
+
+@pytest.mark.parametrize("spread", [1.3, 3.0, 30.0])
+def test_the_axis_of_losses_has_ticks_however_little_it_spans(spread: float) -> None:
+    said = {"uncalibrated": np.full(3, 0.7), "kde_mon2": np.full(3, 0.7 ** (1 / spread))}
+    losses = top_label_losses(said, [0, 1, 2], [0, 1, 2], n_classes=3, rows="three rows")
+    axis = charts.losses_figure(losses, ("a", "b", "c"), dark=False).layout.xaxis
+    low, high = 10 ** np.array(axis.range)
+    assert 2 <= sum(low <= tick <= high for tick in axis.tickvals) <= 12
+
+
+def luminance(colour: str) -> float:
+    channel = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, two: str) -> float:
+    low, high = sorted([luminance(one), luminance(two)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("dark", "ground"), [(False, "#ffffff"), (True, "#101823")])
+def test_writing_and_marks_stand_out_from_the_ground(dark: bool, ground: str) -> None:
+    colours = charts.palette(dark)
+    assert contrast(colours.text, ground) >= 7
+    assert contrast(colours.muted, ground) >= 4.5
+    for name in ("parent", "calibrated", "right", "truth", "foreign"):
+        assert contrast(getattr(colours, name), ground) >= 3, name
+    # hits and errors differ in lightness too, for readers who do not see the hues apart
+    assert contrast(colours.right, colours.wrong) >= 1.3
+
+
+def test_colours_live_in_the_palette_alone() -> None:
+    literal = re.compile(r"#[0-9a-fA-F]{6}\b|\brgba?\([\d]")
+    sources = [
+        path
+        for folder in ("kdcal_core/charts", "app", "pages")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "palette.py"
+    ]
+    assert len(sources) > 8
+    found = {str(path) for path in sources if literal.search(path.read_text(encoding="utf-8"))}
+    assert not found
+
+
+def test_the_app_and_the_figures_share_their_colours() -> None:
+    theme = tomllib.loads((ROOT / "app/.streamlit/config.toml").read_text())["theme"]
+    for mode, dark in (("light", False), ("dark", True)):
+        colours = charts.palette(dark)
+        assert theme[mode]["textColor"] == colours.text
+        assert theme[mode]["chartCategoricalColors"] == list(colours.classes)
+        assert theme[mode]["greenColor"] == colours.right
+
+
+def test_a_strip_under_the_curve_has_the_right_and_wrong_rows_of_each_stretch(kde) -> None:
+    anchor = _anchor(3)
+    figure = charts.confidence_curve_figure(kde.curve(3), anchor, dark=False)
+    strip = {trace.name: trace for trace in figure.data if trace.yaxis == "y3"}
+    right, wrong = strip["Rows that are right"], strip["Rows that are wrong"]
+    held = [trace.customdata[:, 2] for trace in (right, wrong)]
+    np.testing.assert_allclose(held[0] + held[1], anchor.count)
+    np.testing.assert_allclose(held[0].sum(), np.nansum(anchor.count * anchor.confidence))
+    for trace, count in zip((right, wrong), held, strict=True):
+        assert (np.diff(trace.y[np.argsort(count)]) >= 0).all()
+        assert (trace.y[count > 0] > 0.05).all()  # one row is seen
+        assert (trace.y <= 1).all()
+
+
+def test_every_panel_of_bandwidths_has_its_strip_of_rows_under_it(draw) -> None:
+    figure = draw(False)["bandwidths"]
+    strips = [trace for trace in figure.data if trace.name == "Rows that are right"]
+    assert len({trace.yaxis for trace in strips}) == N_CLASSES
+    for at, trace in enumerate(strips):
+        mine = figure.layout["yaxis" if at == 0 else f"yaxis{at + 1}"]
+        below = figure.layout[trace.yaxis.replace("y", "yaxis")]
+        assert below.domain[1] < mine.domain[0]
+        assert below.anchor == mine.anchor == trace.xaxis

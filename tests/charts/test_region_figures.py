@@ -1,0 +1,311 @@
+"""Pictures of regions: one mark a region, harmless names, colours that mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kdcal_core import charts
+from kdcal_core.charts import region_words
+from kdcal_core.charts.regions import MAX_LINES
+from kdcal_core.diagnostics import (
+    describe_regions,
+    find_pit_regions,
+    find_regions,
+    paired_auc,
+    paired_difference,
+    search_finding,
+)
+from kdcal_core.diagnostics.targets import confidence_target
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def search():
+    """Over-confident where the hostile column says a, under-confident where it says b."""
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b", "c"], 4000)
+    right = rng.random(4000) < pd.Series(kind).map({"a": 0.5, "b": 0.95, "c": 0.8}).to_numpy()
+    frame = pd.DataFrame({HOSTILE: kind, "age": rng.normal(size=4000)})
+    return find_regions(confidence_target(np.full(4000, 0.8), right), frame)
+
+
+@pytest.fixture(scope="module")
+def pit_search():
+    rng = np.random.default_rng(0)
+    x, u = rng.normal(size=4000), rng.random(4000)
+    return find_pit_regions(np.where(x < 0, u / 2, u), pd.DataFrame({"x": x}))
+
+
+def tree(search, **more):
+    return charts.region_tree_figure(search.tree, charts.region_marks(search), dark=False, **more)
+
+
+def test_every_region_has_its_mark_with_its_number(search):
+    figure = tree(search, picked=1)
+    marks = figure.data[-1]
+    assert [carried[0] for carried in marks.customdata] == list(range(len(search.regions)))
+    assert marks.marker.line.width[1] == 3
+    assert "1: says 0.80, rows show" in marks.text[0]
+    assert len(marks.x) == search.tree.n_leaves
+
+
+def test_names_are_text_and_not_markup(search):
+    json = tree(search).to_json() + charts.region_gaps_figure(search, dark=True).to_json()
+    assert "<img" not in json
+    assert "&lt;img" in json
+
+
+def test_red_is_over_confident_and_blue_under(search):
+    light = charts.palette(dark=False)
+    faults = {one.words.rsplit(" ", 1)[-1]: one.fault for one in search.regions}
+    assert faults["a"] == "over-confident"
+    marks = tree(search).data[-1].marker.color
+    over = next(one.leaf for one in search.regions if one.fault == "over-confident")
+    under = next(one.leaf for one in search.regions if one.fault == "under-confident")
+    red, _, blue = (int(part) for part in marks[over][4:-1].split(","))
+    assert red > blue
+    red, _, blue = (int(part) for part in marks[under][4:-1].split(","))
+    assert blue > red
+    assert charts.region_colour("none", 0.5, light) == light.surface
+
+
+def test_faults_of_distributions_have_the_colours_of_the_pit_page(pit_search):
+    light = charts.palette(dark=False)
+    marks = tree(pit_search).data[-1].marker.color
+    for region, colour in zip(pit_search.regions, marks, strict=True):
+        if region.fault != "none":
+            assert colour == charts.fault_colour(region.fault, light)
+    assert {one.fault for one in pit_search.regions} > {"none"}
+
+
+def test_one_mark_a_region_or_nothing(search):
+    with pytest.raises(ValueError, match="marks for"):
+        charts.region_tree_figure(search.tree, charts.region_marks(search)[1:], dark=False)
+
+
+def test_of_many_regions_the_clearest_are_drawn():
+    rng = np.random.default_rng(0)
+    leaf = rng.integers(0, 200, 4000)
+    found = describe_regions(confidence_target(np.full(4000, 0.7), rng.random(4000) < 0.7), leaf)
+    shown = charts.shown_regions(found)
+    assert len(shown) == MAX_LINES
+    assert max(one.p_value for one in shown) <= np.sort([o.p_value for o in found.regions])[39]
+    figure = charts.region_gaps_figure(found, dark=False, picked=shown[3].leaf)
+    assert figure.data[1].marker.line.width[3] == 3
+    np.testing.assert_allclose(figure.data[0].x, [one.stated for one in shown])
+
+
+def test_a_map_is_platts_on_the_log_odds():
+    one = charts.RegionMap.of(0, "here", 0.5, -1.0, np.array([0.1, 0.3, 0.9]), np.array([1, 1, 2]))
+    stated, mapped = one.curve()
+    assert (stated[0], stated[-1]) == pytest.approx((0.1, 0.9))
+    odds = np.log(stated / (1 - stated))
+    np.testing.assert_allclose(np.log(mapped / (1 - mapped)), 0.5 * odds - 1.0)
+    assert one.mean == pytest.approx((0.1 + 0.3 + 2 * 0.9) / 4)
+    assert one.mean_after == pytest.approx(one.apply([0.1, 0.3, 0.9, 0.9]).mean())
+
+
+def test_maps_are_drawn_as_two_lines_however_many_they_are():
+    maps = [
+        charts.RegionMap.of(leaf, f"{HOSTILE} {leaf}", -1.0, 0.0, np.array([0.0, 1.0]))
+        for leaf in range(30)
+    ]
+    figure = charts.region_maps_figure(maps, dark=False, picked=7)
+    _, others, mine = figure.data
+    assert (others.name, mine.name) == ("Other regions", "This region")
+    assert np.isnan(others.x).sum() == 29
+    assert len(others.x) == len(others.text) == 29 * len(mine.x)
+    assert set(mine.text) == {"8: &lt;img src=x onerror=alert(1)&gt; 7"}
+    assert "<img" not in figure.to_json()
+    assert [one.name for one in charts.region_maps_figure(maps, dark=True).data[1:]] == [
+        "Other regions"
+    ]
+    assert charts.region_maps_table(maps)["slope"].tolist() == [-1.0] * 30
+
+
+def test_the_lift_is_drawn_with_its_interval():
+    y = [0, 0, 0, 0, 1, 1, 1, 1]
+    pair = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 2, 3, 4, 4, 5, 6, 7], y)
+    figure = charts.auc_lift_figure([(HOSTILE, pair)], dark=False)
+    mark = figure.data[0]
+    assert mark.x[0] == pytest.approx(0.96875 / 0.71875 - 1)
+    assert mark.x[0] + mark.error_x.array[0] == pytest.approx(pair.lift.high)
+    assert "<img" not in figure.to_json()
+    assert charts.auc_lift_table([("tree", pair)])["auc_before"].tolist() == [0.71875]
+
+
+def test_the_change_of_the_loss_is_drawn_with_its_interval():
+    change = paired_difference(np.array([0.1, 0.4, 0.2]), np.array([0.3, 0.5, 0.4]), label="Change")
+    figure = charts.loss_change_figure([(HOSTILE, change)], dark=False)
+    mark = figure.data[0]
+    assert mark.x[0] == pytest.approx(-0.5 / 3)
+    assert mark.x[0] - mark.error_x.arrayminus[0] == pytest.approx(change.low)
+    low, high = figure.layout.xaxis.range
+    assert low < change.low
+    assert high >= 0
+    assert "<img" not in figure.to_json()
+    table = charts.loss_change_table([("tree", change)])
+    assert table.loc[0, ["low", "high"]].tolist() == [change.low, change.high]
+
+
+def test_scores_by_label_are_shares_of_each_label():
+    panel = charts.ScorePanel(
+        "Training rows", np.array([0.0, 0.001, 0.5, 0.999, 1.0]), np.array([0, 0, 0, 1, 1.0])
+    )
+    other, mine = panel.counts
+    assert other.sum() == pytest.approx(1)
+    assert mine[-1] == 1.0  # beyond 99.9% stand in the outermost bar
+    assert other[0] == pytest.approx(2 / 3)
+    assert panel.certain == pytest.approx((2 / 3, 1.0))
+    table = charts.score_panels_table([panel, panel])
+    assert table.groupby("rows")["share_other"].sum().tolist() == [pytest.approx(2.0)]
+    figure = charts.score_panels_figure([panel], dark=True, labels=("Other", "Class"))
+    assert [trace.name for trace in figure.data] == ["Other", "Class"]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_what_is_said_of_a_single_region_is_said_of_all_rows():
+    rng = np.random.default_rng(0)
+    right = rng.random(2000) < 0.6
+    frame = pd.DataFrame({"x": rng.normal(size=2000)})
+    found = find_regions(confidence_target(np.full(2000, 0.9), right), frame)
+    assert len(found.regions) == 1
+    assert found.faulty
+    assert search_finding(found).startswith("No part of the inputs stands out")
+    assert "beyond chance" not in search_finding(found)
+    assert found.standing_out == ()
+    assert region_words.standing_out_words(found) == ("none", "none")
+    assert "all rows are one region" in region_words.tree_words(found)
+
+
+def test_words_hold_their_numbers(search):
+    assert f"{search.n_grow:,} rows" in region_words.tree_words(search)
+    assert f"A tree of {len(search.regions)} regions" in region_words.tree_alt(search)
+    share = sum(one.n for one in search.faulty) / search.n_judge
+    count = f"{len(search.faulty)} of {sum(one.n > 0 for one in search.regions)}"
+    assert region_words.standing_out_words(search) == (count, f"{share:.0%}")
+
+
+WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
+
+
+@pytest.mark.parametrize(
+    ("slope", "offset", "said"),
+    [
+        (-0.5, 0.0, "A higher stated probability of class yes means a lower one here"),
+        (-0.5, 2.0, "20% becomes 93.7%, 80% becomes 79%"),
+        (0.05, 0.0, "says next to nothing here: a stated 20% becomes 48%, 80% becomes 52%"),
+        (0.0, -1.0, "says next to nothing here: a stated 20% becomes 27%, 80% becomes 27%"),
+        (
+            0.5,
+            0.0,
+            "stated too surely, low ones too low and high ones too high: a stated 20% becom",
+        ),
+        (0.86, 1.01, "Class yes is stated too low: a stated 20% becomes 45%, 80% becomes 90%"),
+        (0.86, -1.01, "Class yes is stated too high: a stated 20% becomes 10%, 80% becomes 55%"),
+        (1.0, 0.02, "Next to nothing changes for class yes: a stated 20% becomes 20%"),
+        (1.0, 0.5, "Class yes is stated too low: a stated 20% becomes 29%"),
+        (1.0, -0.5, "Class yes is stated too high"),
+        (
+            2.0,
+            0.0,
+            "not stated surely enough, low ones too high and high ones too low: a stated 20%",
+        ),
+        (1.3, 2.0, "Class yes is stated too low: a stated 20% becomes 55%"),
+        (1.3, -2.0, "Class yes is stated too high"),
+    ],
+)
+def test_a_map_is_told_by_what_it_does(slope, offset, said):
+    one = charts.RegionMap.of(0, "here", slope, offset, WIDE)
+    told = region_words.map_words(one, "yes", 0.25, ("few rows",))
+    assert said in told
+    assert f"(slope {slope:.2f}, offset {offset:.2f})" in told
+    assert "25% of the map is borrowed" in told
+    assert told.endswith("Careful: few rows.")
+    assert "borrowed" not in region_words.map_words(one, "yes", 0.0, ())
+
+
+@given(st.floats(-2, 3), st.floats(-3, 3), st.lists(st.floats(0, 1), min_size=1, max_size=9))
+def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset, stated):
+    one = charts.RegionMap.of(0, "here", slope, offset, np.array(stated))
+    told = region_words.map_words(one, "yes", 0.0, ())
+    ends = [p if one.low <= p <= one.high else end for p, end in ((0.2, one.low), (0.8, one.high))]
+    before = np.clip([*ends, one.mean], 0.001, 0.999)
+    after = np.clip([*one.apply(before[:2]), one.mean_after], 0.001, 0.999)
+    moved = np.log(after / (1 - after)) - np.log(before / (1 - before))
+    if slope >= 0.1:
+        assert ("stated too low:" in told) == (moved.max() > 0.1 and moved.min() >= -0.1)
+        assert ("stated too high:" in told) == (moved.min() < -0.1 and moved.max() <= 0.1)
+        assert ("Next to nothing changes" in told) == (abs(moved).max() <= 0.1)
+
+
+def test_only_probabilities_that_a_region_states_are_told():
+    one = charts.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.01, 0.05]))
+    assert "a stated 1.0% becomes 2.7%, 5.0% becomes 13%, and the mean of 3.0%" in (
+        region_words.map_words(one, "yes", 0.0, ())
+    )
+    sure = charts.RegionMap.of(0, "here", 5.0, 0.0, np.array([0.0, 1.0]))
+    assert "20% becomes below 0.1%, 80% becomes over 99.9%" in (
+        region_words.map_words(sure, "yes", 0.0, ())
+    )
+    alone = charts.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
+    assert "a stated 50% becomes 73%, and the mean of 50% becomes 73%" in (
+        region_words.map_words(alone, "yes", 0.0, ())
+    )
+
+
+def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
+    for one in pit_search.regions:
+        told = region_words.region_caption(one, regression=True)
+        kind = "within chance" if one.fault == "none" else one.fault
+        assert told.startswith(f"{one.leaf + 1}: {kind}, ")
+        assert ("PIT spread" in told) == (one.fault in ("too narrow", "too wide"))
+        assert any(
+            line.startswith("Spread of PIT: ")
+            for line in region_words.region_hover(one, regression=True)
+        )
+
+
+def test_rules_in_the_tree_are_short_and_whole_on_hover():
+    rng = np.random.default_rng(0)
+    kind = rng.choice([f"country {i}" for i in range(20)], 6000)
+    odd = np.isin(kind, [f"country {i}" for i in range(6)])
+    frame = pd.DataFrame({"from": kind})
+    found = find_regions(
+        confidence_target(np.full(6000, 0.8), rng.random(6000) < np.where(odd, 0.4, 0.8)), frame
+    )
+    words = tree(found).data[1]
+    assert any("or 4 more" in text.replace("<br>", " ") for text in words.text)
+    assert any("or 3 more" in text for text in words.customdata)
+
+
+def test_the_legend_has_the_colour_that_the_marks_have(search):
+    figure = tree(search)
+    marks = figure.data[-1].marker.color
+    for fault in ("over-confident", "under-confident"):
+        mine = [marks[one.leaf] for one in search.regions if one.fault == fault]
+        entry = next(t for t in figure.data if t.name and t.name.lower().startswith(fault))
+        if len(set(mine)) == 1:
+            assert entry.marker.color == mine[0]
+
+
+def test_two_regions_are_both(search):
+    two = describe_regions(confidence_target([0.5] * 8, [0, 1] * 4), [0] * 4 + [1] * 4)
+    assert "hold for both of them together" in region_words.tree_words(two)
+    assert f"hold for all {len(search.regions)} of them" in region_words.tree_words(search)
+    assert "judged on the outcomes of" in region_words.tree_words(search)
+
+
+def test_a_lift_that_may_be_chance_is_called_so():
+    y = [0, 0, 0, 0, 1, 1, 1, 1]
+    pair = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 2, 3, 4, 4, 5, 6, 7], y)
+    assert "that may be chance" in region_words.lift_words("A tree", pair)
+    same = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 3, 2, 6, 4, 5, 2, 7], y)
+    assert region_words.lift_words("One map", same).startswith("With One map the order of the rows")

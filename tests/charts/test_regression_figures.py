@@ -1,0 +1,380 @@
+"""Regression pictures: right places, few marks, harmless names, faults told apart by everyone."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from scipy.stats import binom, norm
+
+from kdcal_core import charts
+from kdcal_core.charts import local_map, recalibration_words, regression_words
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.regression.results import (
+    Coverage,
+    CoverageRow,
+    EcdfDifference,
+    LocalPit,
+    PitHistogram,
+    QuantileReliability,
+    RegressionScores,
+)
+from kdcal_core.distributions import Empirical, Gamma, Normal
+from kdcal_core.regression import RECALIBRATORS
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+MAX_MARKS = 5000
+KINDS = ("none", "too low", "too high", "too narrow", "too wide", "other")
+
+
+def histogram(pit: np.ndarray, bins: int = 20) -> PitHistogram:
+    edges = np.linspace(0, 1, bins + 1)
+    low, high = binom.ppf([0.001, 0.999], pit.size, 1 / bins)
+    counts = np.histogram(pit, edges)[0].astype(float)
+    band = np.full(bins, low), np.full(bins, high)
+    return PitHistogram(edges, counts, *band, pit.size, float(pit.size), 0.95, "simultaneous")
+
+
+def ecdf(pit: np.ndarray) -> EcdfDifference:
+    levels = np.linspace(0, 1, 1500)
+    found = np.searchsorted(np.sort(pit), levels, side="right") / pit.size - levels
+    band = np.full(levels.size, 1.36 / np.sqrt(pit.size))
+    return EcdfDifference(levels, found, -band, band, pit.size, float(pit.size), 0.95)
+
+
+def reliability(pit: np.ndarray) -> QuantileReliability:
+    levels = np.linspace(0.05, 0.95, 19)
+    seen = (pit[:, None] <= levels).mean(axis=0)
+    ends = np.clip(seen - 0.02, 0, 1), np.clip(seen + 0.02, 0, 1)
+    band = levels - 0.03, levels + 0.03
+    return QuantileReliability(levels, seen, *ends, *band, pit.size, float(pit.size), 0.95)
+
+
+def estimate(value: float, n: int = 100, *, percent: bool = False) -> Estimate:
+    return Estimate("Full name", "Name", value, value - 0.02, value + 0.02, n, percent=percent)
+
+
+def row(value: float, level: float = 0.95, n: int = 100) -> CoverageRow:
+    other = estimate(1.0, n)
+    return CoverageRow(level, estimate(value, n, percent=True), other, other, None)
+
+
+def local(n: int = 9000, seed: int = 0) -> LocalPit:
+    rng = np.random.default_rng(seed)
+    kind = np.array(KINDS)[rng.integers(0, 6, n)]
+    rows = rng.permutation(10 * n)[:n]
+    size = rng.uniform(-0.4, 0.4, n)
+    p = np.where(kind == "none", 0.6, 0.001)
+    return LocalPit(
+        rng.normal(size=(n, 2)), rows, size, size, np.full(n, 0.9), p, p, kind, 50, n, 0.95, 99, 0
+    )
+
+
+def measured(key: str, infinite: bool = False) -> charts.MeasuredRecalibration:
+    rows = {name: estimate(1.0) for name in charts.MEASURES}
+    rows["coverage95"] = estimate(0.9, percent=True)
+    if infinite:
+        rows["log_score"] = Estimate("Log score", "Log score", np.inf, np.nan, np.nan, 100)
+    changes = {} if key == "parent" else {"crps": estimate(-0.1)}
+    return charts.MeasuredRecalibration(
+        key, f"{key} {HOSTILE}", RegressionScores(key, rows, 9), changes
+    )
+
+
+METHODS = ("parent", *RECALIBRATORS, "truth")
+
+
+def draw(
+    n: int, scale: float = 1.0, *, constant: bool = False, dark: bool = False
+) -> dict[str, go.Figure]:
+    rng = np.random.default_rng(1)
+    x = np.full(n, 3.0) if constant else rng.uniform(2, 20, n)
+    mean, std = scale * (10 + 5 * x**2), scale * 30 * x
+    y = np.full(n, scale * 7.0) if constant else rng.normal(mean, std)
+    line, spread = scale * (-460 + 110 * x), np.full(n, scale * 384.0)
+    pit, fair = norm.cdf(y, line, spread), norm.cdf(y, mean, std)
+    one, two = histogram(pit), histogram(fair)
+    at = n // 2
+    xy = np.column_stack([x, y])
+    ring = charts.PickedNeighbourhood(HOSTILE, (x[0], y[0]), xy)
+    panels = [charts.PitPanel(HOSTILE, one, kind) for kind in KINDS]
+    sides = [
+        charts.misses_of(HOSTILE, y, line - 1.96 * spread, line + 1.96 * spread),
+        charts.misses_of("After", y, mean - 1.96 * std, mean + 1.96 * std),
+    ]
+    curves = (
+        charts.density_curve(Normal(line[[at]], spread[[at]]), float(y[at])),
+        charts.density_curve(
+            Empirical(rng.normal(mean[at], std[at], (1, 500))), float(y[at]), "calibrated"
+        ),
+    )
+    levels = tuple(row(0.9, level, n) for level in (0.5, 0.8, 0.95))
+    moments = [
+        charts.Moments("parent", HOSTILE, line, spread),
+        charts.Moments("local", "Local", mean, std),
+    ]
+    shown = [
+        charts.RowIntervals("parent", HOSTILE, line - spread, line, line + spread),
+        charts.RowIntervals("local", "Local", mean - std, mean, mean + std),
+    ]
+    ks = np.array([10.0, 100.0])
+    curve = charts.SelectionCurve(HOSTILE, ks, scale * ks, scale * ks * 0.9, scale * ks * 1.1)
+    methods = [measured(key, infinite=key == "parent") for key in METHODS]
+    titles = {"dark": dark, "x_title": HOSTILE, "y_title": HOSTILE}
+    return {
+        "pit": charts.pit_figure(one, dark=dark, kind="too low"),
+        "panels": charts.pit_panels(panels, dark=dark),
+        "ecdf": charts.ecdf_figure(ecdf(pit), dark=dark, calibrated=ecdf(fair)),
+        "map": charts.local_map_figure(local(), picked=[ring, ring], identity=True, **titles),
+        "misses": charts.misses_figure(xy, sides, **titles),
+        "coverage_by": charts.coverage_by_figure(
+            [HOSTILE, "b"],
+            [row(0.8, n=3), row(1.0)],
+            dark=dark,
+            column=HOSTILE,
+            after=[row(0.95), row(0.0)],
+            after_name=HOSTILE,
+        ),
+        "coverage": charts.coverage_figure(
+            Coverage(levels, n, 1.0), dark=dark, after=Coverage(levels, n, 1.0), after_name=HOSTILE
+        ),
+        "density": charts.predictive_density_figure(
+            [charts.DensityPanel(HOSTILE, float(y[at]), curves)], dark=dark, y_title=HOSTILE
+        ),
+        "quantiles": charts.quantile_reliability_figure(
+            reliability(pit), dark=dark, after=reliability(fair), after_name=HOSTILE
+        ),
+        "measures": charts.recalibration_measures_figure(methods, dark=dark),
+        "differences": charts.recalibration_differences_figure(methods, dark=dark),
+        "truth": charts.truth_figure(
+            charts.Moments("truth", "Truth", mean, std), moments, dark=dark
+        ),
+        "intervals": charts.intervals_figure([HOSTILE] * n, y, shown, dark=dark, y_title=HOSTILE),
+        "selection": charts.neighbour_selection_figure(
+            [curve], dark=dark, chosen=(HOSTILE, 100), parent=estimate(50.0 * scale)
+        ),
+        "two": charts.pit_figure(two, dark=dark, who="calibrated"),
+    }
+
+
+def marks(figure: go.Figure) -> int:
+    return sum(np.size(trace.x) for trace in figure.data)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_few_marks_and_no_name_as_html(dark: bool) -> None:
+    for name, figure in draw(20_000, dark=dark).items():
+        assert 0 < marks(figure) <= MAX_MARKS, name
+        assert "<img" not in figure.to_json().replace("\\u003c", "<"), name
+        ground = figure.layout.template.layout
+        assert ground.paper_bgcolor == ground.plot_bgcolor == "rgba(0, 0, 0, 0)", name
+
+
+@pytest.mark.parametrize(
+    ("n", "scale", "constant"),
+    [(1, 1.0, False), (5, 1.0, False), (60, 1e12, False), (60, 1.0, True)],
+)
+def test_extreme_data_are_drawn_with_finite_axes(n: int, scale: float, constant: bool) -> None:
+    for name, figure in draw(n, scale, constant=constant).items():
+        layout = figure.to_plotly_json()["layout"]
+        for key, axis in layout.items():
+            if key[1:5] == "axis" and "range" in axis:
+                assert np.isfinite(np.asarray(axis["range"], dtype=float)).all(), (name, key)
+                assert axis["range"][0] != axis["range"][1], (name, key)
+
+
+def test_pit_bars_have_height_1_where_uniform_and_all_rows_are_there() -> None:
+    pit = (np.arange(200) + 0.5) / 200
+    bars, *_ = charts.pit_figure(histogram(pit, 10), dark=False).data
+    np.testing.assert_allclose(bars.y, 1.0)
+    assert bars.customdata[:, 2].sum() == 200
+    np.testing.assert_allclose((bars.y * bars.width).sum(), 1.0)
+
+
+def test_bars_outside_the_band_are_strong_and_have_the_colour_of_the_fault() -> None:
+    shown = histogram(np.r_[np.full(500, 0.97), np.linspace(0.01, 0.99, 500)])
+    bars, *_ = charts.pit_figure(shown, dark=False, kind="too low").data
+    strong = np.array(["0.9)" in colour for colour in bars.marker.color])
+    np.testing.assert_array_equal(strong, shown.outside != 0)
+    assert bars.marker.line.color == charts.palette(False).too_low
+
+
+def test_panels_share_one_scale_that_holds_every_bar_and_band() -> None:
+    panels = [
+        charts.PitPanel("a", histogram(np.full(9, 0.5))),
+        charts.PitPanel("b", histogram(np.linspace(0, 1, 500))),
+    ]
+    figure = charts.pit_panels(panels, dark=False)
+    assert figure.layout.yaxis2.matches == "y"
+    top = figure.layout.yaxis.range[1]
+    for shown in panels:
+        assert shown.histogram.density.max() < top
+        assert shown.histogram.density_band[1].max() < top
+
+
+def test_the_map_gives_back_rows_and_marks_each_kind_by_colour_and_symbol() -> None:
+    result = local(400)
+    figure = charts.local_map_figure(result, dark=False, x_title="a", y_title="b")
+    drawn = np.concatenate([trace.customdata[:, 0] for trace in figure.data]).astype(int)
+    np.testing.assert_array_equal(np.sort(drawn), np.sort(result.rows))
+    symbols = [trace.marker.symbol for trace in figure.data]
+    assert len(set(symbols)) == len(symbols) == 6
+    assert figure.layout.dragmode == "select"
+    low = next(trace for trace in figure.data if trace.marker.symbol == "triangle-down")
+    mine = result.rows[result.kind == "too low"]
+    np.testing.assert_array_equal(np.sort(low.customdata[:, 0]), np.sort(mine))
+    order = np.argsort(np.abs(low.customdata[:, 2] - 0.5))
+    assert (np.diff(np.asarray(low.marker.size)[order]) >= 0).all()
+
+
+def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> None:
+    rng = np.random.default_rng(3)
+    n = 200_000
+    y, xy = rng.normal(size=n), rng.normal(size=(n, 2))
+    wide, tight = np.full(n, 1.96), np.full(n, 1.0)
+    sides = [
+        charts.misses_of("before", y, -tight, tight),
+        charts.misses_of("after", y, -wide, wide),
+    ]
+    figure = charts.misses_figure(xy, sides, dark=False, x_title="a", y_title="b")
+    drawn = [
+        np.sort(np.concatenate([t.customdata for t in figure.data if t.xaxis == axis]))
+        for axis in ("x", "x2")
+    ]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    for side, axis in zip(sides, ("x", "x2"), strict=True):
+        missed = sum(
+            np.size(t.x) for t in figure.data if t.xaxis == axis and "triangle" in t.marker.symbol
+        )
+        assert missed / drawn[0].size == pytest.approx(side.share, abs=0.03)
+    told = [note.text for note in figure.layout.annotations]
+    assert any(f"{drawn[0].size:,} of 200,000 rows" in text for text in told)
+    assert any(f"{int((np.abs(y) > 1.96).sum()):,} of 200,000 missed" in text for text in told)
+
+
+def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
+    y = np.array([-5.0, 0.0, 5.0])
+    side = charts.misses_of("m", y, np.full(3, -1.0), np.full(3, 1.0))
+    figure = charts.misses_figure(
+        np.column_stack([y, y]), [side], dark=False, x_title="a", y_title="b"
+    )
+    found = {trace.marker.symbol: list(trace.customdata) for trace in figure.data}
+    assert found == {"circle": [2], "triangle-up": [3], "triangle-down": [1]}
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [Normal(np.array([3.0]), np.array([2.0])), Gamma(np.array([9.0]), np.array([20.0]))],
+)
+def test_a_density_is_that_of_the_distribution_and_a_smoothed_one_near_it(distribution) -> None:
+    curve = charts.density_curve(distribution, 4.0)
+    assert np.trapezoid(curve.density, curve.y) == pytest.approx(1.0, abs=0.003)
+    assert curve.pit == pytest.approx(float(distribution.cdf(4.0)[0]))
+    many = Empirical(distribution.sample(20_000, 0))
+    smooth = charts.density_curve(many, 4.0)
+    assert smooth.smoothed
+    assert not curve.smoothed
+    assert np.trapezoid(smooth.density, smooth.y) == pytest.approx(1.0, abs=0.01)
+    there = np.interp(curve.y, smooth.y, smooth.density, left=0, right=0)
+    assert np.abs(there - curve.density).max() < 0.08 * curve.density.max()
+
+
+def test_identical_samples_are_a_narrow_spike_and_not_an_error() -> None:
+    curve = charts.density_curve(Empirical(np.full((1, 50), 1e12)), 0.0)
+    assert np.isfinite(curve.density).all()
+    assert np.trapezoid(curve.density, curve.y) == pytest.approx(1.0, abs=0.01)
+
+
+def test_coverage_points_and_bars_are_the_estimates() -> None:
+    rows = [row(0.8, n=3), row(0.97, n=500)]
+    figure = charts.coverage_by_figure(["a", "b"], rows, dark=False, column="c")
+    points = [trace for trace in figure.data if trace.mode == "markers"]
+    assert sum(len(trace.x) for trace in points) == 2
+    strong, pale = points
+    assert strong.opacity > pale.opacity
+    np.testing.assert_allclose(strong.y, 0.97)
+    np.testing.assert_allclose(strong.y + strong.error_y.array, 0.99)
+    assert figure.layout.yaxis.range[0] < 0.8
+
+
+def test_an_infinite_score_has_no_dot_and_the_others_stay() -> None:
+    methods = [measured("parent", infinite=True), measured("isotonic")]
+    figure = charts.recalibration_measures_figure(methods, dark=False, measures=["log_score"])
+    (dots,) = figure.data
+    np.testing.assert_array_equal(dots.y, [1])
+    assert next(iter(figure.layout.yaxis.ticktext)).startswith("parent")
+
+
+def test_each_method_has_a_look_of_its_own() -> None:
+    for dark in (False, True):
+        looks = [charts.recalibrator_style(key, charts.palette(dark)) for key in METHODS]
+        assert len(set(looks)) == len(looks)
+
+
+# Machado, Oliveira and Fernandes 2009, severity 1, for linear RGB
+BLINDNESS = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+               [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+               [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+
+
+def lab(colour: str, matrix: object) -> np.ndarray:
+    channel = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(matrix) @ linear, 0, 1)
+    xyz = (
+        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        @ linear
+        / [0.9505, 1.0, 1.089]
+    )
+    root = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_faults_stay_apart_for_readers_who_see_colours_otherwise(dark: bool) -> None:
+    colours = charts.palette(dark)
+    faults = {kind: charts.fault_colour(kind, colours) for kind in KINDS[1:5]}
+    for name, matrix in {"all": np.eye(3), **BLINDNESS}.items():
+        for one, two in combinations(faults, 2):
+            apart = np.linalg.norm(lab(faults[one], matrix) - lab(faults[two], matrix))
+            assert apart > 20, (name, one, two, apart)
+    assert len(set(local_map.FAULT_SYMBOLS.values())) == 6
+
+
+def test_words_tell_the_numbers() -> None:
+    shown = local(600)
+    words = regression_words.local_map_alt(shown, "carat", "depth")
+    for kind in KINDS[1:]:
+        assert f"{int((shown.kind == kind).sum()):,}" in words
+    assert "carat" in words
+    panels = [
+        charts.PitPanel("All", histogram(np.linspace(0, 1, 99))),
+        charts.PitPanel("A", histogram(np.linspace(0.5, 1, 99)), "too low"),
+        charts.PitPanel("B", histogram(np.linspace(0, 0.5, 99)), "too high"),
+    ]
+    assert "cancel" in regression_words.pit_panels_words(panels)
+    assert "cancel" not in regression_words.pit_panels_words(panels[:2])
+    better = recalibration_words.measures_words([measured("parent"), measured("isotonic")])
+    assert better.startswith("parent")
+
+
+def test_tables_hold_every_row_whatever_is_drawn() -> None:
+    n = 9000
+    y = np.linspace(-3, 3, n)
+    side = charts.misses_of("before", y, np.full(n, -2.0), np.full(n, 2.0))
+    table = charts.misses_table(np.column_stack([y, y]), [side], "a", "b")
+    assert list(table.row) == list(range(1, n + 1))
+    counts = table["before"].value_counts()
+    assert counts["below"] == (y < -2).sum()
+    assert counts["above"] == (y > 2).sum()
+    truth = charts.Moments("truth", "Truth", y)
+    assert len(charts.truth_table(truth, [charts.Moments("local", "Local", y)])) == n
+    pit = charts.pit_table([charts.PitPanel("a", histogram(np.linspace(0, 1, 50)))])
+    assert pit["count"].sum() == 50

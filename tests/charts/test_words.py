@@ -1,0 +1,84 @@
+"""The sentences beside the figures, on results whose finding is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor
+from kdcal_core.calibration.losses import top_label_losses
+from kdcal_core.charts import words
+from kdcal_core.diagnostics import ScoreHistogram
+
+EDGES = np.linspace(0, 1, 11)
+
+
+def anchor(label: int, confidence: list[float], count: list[float]) -> HistogramAnchor:
+    share = np.full(10, np.nan)
+    rows = np.zeros(10)
+    share[-len(confidence) :] = confidence
+    rows[-len(count) :] = count
+    return HistogramAnchor(label, EDGES, share, rows, share - 0.1, share + 0.1)
+
+
+def curve(label: int, bandwidth: float, n_tp: int = 3, n_fp: int = 1) -> ConfidenceCurve:
+    grid = np.linspace(0.5, 1, 5)
+    return ConfidenceCurve(label, grid, grid, grid, grid, bandwidth, n_tp, n_fp, 0.5)
+
+
+def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
+    pair = (anchor(1, [0.5, 0.9], [1, 99]), anchor(1, [0.9, 0.8], [1, 99]))
+    sentence = words.noise_words([pair], ["a", "b"])
+    # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
+    assert "10.3 points on average" in sentence
+    assert "40 points for class b at scores 0.8 to 0.9" in sentence
+
+
+def test_halves_that_agree_are_not_said_to_differ() -> None:
+    pair = (anchor(0, [1.0, 1.0], [5, 5]), anchor(0, [1.0, 1.0], [5, 5]))
+    assert "agree in every bin" in words.noise_words([pair], ["a"])
+
+
+def test_noise_without_a_common_bin_is_said() -> None:
+    pair = (anchor(0, [np.nan, 1.0], [0, 5]), anchor(0, [1.0, np.nan], [5, 0]))
+    assert "cannot be shown" in words.noise_words([pair], ["a"])
+
+
+def test_bandwidths_name_the_class_that_pays_most() -> None:
+    two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
+    sentence = words.bandwidth_words(two, one, ["a", "b"])
+    assert "costs most for class b" in sentence
+    assert "a bandwidth of 0.1 instead of 0.02" in sentence
+    assert "same bandwidths" in words.bandwidth_words(two, two, ["a", "b"])
+    none = [curve(0, np.nan)]
+    assert "no curve" in words.bandwidth_words(none, none, ["a"])
+
+
+def test_confidence_words_count_the_rows() -> None:
+    assert words.confidence_words(curve(0, 0.1), "a") == (
+        "3 of 4 rows predicted as class a are right (75%)."
+    )
+    assert "nothing can be said" in words.confidence_words(curve(0, 0.1, 0, 0), "a")
+
+
+def test_histogram_words_count_confident_errors_with_the_edge_bin() -> None:
+    wrong, right = np.zeros(10), np.ones(10)
+    wrong[-1], wrong[0] = 3, 1
+    sentence = words.histogram_words(ScoreHistogram(None, EDGES, right, wrong))
+    # (3 * 0.95 + 0.05) / 4, and the middle of ten equal bins
+    assert "with 72% confidence on average, right ones with 50%" in sentence
+    assert "3 of 4 errors were made above 90%" in sentence
+    assert "no error" in words.histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
+
+
+def test_losses_words_tell_clear_from_unclear() -> None:
+    rng = np.random.default_rng(0)
+    n = 4000
+    y = (rng.random(n) > 0.7).astype(int)
+    said = {"uncalibrated": np.full(n, 0.99), "confidence": np.full(n, 0.7)}
+    losses = top_label_losses(said, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
+    sentence = words.losses_words(losses, list(said))
+    assert sentence.startswith("Over all rows confidence has the lowest")
+    assert "clearly more" in sentence
+    near = {"uncalibrated": np.full(n, 0.701), "confidence": np.full(n, 0.7)}
+    losses = top_label_losses(near, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
+    assert "clearly" not in words.losses_words(losses, list(near))

@@ -1,0 +1,199 @@
+"""Page, comparison, exported file and command line: one fit of each calibrator, one answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from small_reviews import Made, csv, made, quiet, rows
+
+from kdcal_core import load_calibrator
+from kdcal_core.calibration import (
+    BY_CLASS,
+    CALIBRATORS,
+    calibrated,
+    compare_methods,
+    fit_calibrator,
+)
+from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
+from kdcal_core.cli import main
+from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.comparison import compare
+from kdcal_core.diagnostics.comparison.far import far_rows
+from kdcal_core.diagnostics.comparison.methods import methods_of
+from kdcal_core.errors import InputError
+from kdcal_core.models import load_model
+from kdcal_core.review import ReviewData, add_training, review_data
+from kdcal_core.tasks import GraphRun, graph_request
+from kdcal_core.tasks.export_results import ExportRun, ExportSettings
+from kdcal_core.tasks.export_run import export_calibrator, export_request
+from kdcal_core.tasks.graph_run import fit_graph
+from kdcal_core.tasks.regions_results import RegionsRun, RegionsSettings
+from kdcal_core.tasks.regions_run import calibrate_regions, regions_request
+
+KEYS = [key for key in CALIBRATORS if key != "uncalibrated"]
+BY_REGIONS = [key for key in KEYS if key.startswith("heterogeneous_")]
+pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
+
+
+@dataclass
+class Reviewed:
+    made: Made
+    data: ReviewData
+    folder: Path
+
+
+def in_units(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(b=1000 * frame["b"])
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory) -> Reviewed:
+    """A forest on columns of very different units, with training, calibration and evaluation."""
+    folder = tmp_path_factory.mktemp("one_way")
+    train = in_units(rows(200, 0))
+    model = RandomForestClassifier(10, max_depth=5, random_state=0)
+    model.fit(train[["a", "b"]], train["kind"])
+    tables = {"calibration": in_units(rows(300, 1)), "evaluation": in_units(rows(60, 2))}
+    one = made(folder, model, tables)
+    add_training(one.workspace, one.review.id, csv(train), "training.csv")
+    for which, frame in {**tables, "training": train}.items():
+        frame.to_csv(folder / f"{which}.csv", index=False)
+    data = review_data(one.workspace, one.review.id, with_parent=True)
+    return Reviewed(one, data, folder)
+
+
+@pytest.fixture(scope="module")
+def compared(reviewed: Reviewed) -> dict[str, dict[str, FloatArray]]:
+    """What Compare's fits say of the evaluation set and of rows far away, by calibrator."""
+    judged = None
+
+    class Fitted(Exception):  # noqa: N818
+        """The fits are done: what they are worth is not asked here."""
+
+    def spy(given, **_):
+        nonlocal judged
+        judged = given
+        raise Fitted
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[compare.__module__], "scored_measures", spy)
+        with pytest.raises(Fitted):
+            compare(KEYS, reviewed.data)
+    keys = [one.key for one in methods_of(KEYS)]
+    assert len(judged.found) == len(keys)  # none failed
+    return {
+        key: {"judged": found.proba, "far": far}
+        for key, found, far in zip(keys, judged.found, judged.far, strict=True)
+    }
+
+
+@pytest.fixture
+def unjudged(monkeypatch):
+    """Files are written without the judgement on their card, which takes most of the time."""
+
+    def none(*_, **__):
+        raise InputError("Not asked")
+
+    monkeypatch.setattr("kdcal_core.tasks.export_fit.compare", none)
+
+
+def loaded_answer(reviewed: Reviewed, path: Path) -> dict[str, FloatArray]:
+    parent = load_model(reviewed.folder / "model.skops")
+    calibrator = load_calibrator(path, parent=parent)
+    X, far = reviewed.data.inputs["evaluation"], far_rows(reviewed.data, 0)
+    return {
+        "judged": calibrator.predict_proba(reviewed.data.evaluation.proba, X),
+        "far": calibrator.predict_proba(far.proba, far.X),
+    }
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_exported_file_says_what_compare_says(key, reviewed, compared, unjudged, tmp_path):
+    asked = export_request(reviewed.made.workspace, reviewed.made.review.id, ExportSettings(key))
+    export_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    said = loaded_answer(reviewed, ExportRun.read(tmp_path).calibrator_file)
+    for where, proba in said.items():
+        np.testing.assert_allclose(proba, compared[key][where], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_command_line_says_what_compare_says(
+    key, reviewed, compared, unjudged, tmp_path, capsys
+):
+    folder, out = reviewed.folder, tmp_path / "cli.kdcal"
+    words = ["calibrate", "--calibrator", key, "--target", "kind", "--out", str(out)]
+    for option, file in (("model", "model.skops"), ("data", "calibration.csv")):
+        words += [f"--{option}", str(folder / file)]
+    for option in ("evaluation", "training"):
+        words += [f"--{option}", str(folder / f"{option}.csv")]
+    assert main(words) == 0, capsys.readouterr().err
+    for where, proba in loaded_answer(reviewed, out).items():
+        np.testing.assert_allclose(proba, compared[key][where], rtol=0, atol=1e-12)
+
+
+def test_the_pages_far_from_the_data_show_the_same_graph(reviewed, compared, tmp_path):
+    asked = graph_request(reviewed.made.workspace, reviewed.made.review.id)
+    fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    run = GraphRun.read(tmp_path)
+    said = run.graph.posterior(run.rows.located)
+    np.testing.assert_allclose(said, compared["kernel_density"]["judged"], rtol=0, atol=1e-12)
+
+
+def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp_path):
+    asked = graph_request(forest.workspace, forest.review.id)
+    fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    run = GraphRun.read(tmp_path)
+    data = review_data(forest.workspace, forest.review.id, with_parent=True)
+    fitted = fit_calibrator(
+        "kernel_density", data.calibration, data.inputs["calibration"], parent=data.parent
+    )
+    said = calibrated(fitted, data.evaluation.proba, data.inputs["evaluation"]).proba
+    np.testing.assert_allclose(run.graph.posterior(run.rows.located), said, rtol=0, atol=1e-12)
+    held = KernelDensityCalibrator().held_out(data.calibration.y)
+    np.testing.assert_array_equal(run.graph.holdout_y, data.calibration.y[held])
+
+
+def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):
+    partitions = tuple(key.removeprefix("heterogeneous_") for key in BY_REGIONS)
+    asked = regions_request(
+        reviewed.made.workspace, reviewed.made.review.id, RegionsSettings(partitions)
+    )
+    calibrate_regions(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
+    run = RegionsRun.read(tmp_path)
+    for key in BY_REGIONS:
+        score = run.scores(key.removeprefix("heterogeneous_")).score
+        expected = compared[key]["judged"][:, 1]
+        np.testing.assert_allclose(score, expected, rtol=0, atol=1e-12)
+
+
+def test_the_page_by_class_shows_the_same_curves(reviewed, compared):
+    keys = [key for key in BY_CLASS if key != "uncalibrated"]
+    fitted = compare_methods(reviewed.data.calibration, methods=keys, folds=2).calibrators
+    for key in keys:
+        said = fitted[key].predict_proba(reviewed.data.evaluation.proba)
+        np.testing.assert_allclose(said, compared[key]["judged"], rtol=0, atol=1e-12)
+
+
+def test_one_column_far_away_is_noticed_whatever_its_unit(reviewed):
+    """On raw units a column of small numbers could move by twenty standard deviations unseen."""
+    data = reviewed.data
+    fitted = fit_calibrator(
+        "kernel_density",
+        data.calibration,
+        data.inputs["calibration"],
+        training=data.training,
+        parent=data.parent,
+    )
+    prior = fitted.estimator_.graph_.prior
+    for column in ("a", "b"):
+        moved: pd.DataFrame = data.inputs["evaluation"].copy()
+        moved[column] += 20 * data.inputs["calibration"][column].std()
+        said = calibrated(fitted, data.parent.predict_proba(moved), moved).proba
+        np.testing.assert_allclose(said, np.tile(prior, (len(said), 1)), atol=0.02)

@@ -1,0 +1,103 @@
+"""Results of runs on disk: whatever happens to a file behind the app, it is told."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from kdcal_core.errors import InputError
+from kdcal_core.tasks import ForeignSettings, GraphRun, GridSettings, LabSettings
+from kdcal_core.tasks.foreign_results import ForeignRun
+from kdcal_core.tasks.foreign_run import foreign_request, score_foreign
+from kdcal_core.tasks.graph_run import fit_graph, graph_request
+from kdcal_core.tasks.grid_results import GridRun
+from kdcal_core.tasks.grid_run import grid_request, posterior_grid
+from kdcal_core.tasks.lab_results import LabRun
+from kdcal_core.tasks.lab_run import simulate
+from kdcal_core.tasks.storage import load_array, load_record, load_whole, save_array, save_record
+
+
+def quiet(share, note):
+    pass
+
+
+@pytest.fixture(scope="module")
+def folders(forest, tmp_path_factory):
+    """What each run leaves, by the class that reads it."""
+    base = tmp_path_factory.mktemp("runs")
+    at = (forest.workspace, forest.review.id)
+    found = {run: base / run.__name__ for run in (GraphRun, ForeignRun, GridRun, LabRun)}
+    for folder in found.values():
+        folder.mkdir()
+    graph = found[GraphRun]
+    fit_graph(**graph_request(*at).kwargs, folder=str(graph), progress=quiet)
+    few = ForeignSettings(radii=(1.0,), n=5)
+    asked = foreign_request(*at, few, graph_folder=graph).kwargs
+    score_foreign(**asked, folder=str(found[ForeignRun]), progress=quiet)
+    asked = grid_request(*at, GridSettings(resolution=3), graph_folder=graph).kwargs
+    posterior_grid(**asked, folder=str(found[GridRun]), progress=quiet)
+    lab = LabSettings(n=60, n_trees=3, n_sphere=2, n_test=5, resolution=3, radii=(1.0,))
+    asked = json.loads(json.dumps({"settings": lab.__dict__}))
+    simulate(**asked, folder=str(found[LabRun]), progress=quiet)
+    return found
+
+
+def harms(path):
+    """Contents that a file may have after an accident, or by somebody's hand."""
+    whole = path.read_bytes()
+    yield from (None, b"", whole[:-3], b"PK\x03\x04", b"[" * 200_000)
+    if path.suffix != ".json":
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 1
+        yield bytes(flipped)
+    if path.suffix == ".npy":
+        file = io.BytesIO()
+        np.save(file, np.load(path)[:-1])
+        yield file.getvalue()
+
+
+@pytest.mark.parametrize("run", [GraphRun, ForeignRun, GridRun, LabRun])
+def test_a_file_that_is_gone_or_was_changed_is_told(folders, tmp_path, run):
+    folder = shutil.copytree(folders[run], tmp_path / "run")
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for harm in harms(path):
+            if harm is None:
+                path.unlink()
+            else:
+                path.write_bytes(harm)
+            with pytest.raises(InputError, match="no longer kept in full"):
+                run.read(folder)
+            path.write_bytes(whole)
+    run.read(folder)
+
+
+def test_an_array_larger_than_any_memory_or_with_objects_is_told(tmp_path):
+    said = {"descr": "<f8", "fortran_order": False, "shape": (10**13, 2)}
+    with (tmp_path / "huge.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, said)
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    for name in ("huge", "objects", "none"):
+        with pytest.raises(InputError, match="no longer kept in full"):
+            load_array(tmp_path, name)
+
+
+def test_large_arrays_are_mapped_and_none_can_be_written(tmp_path):
+    for n in (10, 300_000):
+        save_array(tmp_path, "a", np.arange(n))
+        array = load_array(tmp_path, "a")
+        assert array.tolist() == list(range(n))
+        assert not array.flags.writeable
+
+
+def test_a_record_of_huge_numbers_is_told(tmp_path):
+    save_record(tmp_path, LabSettings())
+    assert load_whole(tmp_path, LabSettings) == load_record(tmp_path, LabSettings) == LabSettings()
+    path = tmp_path / "record.json"
+    path.write_text(path.read_text().replace("0.25", "1" + "0" * 400))
+    with pytest.raises(InputError, match="no longer kept in full"):
+        load_record(tmp_path, LabSettings)

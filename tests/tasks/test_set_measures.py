@@ -1,0 +1,237 @@
+"""Measures of a scored set: the same from a worker as in the process, and small."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_reviews import Made, csv
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.distributions import Normal, RegressionSet
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    Workspace,
+    add_table,
+    create_review,
+    load_set,
+    score,
+    set_roles,
+)
+from kdcal_core.review.codec import encode
+from kdcal_core.tasks import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    SPREAD,
+    Sets,
+    Space,
+    class_curves,
+    class_halves,
+    class_histograms,
+    class_method,
+    class_shares,
+    is_large,
+    method_losses,
+    pit_along,
+    pit_histograms,
+    pit_overview,
+    pit_places,
+    pit_rows,
+    predicted_class,
+    read_measure,
+    set_estimates,
+    set_fitness,
+    set_overview,
+    set_reliability,
+    set_request,
+)
+from kdcal_core.tasks.set_run import measure_set
+
+SET = {"which": "calibration"}
+LABELS = {**SET, "labels": [0, 1]}
+ASKED = (
+    (set_fitness, SET),
+    (set_overview, SET),
+    (set_reliability, {**SET, "kind": "class", "n_bins": 10, "strategy": "quantile", "label": 1}),
+    (set_reliability, {**SET, "kind": "top-label", "n_bins": 5, "strategy": "uniform"}),
+    (set_estimates, SET),
+    (predicted_class, {**SET, "label": 1}),
+    (class_histograms, {**LABELS, "n_bins": 10}),
+    (class_halves, {**LABELS, "seed": 3}),
+    (class_curves, {**LABELS, "bandwidth": "mon2"}),
+    (class_curves, {**LABELS, "bandwidth": 0.1}),
+    (class_method, {**LABELS, "key": "isotonic"}),
+    (class_method, {**LABELS, "key": "sts"}),
+    (class_shares, SET),
+    (method_losses, {"methods": ["uncalibrated", "sts"], "with_evaluation": True}),
+)
+PIT_ASKED = (
+    (pit_overview, SET),
+    (pit_histograms, {**SET, "bins": [5, 20]}),
+    (pit_along, {**SET, "column": "word", "bins": 4}),
+    (pit_along, {**SET, "column": SPREAD, "bins": 4}),
+    (pit_places, {**SET, "space": "inputs", "k": 20, "across": "x", "up": OUTCOME}),
+    (pit_places, {**SET, "space": "inputs", "k": 20, "across": AXES[0], "up": AXES[1]}),
+    (pit_places, {**SET, "space": "prediction", "k": 20, "across": AXES[0], "up": AXES[1]}),
+    (pit_rows, {**SET, "level": 0.9}),
+    (pit_rows, {**SET, "level": 0.8, "missed_only": True, "among": [5, 3, 60], "most": 2}),
+)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory) -> Made:
+    """Predictive distributions of a regression, with a feature, a word and weights."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=90)
+    frame = pd.DataFrame(
+        {
+            "x": x,
+            "word": np.where(x > 0, "high", "low"),
+            "mean": x,
+            "std": 1.0 + x**2,
+            "y": x + rng.normal(size=90),
+        }
+    )
+    workspace = Workspace(tmp_path_factory.mktemp("numbers"))
+    review = create_review(workspace)
+    review = add_table(workspace, review.id, "calibration", csv(frame), "rows.csv")
+    assert review.roles is not None
+    set_roles(workspace, review.id, dataclasses.replace(review.roles, features=("x",)))
+    return Made(workspace, score(workspace, review.id), None, {"calibration": frame})
+
+
+def quiet(share, note):
+    assert 0 <= share <= 1
+
+
+@pytest.mark.parametrize(("measure", "settings"), ASKED)
+def test_a_worker_leaves_what_the_process_computes(forest, tmp_path, measure, settings) -> None:
+    asked = set_request(forest.workspace, forest.review, measure, settings)
+    sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
+    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    at = forest.workspace, forest.review.id
+    here = measure(Sets(*at, lambda which: load_set(*at, which), quiet), **settings)
+    assert encode(read_measure(measure, tmp_path)) == encode(here)
+
+
+@pytest.mark.parametrize(("measure", "settings"), PIT_ASKED)
+def test_a_worker_leaves_what_the_process_computes_of_a_regression(
+    numbers, tmp_path, measure, settings
+) -> None:
+    asked = set_request(numbers.workspace, numbers.review, measure, settings)
+    sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
+    measure_set(**sent, folder=str(tmp_path), progress=quiet)
+    at = numbers.workspace, numbers.review.id
+    here = measure(Sets(*at, lambda which: pytest.fail("no classes"), quiet), **settings)
+    assert encode(read_measure(measure, tmp_path)) == encode(here)
+
+
+def test_rows_are_taken_furthest_out_first(numbers) -> None:
+    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    found, table = pit_rows(sets, which="calibration", level=0.9), numbers.tables["calibration"]
+    assert found.n == 90
+    assert (np.diff(np.abs(found.pit - 0.5)) <= 0).all()
+    assert found.own["word"].tolist() == table["word"].iloc[found.rows].tolist()
+    assert "y" not in found.own
+    np.testing.assert_array_equal(found.y, table["y"].iloc[found.rows])
+    few = pit_rows(sets, which="calibration", level=0.9, missed_only=True, most=3)
+    np.testing.assert_array_equal(few.rows, found.rows[:3])
+    assert few.n == int((np.abs(found.pit - 0.5) > 0.45).sum())
+
+
+def test_neighbours_are_those_that_were_tested(numbers) -> None:
+    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    found = pit_places(sets, which="calibration", space="inputs", k=10, across="x", up=OUTCOME)
+    assert found.local is not None
+    x = numbers.tables["calibration"]["x"].to_numpy()
+    for row in found.local.rows[:5]:
+        nearest = np.argsort(np.abs(x - x[row]), kind="stable")[:10]
+        assert found.local.around(int(row)).tolist() == sorted(nearest)
+    group = found.group(found.local.around(int(found.local.rows[0])))
+    assert group.coverage.coverage.n == group.fault.n == group.histogram.n == 10
+
+
+def test_rows_without_a_place_say_why_and_lie_where_their_predictions_do(tmp_path) -> None:
+    frame = pd.DataFrame({"mean": range(40), "std": 1.0, "y": range(40)})
+    workspace = Workspace(tmp_path)
+    review = create_review(workspace)
+    add_table(workspace, review.id, "calibration", csv(frame), "rows.csv")
+    score(workspace, review.id)
+    sets = Sets(workspace, review.id, lambda which: pytest.fail("no classes"))
+    found = pit_places(sets, which="calibration", space="inputs", k=10, across=AXES[0], up=AXES[1])
+    assert found.refused is not None
+    assert "no feature columns" in str(found.refused.error())
+    assert (found.across, found.up) == (MEAN, SPREAD)
+
+
+@pytest.mark.parametrize("n", [100_000, 400_000])
+def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    scored = RegressionSet(Normal(x, 1.0), x + rng.normal(size=n), "digest", "calibration")
+    frame = pd.DataFrame({"x": x, "word": "a"})
+    space = Space("inputs", x[:, None], None)
+    kept = {("set", "calibration"): scored}
+
+    def keep(key, make):
+        if key[0] == "frame":
+            return frame
+        return kept[key] if key in kept else make()
+
+    sets = Sets(Workspace(tmp_path), "a" * 16, lambda _: None, quiet, lambda _: space, keep)
+    for measure, settings in PIT_ASKED:
+        if measure is not pit_rows:
+            size = len(json.dumps(encode(measure(sets, **settings))))
+            assert size < 3_000_000, measure.__name__  # 20,000 rows of the local view
+
+
+def test_settings_and_rows_name_the_result(forest, linear) -> None:
+    def key(made, **settings):
+        return set_request(made.workspace, made.review, set_estimates, settings).key
+
+    assert key(forest, which="calibration") == key(forest, which="calibration")
+    others = {key(forest, which="evaluation"), key(linear, which="calibration")}
+    assert key(forest, which="calibration") not in others
+
+
+def test_a_changed_file_is_not_believed(forest, tmp_path) -> None:
+    asked = set_request(forest.workspace, forest.review, class_histograms, {**LABELS, "n_bins": 5})
+    measure_set(**asked.kwargs, folder=str(tmp_path), progress=quiet)
+    path = tmp_path / "record.json"
+    whole = path.read_text()
+    for old, new in (("<f8", "|O"), ("<f8", "<U2"), ('"shape": [5]', '"shape": [-1]'), ("=", "")):
+        assert old in whole
+        path.write_text(whole.replace(old, new))
+        with pytest.raises(InputError, match="no longer kept"):
+            read_measure(class_histograms, tmp_path)
+
+
+def test_a_job_can_only_ask_for_a_measure(forest, tmp_path) -> None:
+    asked = set_request(forest.workspace, forest.review, set_overview, SET).kwargs
+    for name in ("fitted", "load_set", "__builtins__", "np"):
+        with pytest.raises(ValueError, match="not a measure"):
+            measure_set(**{**asked, "measure": name}, folder=str(tmp_path), progress=quiet)
+
+
+@pytest.mark.parametrize("n", [2_000, 40_000])
+def test_results_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
+    """A kept result of any measure holds no rows, whatever the method keeps of them."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), n)
+    label = (proba.cumsum(axis=1) > rng.random(n)[:, None]).argmax(axis=1)
+    scored = ScoredSet(proba, label, ("a", "b", "c"), "digest", "calibration")
+    sets = Sets(Workspace(tmp_path), "a" * 16, lambda which: scored, quiet)
+    for measure, settings in ASKED:
+        if measure not in (method_losses, set_fitness):
+            size = len(json.dumps(encode(measure(sets, **settings))))
+            assert size < 300_000, measure.__name__
+
+
+def test_few_rows_stay_in_the_process(forest) -> None:
+    assert not is_large(forest.review)
+    info = dataclasses.replace(forest.review.sets["calibration"], n_rows=10_000_000)
+    assert is_large(dataclasses.replace(forest.review, sets={"calibration": info}))
