@@ -90,6 +90,24 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def bytes_text(n_bytes: float) -> str:
+    """A number of bytes, in units of 1,024.
+
+    Examples
+    --------
+    >>> bytes_text(812), bytes_text(20480), bytes_text(3.25 * 2**20), bytes_text(5 << 29)
+    ('812 bytes', '20 KiB', '3.2 MiB', '2.5 GiB')
+    """
+    if n_bytes < 1024:
+        return counted(round(n_bytes), "byte")
+    unit, size = next(
+        (unit, n_bytes / 1024**power)
+        for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB"))
+        if n_bytes >= 1024**power
+    )
+    return f"{size:,.{0 if size >= 10 else 1}f} {unit}"
+
+
 def and_more(rest: int, last: str = "and") -> str:
     """What follows the first of many: how many more there are, if any.
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kdcal_core.text import and_more, counted, listed, p_text, range_text
+from kdcal_core.text import and_more, bytes_text, counted, listed, p_text, range_text
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,14 @@ def test_counts_and_ranges_have_separators() -> None:
     assert counted(0, "row") == "0 rows"
     assert range_text(1200.0, 3400.0) == "1,200 to 3,400"
     assert range_text(0.1, math.nan) == "no interval"
+
+
+def test_bytes_keep_two_figures() -> None:
+    assert [bytes_text(n) for n in (1, 1023, 1024, 10 << 10, 1 << 30, 3000 << 30)] == [
+        "1 byte",
+        "1,023 bytes",
+        "1.0 KiB",
+        "10 KiB",
+        "1.0 GiB",
+        "3,000 GiB",
+    ]

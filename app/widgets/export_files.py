@@ -18,6 +18,7 @@ from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_try import try_request
+from kdcal_core.text import bytes_text
 
 SUFFIX = ".kdcal"
 _TRIED = "export_tried"
@@ -54,7 +55,7 @@ def take_away(view: View) -> None:
 
 def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
     st.download_button(
-        f"{label} ({_size(path)})",
+        f"{label} ({bytes_text(path.stat().st_size)})",
         data=path.read_bytes,  # read when it is asked for, and kept nowhere
         file_name=name,
         mime="application/octet-stream",
@@ -63,11 +64,6 @@ def _download(label: str, path: Path, name: str, key: str, *, primary: bool = Fa
         icon=":material/download:",
         on_click="ignore",
     )
-
-
-def _size(path: Path) -> str:
-    size = path.stat().st_size
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):,.1f} kB"
 
 
 def _usage(view: View, name: str) -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.errors import InputError
-from kdcal_core.statistics import top_label_brier_losses, top_label_log_losses
+from kdcal_core.statistics import normal_quantile, top_label_brier_losses, top_label_log_losses
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +191,7 @@ def _means(
     overall = _standard_error(loss - mean[-1], np.zeros_like(predicted), weight, mass[-1:])
     floor = _with_total(bin_sums(predicted, n_classes, weight**2 * own))
     floor = np.divide(np.sqrt(floor), mass, out=np.full(n_classes + 1, np.nan), where=mass > 0)
-    half = ndtri(0.5 + level / 2) * np.fmax(np.concatenate([error, overall]), floor)
+    half = normal_quantile(level) * np.fmax(np.concatenate([error, overall]), floor)
     return np.stack([mean, np.maximum(mean - half, 0.0), mean + half])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kdcal_core.charts.comparison import method_name, ranked
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.diagnostics.comparison import Comparison, CriticalDifference, PairedDifference
-from kdcal_core.text import listed, number_text, p_text
+from kdcal_core.text import bytes_text, listed, number_text, p_text
 
 
 def finding(found: Comparison, measure: str) -> str:
@@ -218,13 +218,10 @@ def amount(measure: str, value: float) -> str:
     Examples
     --------
     >>> amount("fit_seconds", 0.0234), amount("size_bytes", 20480)
-    ('0.023 s', '20 kB')
+    ('0.023 s', '20 KiB')
     """
     if measure == "size_bytes":
-        for unit, size in (("MB", 1e6), ("kB", 1e3)):
-            if value >= size:
-                return f"{value / size:,.0f} {unit}"
-        return f"{value:,.0f} bytes"
+        return bytes_text(value)
     if value < 0.001:
         return "below 0.001 s"
     return f"{value:,.0f} s" if value >= 100 else f"{value:.2g} s"

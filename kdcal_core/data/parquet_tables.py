@@ -17,6 +17,7 @@ from kdcal_core.data import claims
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
 from kdcal_core.data.claims import check_ratio
 from kdcal_core.errors import InputError
+from kdcal_core.text import bytes_text
 
 MOST_RATIO = 1000
 FREE_BYTES = 1 << 30  # of a table; it takes some four times that while it is read
@@ -82,8 +83,8 @@ def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
     """Refuse a table that would take more memory than it may."""
     if n_bytes > max_bytes:
         raise InputError(
-            f"The table would take {n_bytes / 2**30:,.1f} GiB in memory; "
-            f"the limit is {max_bytes / 2**30:,.1f} GiB",
+            f"The table would take {bytes_text(n_bytes)} in memory; "
+            f"the limit is {bytes_text(max_bytes)}",
             fix="Keep fewer rows or only the columns the review needs.",
             file=file,
         )

@@ -20,6 +20,7 @@ from kdcal_core.data.csv_tables import CsvSource, read_csv
 from kdcal_core.data.parquet_tables import read_parquet
 from kdcal_core.data.types import Table
 from kdcal_core.errors import InputError
+from kdcal_core.text import bytes_text
 
 MAX_BYTES = 4 << 30
 _HEAD = 256 << 10
@@ -218,7 +219,7 @@ def read_head(stream: pa.NativeFile) -> bytes:
 def _check_size_on_disk(size: int, max_bytes: int, file: str) -> None:
     if size > max_bytes:
         raise InputError(
-            f"The file has {size / 2**30:,.1f} GiB; the limit is {max_bytes / 2**30:,.1f} GiB",
+            f"The file has {bytes_text(size)}; the limit is {bytes_text(max_bytes)}",
             fix="Keep fewer rows or only the columns the review needs.",
             file=file,
         )

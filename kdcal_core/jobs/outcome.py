@@ -8,6 +8,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.text import bytes_text
 
 KEPT_SAFE = "Nothing that was loaded before is lost."
 _OUT_OF_MEMORY = re.compile(
@@ -92,7 +93,7 @@ def too_large(what: str, memory_bytes: int | None) -> InputError:
     """
     limit = "there is"
     if memory_bytes is not None:
-        limit = f"the {size_in_words(memory_bytes)} it may use"
+        limit = f"the {bytes_text(memory_bytes)} it may use"
     return InputError(
         f"{what} needed more memory than {limit}",
         fix=f"Try fewer rows or a smaller model. {KEPT_SAFE}",
@@ -107,7 +108,7 @@ def ended_by_system(what: str, peak_bytes: int) -> InputError:
     >>> ended_by_system("Fitting", 3 * 1024**3).what
     'Fitting was ended by the system, which ran out of memory; it held 3.0 GiB'
     """
-    held = size_in_words(peak_bytes)
+    held = bytes_text(peak_bytes)
     return InputError(
         f"{what} was ended by the system, which ran out of memory; it held {held}",
         fix=f"Start it again while less else runs, or try fewer rows. {KEPT_SAFE}",
@@ -127,7 +128,7 @@ def ended_from_outside(
     held = ""
     if peak_bytes and memory_bytes:
         held = (
-            f" It held {size_in_words(peak_bytes)} of the {size_in_words(memory_bytes)} that it "
+            f" It held {bytes_text(peak_bytes)} of the {bytes_text(memory_bytes)} that it "
             "may use, so memory does not look like the reason."
         )
     return InputError(
@@ -180,16 +181,3 @@ def not_kept(what: str, reason: str) -> InputError:
             f"it again. {KEPT_SAFE}"
         ),
     )
-
-
-def size_in_words(n_bytes: int) -> str:
-    """Bytes for people.
-
-    Examples
-    --------
-    >>> size_in_words(3 << 20), size_in_words(5 << 29)
-    ('3 MiB', '2.5 GiB')
-    """
-    if n_bytes < 1024**3:
-        return f"{n_bytes / 1024**2:,.0f} MiB"
-    return f"{n_bytes / 1024**3:,.1f} GiB"

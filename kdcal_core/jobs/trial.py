@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import memory
 from kdcal_core.jobs.limits import TRIAL_SECONDS
-from kdcal_core.jobs.outcome import lack_of_memory, size_in_words
+from kdcal_core.jobs.outcome import lack_of_memory
+from kdcal_core.text import bytes_text
 
 _leave: Callable[[InputError], None] | None = None
 
@@ -68,7 +69,7 @@ def trial(
         if more_bytes is None or not _for_memory(error):
             raise
         raise InputError(
-            f"{what} needed more than {size_in_words(more_bytes)} of memory", fix=fix
+            f"{what} needed more than {bytes_text(more_bytes)} of memory", fix=fix
         ) from error
     finally:
         timer.cancel()

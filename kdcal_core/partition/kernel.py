@@ -9,6 +9,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.partition._checks import check_same_partition
 from kdcal_core.partition._dispatch import kernels_of
 from kdcal_core.partition.codes import Codes
+from kdcal_core.text import bytes_text
 
 LARGEST = 2**30
 
@@ -51,8 +52,7 @@ def geodesic_kernel(a: Codes, b: Codes | None = None) -> NDArray[np.float64]:
     needed = 8 * len(a) * len(b)
     if needed > LARGEST:
         raise InputError(
-            f"A kernel matrix of {len(a):,} by {len(b):,} rows would take "
-            f"{needed / 2**30:,.1f} GiB",
+            f"A kernel matrix of {len(a):,} by {len(b):,} rows would take {bytes_text(needed)}",
             fix="Give fewer rows; class_masses and nearest_polytopes never hold the matrix.",
         )
     kernel: NDArray[np.float64] = kernels_of(a).kernel_block(a, b)

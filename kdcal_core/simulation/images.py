@@ -13,6 +13,7 @@ import numpy as np
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.simulation.base import BoolArray, check_count
+from kdcal_core.text import bytes_text
 
 SHAPES = ("circle", "rectangle")
 INTENSITY = 127.0
@@ -157,7 +158,7 @@ def _start(n: int, seed: int, size: int, intensity: float) -> np.random.Generato
     estimate = 8 * n * size * size
     if estimate > _MOST_BYTES:
         raise InputError(
-            f"{n:,} images of {size} by {size} pixels would take {estimate / 2**30:.1f} GiB",
+            f"{n:,} images of {size} by {size} pixels would take {bytes_text(estimate)}",
             fix="Choose fewer or smaller images.",
         )
     return np.random.default_rng(seed)
