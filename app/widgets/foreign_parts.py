@@ -17,6 +17,7 @@ from app.widgets import (
 )
 from app.widgets import foreign_text as text
 from app.widgets.charts import chart, drawn_once, estimate_row, is_dark
+from app.widgets.equal_notes import equal_notes
 from app.widgets.foreign_results import Method, View
 from app.widgets.graph_results import Fit, Foreign, Setting, Version
 from app.widgets.numbers import number
@@ -87,6 +88,8 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
     if prior is None:
         return
     chosen = foreign_choice.choose(review, foreign, fit)
+    if chosen is not None and chosen.one.kind == "uploaded":
+        equal_notes(review, foreign=chosen.one.name)
     head, picture, densities = st.container(), st.container(), st.container()
     version = None
     if fit is not None:

@@ -9,6 +9,7 @@ from typing import get_args
 import streamlit as st
 
 from app.widgets import session, uploads, waiting
+from app.widgets.equal_notes import equal_notes
 from app.widgets.fitness_card import fitness_card, plain
 from app.widgets.role_table import OUTPUT, TARGET, roles_sentence
 from app.widgets.task_choice import task_choice
@@ -295,6 +296,7 @@ def fit_for_use(review: Review) -> None:
     for which in get_args(Which):
         if which in review.tables:
             fitness_card(review, which)
+    equal_notes(review)
     if not review.has_evaluation:
         what = "repairs" if review.task == "regression" else "calibrators"
         st.caption(

@@ -31,6 +31,7 @@ from kdcal_core.tasks import (
     is_large,
     load_space,
     read_measure,
+    reads_asides,
     regression_space,
     set_request,
     space_request,
@@ -59,7 +60,7 @@ def of(
     settings
         The measure's arguments but for the sets, JSON.
     """
-    if not is_large(review):
+    if not _is_large(review, measure):
         return _here(review, measure, settings)
     asked = set_request(session.workspace(), review, measure, settings)
     return _elsewhere(review, measure, asked, offer)
@@ -72,7 +73,7 @@ def all_of(
 
     None until all are there; the progress of the first that is missing is shown.
     """
-    if not is_large(review):
+    if not _is_large(review, measure):
         return [_here(review, measure, settings) for settings in each]
     asked = [set_request(session.workspace(), review, measure, one) for one in each]
     for one in asked:
@@ -95,7 +96,7 @@ def on_demand(
     Where a job has to compute it, there is a button with this ``label`` and then the progress
     until it is done, and None is returned.
     """
-    if not is_large(review):
+    if not _is_large(review, measure):
         return lambda: _here(review, measure, settings)
     asked = set_request(session.workspace(), review, measure, settings)
     found = _elsewhere(
@@ -123,9 +124,19 @@ def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -
             sets = Sets(workspace, review.id, read, open_space=partial(_space, review), keep=keep)
             return measure(sets, **settings)
 
+    asides = _asides_of(review) if reads_asides(measure) else ()
     return KEPT.get(
-        (measure.__name__, json.dumps(settings, sort_keys=True), *_rows_of(review)), make
+        (measure.__name__, json.dumps(settings, sort_keys=True), asides, *_rows_of(review)), make
     )
+
+
+def _is_large(review: Review, measure: Callable[..., Any]) -> bool:
+    return is_large(review, with_asides=reads_asides(measure))
+
+
+def _asides_of(review: Review) -> tuple[Hashable, ...]:
+    foreign = tuple((name, table.digest) for name, table in review.foreign.items())
+    return review.training and review.training.digest, foreign
 
 
 def _rows_of(review: Review) -> tuple[Hashable, ...]:

@@ -13,6 +13,7 @@ from kdcal_core.tasks.comparison_run import (
     usable_calibrators,
 )
 from kdcal_core.tasks.comparison_study import ComparisonStudy, comparison_study, save_study
+from kdcal_core.tasks.equal_sets import EqualNote, EqualSets, equal_sets
 from kdcal_core.tasks.export_results import (
     CalibratorMap,
     ExportRecord,
@@ -109,7 +110,7 @@ from kdcal_core.tasks.set_measures import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.tasks.set_run import read_measure, set_request, title_of
+from kdcal_core.tasks.set_run import read_measure, reads_asides, set_request, title_of
 from kdcal_core.tasks.space_run import load_space, space_request
 from kdcal_core.tasks.spaces import (
     LAYER,
@@ -136,6 +137,8 @@ __all__ = [
     "ComparisonRun",
     "ComparisonSettings",
     "ComparisonStudy",
+    "EqualNote",
+    "EqualSets",
     "EventScores",
     "ExportRecord",
     "ExportRun",
@@ -191,6 +194,7 @@ __all__ = [
     "comparison_request",
     "comparison_study",
     "default_calibrators",
+    "equal_sets",
     "export_request",
     "fitted",
     "foreign_frame",
@@ -212,6 +216,7 @@ __all__ = [
     "predicted_class",
     "principal_axes",
     "read_measure",
+    "reads_asides",
     "recalibration_request",
     "recommended",
     "region_search_request",

@@ -63,15 +63,21 @@ _RULES = ("mon2", "mon", "mon4")  # found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 
-def is_large(review: Review) -> bool:
+def is_large(review: Review, *, with_asides: bool = False) -> bool:
     """Whether the rows of a review are too many for the process of the app.
+
+    Parameters
+    ----------
+    with_asides : bool
+        Whether the training and the foreign rows count, which most measures do not read.
 
     Examples
     --------
     >>> is_large(Review("a" * 16))
     False
     """
-    rows = sum(one.n_rows for one in review.sets.values())
+    counted = review.all_tables if with_asides else tuple(review.sets.values())
+    rows = sum(one.n_rows for one in counted)
     stated = len(review.roles.parameters) if review.roles else 0
     return rows * max(1, len(review.classes), stated) > LARGE
 

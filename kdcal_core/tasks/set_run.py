@@ -13,6 +13,7 @@ from kdcal_core.review import Review, Which, Workspace, load_set
 from kdcal_core.tasks import foreign_measures as foreign
 from kdcal_core.tasks import pit_measures as pit
 from kdcal_core.tasks import set_measures as of
+from kdcal_core.tasks.equal_sets import equal_sets
 from kdcal_core.tasks.inputs import Request, request, review_identity
 from kdcal_core.tasks.regression_inputs import regression_files
 from kdcal_core.tasks.set_measures import Sets
@@ -24,6 +25,7 @@ T = TypeVar("T")
 # what each measure does, with the setting that tells two of them apart
 _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     of.set_fitness: "Load: counting rows",
+    equal_sets: "Load: comparing rows of the tables",
     of.set_overview: "Measuring all rows, with intervals",
     of.set_reliability: "Reliability: drawing up the diagram",
     of.set_estimates: "Reliability: measuring everything, with intervals",
@@ -45,7 +47,19 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     pit.pit_rows: "PIT: picking rows",
 }
 _MEASURES = {one.__name__: one for one in _TITLES}
+_WITH_ASIDES = {equal_sets}  # these read the training and the foreign rows too
 _COLUMNS = {pit.MEAN: "the predicted mean", pit.SPREAD: "the predicted standard deviation"}
+
+
+def reads_asides(measure: Callable[..., Any]) -> bool:
+    """Whether a measure reads the training and the foreign rows, besides the scored sets.
+
+    Examples
+    --------
+    >>> reads_asides(of.set_overview)
+    False
+    """
+    return measure in _WITH_ASIDES
 
 
 def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
@@ -83,7 +97,7 @@ def set_request(
     identity = {
         "measure": measure.__name__,
         "settings": settings,
-        "review": review_identity(review, with_foreign=False),
+        "review": review_identity(review, with_foreign=reads_asides(measure)),
     }
     kwargs = {
         "home": str(workspace.root),

@@ -248,9 +248,13 @@ def test_training_rows_come_and_go_beside_the_scores(app, settle):
     told = next(text.value for text in app.caption if text.value.startswith("Training set"))
     assert "<b>" not in told
     assert any("fit for" in title.value for title in app.subheader)
+    n = len(pd.read_parquet(io.BytesIO(rows)))
+    copies = f"{n} rows of the calibration set are in the training set too ({n} pairs, chance"
+    assert [unescape(warning.value)[: len(copies)] for warning in app.warning] == [copies]
     app.button(key="remove_training").click()
     app.run()
     _assert_healthy(app)
+    assert not app.warning
     assert not any(text.value.startswith("Training set") for text in app.caption)
     assert any("fit for" in title.value for title in app.subheader)
 

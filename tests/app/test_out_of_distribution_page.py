@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
+from kdcal_core.review.samples import samples_root
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGE = "../pages/out_of_distribution.py"
@@ -217,6 +219,19 @@ def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTe
     removes[-1].click().run()
     settle(page)
     assert HOSTILE not in next(b for b in page.selectbox if b.label == "Foreign rows").options
+
+
+def test_rows_of_the_data_among_foreign_ones_are_warned_of(page: AppTest) -> None:
+    own = pd.read_parquet(samples_root() / "xor_network" / "calibration.parquet")[["x1", "x2"]]
+    table = pd.concat([own.iloc[:5], own.iloc[5:20] * 5])
+    page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
+    settle(page.run())
+    told = [unescape(warning.value) for warning in page.warning]
+    assert len(told) == 1
+    assert told[0].startswith("5 rows of the table")
+    assert "are in the calibration set too (5 pairs, chance gives 0)" in told[0]
+    assert "<b>" not in page.warning[0].value
+    assert not healthy(choose(page, "sphere")).warning
 
 
 def test_a_table_that_lacks_a_feature_is_refused_in_words(page: AppTest) -> None:

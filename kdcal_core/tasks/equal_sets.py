@@ -1,0 +1,88 @@
+"""What Load and Out of distribution say of rows that lie in two tables of a review."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kdcal_core.data import Roles, outcome_column, target_labels
+from kdcal_core.diagnostics.comparison.overlap import SetRows, shared, shared_words
+from kdcal_core.review import Review, rows_of
+from kdcal_core.review.inputs import input_columns
+from kdcal_core.review.model import WHICH
+from kdcal_core.tasks.set_measures import Sets
+
+
+@dataclass(frozen=True)
+class EqualNote:
+    """What is to be said of rows that lie in two tables.
+
+    Attributes
+    ----------
+    sentence : str
+        Untrusted text.
+    copies : bool
+        Whether there are more than chance gives.
+    foreign : str
+        Name of the table of foreign rows that it is about; empty where there is none.
+    """
+
+    sentence: str
+    copies: bool
+    foreign: str = ""
+
+
+@dataclass(frozen=True)
+class EqualSets:
+    """A note for each two tables with equal rows: training, calibration, evaluation, foreign."""
+
+    notes: tuple[EqualNote, ...]
+
+
+def equal_sets(sets: Sets) -> EqualSets:
+    """Rows that lie in two tables of the review, for any two but those of foreign rows.
+
+    Of the evaluation and the calibration set this is what Compare and Regions say.
+
+    Raises
+    ------
+    InputError
+        Where a file is gone, or the training rows have another class than the model.
+    """
+    review = sets.workspace.read(sets.review_id)
+    tables = _tables(sets, review)
+    notes = []
+    for at, rows in enumerate(tables):
+        sets.progress(at / len(tables), "Comparing rows")
+        for other in tables[:at]:
+            found = None if other.kind == "foreign" else shared(rows, other)
+            sentence = None if found is None else shared_words(found, rows, other)
+            if found is not None and sentence is not None:
+                notes.append(EqualNote(sentence, found.beyond_chance, rows.name))
+    return EqualSets(tuple(notes))
+
+
+def _tables(sets: Sets, review: Review) -> list[SetRows]:
+    at, columns = (sets.workspace, sets.review_id), input_columns(review)
+    roles = review.roles or Roles()
+    tables = []
+    if review.training is not None and roles.target is not None and columns:
+        frame = rows_of(*at, review.training, [*columns, roles.target])
+        name = review.training.name
+        y = (
+            outcome_column(frame, roles, file=name)
+            if review.task == "regression"
+            else target_labels(frame, roles, review.classes, file=name)
+        )
+        tables.append(SetRows("training", frame[columns], y))
+    for which in WHICH:
+        if which not in review.sets:
+            continue
+        inputs = rows_of(*at, review.tables[which], columns) if columns else None
+        if review.task == "regression":
+            tables.append(SetRows(which, inputs, sets.distributions(which).y))
+        else:
+            scored = sets.read(which)
+            tables.append(SetRows(which, inputs, scored.y, scored.proba))
+    for name, table in review.foreign.items() if roles.features else ():
+        tables.append(SetRows("foreign", rows_of(*at, table, columns), None, name=name))
+    return tables
