@@ -60,7 +60,7 @@ def test_one_of_the_list_tells_its_settings(capsys: pytest.CaptureFixture[str]) 
     code, out, err = run(capsys, "--list", "--calibrator", "platt")
     assert code == 0
     assert "auto, a number from 0.000001 to 1,000,000 or none" in out
-    code, out, err = run(capsys, "--list", "--calibrator", "vector")
+    code, out, err = run(capsys, "--list", "--calibrator", "uncalibrated")
     assert code == 0
     assert "It has no settings." in out
 
