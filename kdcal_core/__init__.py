@@ -29,7 +29,7 @@ _HOME = {
     "TopLabelKDE": "calibration",
     "CumulativeConfidence": "calibration",
     "TemperatureScaling": "calibration",
-    "HeterogeneousCalibrator": "calibration.heterogeneous",
+    "HeterogeneousCalibrator": "calibration.regions",
     "UncalibratedConfidence": "calibration",
     "IsotonicConfidence": "calibration",
     "BetaCalibration": "calibration",

@@ -8,7 +8,7 @@ from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
 from app.widgets.regions_parts import View
 from app.widgets.regions_repair import Repair
-from kdcal_core.calibration.heterogeneous import RegionFit
+from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import estimate_text
 

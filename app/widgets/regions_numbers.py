@@ -12,8 +12,8 @@ import streamlit as st
 from app.widgets.kept import kept_by_bytes
 from app.widgets.regions_rows import Looked
 from app.widgets.regions_search import Found, rows_in
-from kdcal_core.calibration.heterogeneous import Hierarchy, RegionFit, Scores, fit_maps
-from kdcal_core.calibration.heterogeneous.flags import region_fits
+from kdcal_core.calibration.regions import Hierarchy, RegionFit, Scores, fit_maps
+from kdcal_core.calibration.regions.flags import region_fits
 from kdcal_core.charts import RegionMap
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import (

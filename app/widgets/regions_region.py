@@ -14,7 +14,7 @@ from app.widgets.map_region import beside
 from app.widgets.pit_rows import answers as pit_answers
 from app.widgets.regions_parts import View, select_key
 from app.widgets.regions_search import rows_in
-from kdcal_core.calibration.heterogeneous import RegionFit
+from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.charts import (
     PitPanel,
     RegionMap,

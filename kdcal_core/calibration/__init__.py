@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
+from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
 from kdcal_core.calibration.compare import MethodComparison, compare_methods
+from kdcal_core.calibration.confidence_curve import ConfidenceCurve, HistogramAnchor
 from kdcal_core.calibration.crossfit import cross_fit_confidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
-from kdcal_core.calibration.histogram import TopLabelHistogram
-from kdcal_core.calibration.kde import TopLabelKDE
-from kdcal_core.calibration.kernel_density import (
+from kdcal_core.calibration.graph import (
     KernelDensityForest,
     KernelDensityGraph,
     KernelDensityNetwork,
     Located,
     Selection,
 )
-from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
+from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
+from kdcal_core.calibration.histogram import TopLabelHistogram
+from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
 from kdcal_core.calibration.losses import MethodLosses, top_label_losses
 from kdcal_core.calibration.noise import histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
@@ -28,17 +31,10 @@ from kdcal_core.calibration.registry import (
     calibrator_entry,
     score_calibrator,
 )
-from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
-from kdcal_core.calibration.standard import (
-    BetaCalibration,
-    ClasswiseHistogram,
-    DirichletScaling,
-    PlattScaling,
-    VectorScaling,
-    VennAbers,
-)
+from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
+from kdcal_core.calibration.venn_abers import VennAbers
 
 __all__ = [
     "BY_CLASS",

@@ -149,7 +149,7 @@ def layer_inputs(parent: Parent | None, X: Any, layer: str) -> pd.DataFrame:
     InputError
         There is no parent, or it has no such layer.
     """
-    from kdcal_core.calibration.heterogeneous import layer_frame
+    from kdcal_core.calibration.regions import layer_frame
 
     if parent is None:
         raise InputError(

@@ -24,7 +24,7 @@ from kdcal_core.calibration._curve import Curve, fit_curve, fit_rows_curve
 from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.calibration._temperature_fit import tempered
 from kdcal_core.calibration.base import rows_by_class, top_label
-from kdcal_core.calibration.results import ConfidenceCurve
+from kdcal_core.calibration.confidence_curve import ConfidenceCurve
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, pooled
 from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray

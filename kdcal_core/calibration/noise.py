@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.calibration.base import top_label
-from kdcal_core.calibration.results import HistogramAnchor
+from kdcal_core.calibration.confidence_curve import HistogramAnchor
 from kdcal_core.data import check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.data.splits import stratified_folds

@@ -9,20 +9,16 @@ from typing import Literal
 
 from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
+from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
-from kdcal_core.calibration.standard import (
-    BetaCalibration,
-    ClasswiseHistogram,
-    DirichletScaling,
-    PlattScaling,
-    VectorScaling,
-    VennAbers,
-)
+from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
+from kdcal_core.calibration.venn_abers import VennAbers
 from kdcal_core.errors import InputError
 
 Family = Literal["parent", "top-label", "temperature", "standard", "partition", "kernel density"]
@@ -99,13 +95,13 @@ class CalibratorEntry:
 
 
 def _by_regions(partition: str) -> Calibrator:
-    from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+    from kdcal_core.calibration.regions import HeterogeneousCalibrator
 
     return HeterogeneousCalibrator(partition)
 
 
 def _kernel_density() -> Calibrator:
-    from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
+    from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 
     return KernelDensityCalibrator()
 

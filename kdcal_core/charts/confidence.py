@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.calibration.results import ConfidenceCurve, HistogramAnchor
+from kdcal_core.calibration.confidence_curve import ConfidenceCurve, HistogramAnchor
 from kdcal_core.charts.methods import method_style
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.parts import anchor_traces, boxes, identity, tiers

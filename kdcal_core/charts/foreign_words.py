@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kdcal_core.calibration.kernel_density import Selection
+from kdcal_core.calibration.graph import Selection
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
 from kdcal_core.text import counted

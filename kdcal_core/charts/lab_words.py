@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.calibration.kernel_density.blend import Blend
+from kdcal_core.calibration.graph.blend import Blend
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 from kdcal_core.text import listed, number_text

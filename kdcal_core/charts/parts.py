@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.results import HistogramAnchor
+from kdcal_core.calibration.confidence_curve import HistogramAnchor
 from kdcal_core.charts.palette import Palette, faded
 from kdcal_core.data.types import FloatArray
 

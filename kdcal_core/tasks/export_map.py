@@ -9,7 +9,7 @@ import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.tasks.export_results import CalibratorMap, MapLine, Shape
 

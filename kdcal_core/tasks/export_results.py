@@ -29,7 +29,7 @@ class ExportSettings:
     key : str
         Of `kdcal_core.calibration.CALIBRATORS`.
     inner : str
-        The map inside a region, a key of `kdcal_core.calibration.heterogeneous.MAPS`. This and
+        The map inside a region, a key of `kdcal_core.calibration.regions.MAPS`. This and
         the next five count for calibrators of the family "partition" alone.
     max_depth, min_rows : int or None
         Of its trees; None for the calibrator's own rule.

@@ -12,7 +12,7 @@ from kdcal_core.calibration import (
     KernelDensityForest,
     KernelDensityNetwork,
 )
-from kdcal_core.calibration.kernel_density_entry import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.calibration.graph.as_calibrator import UNWEIGHTED, KernelDensityCalibrator
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of

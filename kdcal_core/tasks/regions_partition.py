@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kdcal_core.calibration.heterogeneous.one_tree import class_target, min_rows_of
+from kdcal_core.calibration.regions.one_tree import class_target, min_rows_of
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import RegionSearch, describe_regions
 from kdcal_core.errors import InputError

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
 from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words

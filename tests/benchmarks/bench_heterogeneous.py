@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.heterogeneous import (
+from kdcal_core.calibration.regions import (
     MAPS,
     HeterogeneousCalibrator,
     Hierarchy,

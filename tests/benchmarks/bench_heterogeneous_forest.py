@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from tests.benchmarks.bench_heterogeneous import rows
 
 N_ROWS = 1_000_000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdcal_core.calibration import CALIBRATORS, calibrated, fit_calibrator
-from kdcal_core.calibration.heterogeneous import MAPS
+from kdcal_core.calibration.regions import MAPS
 from kdcal_core.calibration.settings import (
     INNER,
     configured,

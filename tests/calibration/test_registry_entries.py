@@ -22,7 +22,7 @@ from kdcal_core.calibration import (
     fit_calibrator,
     score_calibrator,
 )
-from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
+from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import wrap_model

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from kdcal_core import charts
-from kdcal_core.calibration.kernel_density.selection import data_floor
+from kdcal_core.calibration.graph.selection import data_floor
 from kdcal_core.charts import MapPoints, PosteriorPanel, map_words
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.diagnostics import paired_auc
 from kdcal_core.models import load_model
 

@@ -15,7 +15,7 @@ from kdcal_core import load_calibrator
 from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.export.scoring import score_table
-from kdcal_core.calibration.heterogeneous.region_maps import MAPS
+from kdcal_core.calibration.regions.region_maps import MAPS
 from kdcal_core.calibration.settings import INNER
 from kdcal_core.charts.export_maps import (
     calibrator_map_figure,

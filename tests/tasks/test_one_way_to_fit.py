@@ -21,7 +21,7 @@ from kdcal_core.calibration import (
     compare_methods,
     fit_calibrator,
 )
-from kdcal_core.calibration.kernel_density_entry import KernelDensityCalibrator
+from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.cli import main
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison import compare

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 from small_reviews import csv, quiet
 
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import stratified_folds
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled

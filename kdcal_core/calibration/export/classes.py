@@ -8,7 +8,7 @@ from typing import Any
 from kdcal_core.errors import InputError
 
 _HOME = "kdcal_core.calibration."
-_REGIONS = f"{_HOME}heterogeneous"
+_REGIONS = f"{_HOME}regions"
 _TREE = "kdcal_core.partition.tree"
 #: Calibrators by the name of their class, with the module that holds it.
 CALIBRATOR_HOMES: dict[str, str] = {
@@ -20,14 +20,14 @@ CALIBRATOR_HOMES: dict[str, str] = {
     "CumulativeConfidence": f"{_HOME}cumulative",
     "IsotonicConfidence": f"{_HOME}one_vs_rest",
     "SigmoidConfidence": f"{_HOME}one_vs_rest",
-    "PlattScaling": f"{_HOME}standard.log_odds_maps",
-    "BetaCalibration": f"{_HOME}standard.log_odds_maps",
-    "ClasswiseHistogram": f"{_HOME}standard.histogram_classes",
-    "VectorScaling": f"{_HOME}standard.softmax_maps",
-    "DirichletScaling": f"{_HOME}standard.softmax_maps",
-    "VennAbers": f"{_HOME}standard.venn_abers",
-    "HeterogeneousCalibrator": f"{_HOME}heterogeneous.calibrator",
-    "KernelDensityCalibrator": f"{_HOME}kernel_density_entry",
+    "PlattScaling": f"{_HOME}log_odds_maps",
+    "BetaCalibration": f"{_HOME}log_odds_maps",
+    "ClasswiseHistogram": f"{_HOME}classwise_histogram",
+    "VectorScaling": f"{_HOME}softmax_maps",
+    "DirichletScaling": f"{_HOME}softmax_maps",
+    "VennAbers": f"{_HOME}venn_abers",
+    "HeterogeneousCalibrator": f"{_HOME}regions.calibrator",
+    "KernelDensityCalibrator": f"{_HOME}graph.as_calibrator",
 }
 #: Frozen dataclasses in fitted state.
 RECORD_HOMES: dict[str, str] = {
@@ -46,8 +46,8 @@ RECORD_HOMES: dict[str, str] = {
 }
 #: Estimators that need their parent.
 ESTIMATOR_HOMES: dict[str, str] = {
-    "KernelDensityForest": f"{_HOME}kernel_density.forest",
-    "KernelDensityNetwork": f"{_HOME}kernel_density.network",
+    "KernelDensityForest": f"{_HOME}graph.forest",
+    "KernelDensityNetwork": f"{_HOME}graph.network",
 }
 
 

@@ -36,7 +36,7 @@ from kdcal_core.calibration.export.classes import (
     RECORD_HOMES,
     known_class,
 )
-from kdcal_core.calibration.kernel_density.base import KernelDensityEstimator
+from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.errors import InputError
 
 _PLAIN = (bool, int, str)
@@ -151,7 +151,7 @@ class Encoder:
         return self._record_at[key]
 
     def _estimator(self, estimator: KernelDensityEstimator) -> dict[str, Any]:
-        from kdcal_core.calibration.kernel_density.estimator_file import estimator_parts
+        from kdcal_core.calibration.graph.estimator_file import estimator_parts
 
         about, arrays = estimator_parts(estimator)
         return {
@@ -237,7 +237,7 @@ class Decoder:
         return record
 
     def _estimator(self, told: Mapping[str, Any]) -> Any:
-        from kdcal_core.calibration.kernel_density.estimator_file import estimator_from_parts
+        from kdcal_core.calibration.graph.estimator_file import estimator_from_parts
 
         if self._parent is None:
             raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.export.onnx_nodes import Nodes
-from kdcal_core.calibration.heterogeneous.columns import ColumnPartition
+from kdcal_core.calibration.regions.columns import ColumnPartition
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import InputColumn, PartitionTree

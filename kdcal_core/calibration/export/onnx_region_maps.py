@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.calibration.export.onnx_nodes import Nodes
-from kdcal_core.calibration.heterogeneous._histogram import HistogramMaps
-from kdcal_core.calibration.heterogeneous._isotonic import IsotonicMaps
-from kdcal_core.calibration.heterogeneous._linear import LinearMaps
-from kdcal_core.calibration.heterogeneous._temperature import TemperatureMaps
+from kdcal_core.calibration.regions._histogram import HistogramMaps
+from kdcal_core.calibration.regions._isotonic import IsotonicMaps
+from kdcal_core.calibration.regions._linear import LinearMaps
+from kdcal_core.calibration.regions._temperature import TemperatureMaps
 from kdcal_core.data import FloatArray
 from kdcal_core.statistics import CLIP
 

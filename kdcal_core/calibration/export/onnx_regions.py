@@ -14,7 +14,7 @@ from kdcal_core.calibration.export.onnx_columns import Columns
 from kdcal_core.calibration.export.onnx_nodes import Nodes
 from kdcal_core.calibration.export.onnx_partitions import columns_read, regions
 from kdcal_core.calibration.export.onnx_region_maps import WRITTEN, mapped_nodes
-from kdcal_core.calibration.heterogeneous.boosted import Damped
+from kdcal_core.calibration.regions.boosted import Damped
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import CLIP
 
@@ -29,7 +29,7 @@ def why_not_regions(calibrator: Any) -> str | None:
 
     Examples
     --------
-    >>> from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+    >>> from kdcal_core.calibration.regions import HeterogeneousCalibrator
     >>> why_not_regions(HeterogeneousCalibrator("tree", "platt"))
     >>> why_not_regions(HeterogeneousCalibrator("tree", "kde"))
     'each of its regions has density curves of its own, which would swell the model'

@@ -105,7 +105,7 @@ class LoadedCalibrator:
             these columns in their order. A calibrator of a hidden layer (``card.layer``) asks the
             parent for the rows' activations; where none was given when it was loaded, X holds
             them: columns "unit 1", "unit 2", ..., as
-            :func:`~kdcal_core.calibration.heterogeneous.layer_frame` makes them.
+            :func:`~kdcal_core.calibration.regions.layer_frame` makes them.
 
         Raises
         ------

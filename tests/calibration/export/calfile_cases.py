@@ -93,7 +93,7 @@ def card(key, calibrator, rows, X):
 @cache
 def heterogeneous(n_classes=2, **settings):
     """A calibrator by region with the rows it was fitted on."""
-    from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+    from kdcal_core.calibration.regions import HeterogeneousCalibrator
 
     rows = scored(n_classes)
     with warnings.catch_warnings():

@@ -22,7 +22,7 @@ from kdcal_core.calibration.export import (
     save_calibrator,
 )
 from kdcal_core.calibration.export.scoring import score_table
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator, layer_frame
+from kdcal_core.calibration.regions import HeterogeneousCalibrator, layer_frame
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model, model_info

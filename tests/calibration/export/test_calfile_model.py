@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from kdcal_core import load_calibrator, load_model
 from kdcal_core.calibration import fit_calibrator
 from kdcal_core.calibration.export import make_card, save_calibrator
-from kdcal_core.calibration.heterogeneous import HeterogeneousCalibrator
+from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import model_info, wrap_model

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from kdcal_core.calibration.export import can_export_onnx, export_onnx
 from kdcal_core.calibration.export.onnx_columns import ModelColumns
 from kdcal_core.calibration.export.onnx_nodes import Nodes
-from kdcal_core.calibration.heterogeneous import MAPS, PARTITIONS, HeterogeneousCalibrator
+from kdcal_core.calibration.regions import MAPS, PARTITIONS, HeterogeneousCalibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import load_model, model_info

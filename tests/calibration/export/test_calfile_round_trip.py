@@ -21,7 +21,7 @@ from kdcal_core.calibration.export import (
 from kdcal_core.calibration.export.classes import CALIBRATOR_HOMES, RECORD_HOMES, known_class
 from kdcal_core.calibration.export.codec import Decoder, Encoder
 from kdcal_core.calibration.fitting import calibrated
-from kdcal_core.calibration.heterogeneous import MAPS, PARTITIONS
+from kdcal_core.calibration.regions import MAPS, PARTITIONS
 from kdcal_core.errors import InputError
 
 CASES = [

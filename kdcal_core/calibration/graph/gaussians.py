@@ -1,0 +1,90 @@
+"""One Gaussian a polytope: its centre, its variances, and its logarithm at a row."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from kdcal_core.calibration.graph.located import Located
+from kdcal_core.data import FloatArray, IntArray
+
+_LOG_2PI = float(np.log(2 * np.pi))
+_BLOCK_CELLS = 1 << 16
+
+
+def fit_gaussians(
+    x: FloatArray, index: IntArray, n_polytopes: int
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and mean squared deviation of each polytope's rows (paper 000 Eqs. 14 and 15).
+
+    The variance floor is left out here: it is added when densities are taken, as variance plus
+    floor for a polytope of any size (decision D8).
+
+    Parameters
+    ----------
+    x : (n, d) array
+    index : (n,) array of int
+        Polytope of each row; each polytope has a row.
+    n_polytopes : int
+
+    Returns
+    -------
+    centres, variances : (p, d) arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fit_gaussians(np.array([[0.0], [2.0], [5.0]]), np.array([0, 0, 1]), 2)[1].tolist()
+    [[1.0], [0.0]]
+    """
+    sizes = np.bincount(index, minlength=n_polytopes).astype(np.float64)
+    # Row r of the matrix picks the rows of polytope r: its product with x sums over them.
+    members = sparse.csr_array(
+        (np.ones(len(index)), (index, np.arange(len(index)))), shape=(n_polytopes, len(index))
+    )
+    centres = np.asarray(members @ x) / sizes[:, None]
+    variances = np.zeros_like(centres)
+    width = max(1, _BLOCK_CELLS // max(1, len(x)))
+    for start in range(0, x.shape[1], width):
+        part = slice(start, start + width)
+        deviations = x[:, part] - centres[index, part]
+        variances[:, part] = np.asarray(members @ deviations**2) / sizes[:, None]
+    return centres, variances
+
+
+def log_normaliser(variances: FloatArray, added: FloatArray) -> FloatArray:
+    """Logarithm of each Gaussian's height at its centre, (p,); ``added`` to the variances, (d,)."""
+    n_polytopes, n_dimensions = variances.shape
+    total = np.zeros(n_polytopes)
+    rows = max(1, _BLOCK_CELLS // max(1, n_dimensions))
+    for start in range(0, n_polytopes, rows):
+        part = slice(start, start + rows)
+        total[part] = np.log(variances[part] + added).sum(axis=1)
+    height: FloatArray = -0.5 * (total + n_dimensions * _LOG_2PI)
+    return height
+
+
+def log_gaussian(
+    located: Located,
+    centres: FloatArray,
+    variances: FloatArray,
+    added: FloatArray,
+    normaliser: FloatArray,
+) -> FloatArray:
+    """Logarithm of the Gaussian of each row's own polytope, (m,).
+
+    Minus infinity where even the logarithm leaves the range of numbers.
+    """
+    m, n_dimensions = located.x.shape
+    squares = np.zeros(m)
+    rows = max(1, _BLOCK_CELLS // max(1, n_dimensions))
+    for start in range(0, m, rows):
+        part = slice(start, start + rows)
+        index = located.index[part]
+        with np.errstate(over="ignore"):
+            deviations = located.x[part] - centres[index]
+            deviations *= deviations
+            deviations /= variances[index] + added
+            squares[part] = deviations.sum(axis=1)
+    log_density: FloatArray = normaliser[located.index] - 0.5 * squares
+    return log_density

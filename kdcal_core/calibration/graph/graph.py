@@ -1,0 +1,436 @@
+"""The fitted kernel density graph: densities, posterior and floor as pure functions of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration.graph.arithmetic import (
+    checked_log_floor,
+    checked_quantile,
+    checked_variance,
+    inside,
+    log_n,
+    ratio,
+    safe_log,
+)
+from kdcal_core.calibration.graph.blend import Blend, fit_blend
+from kdcal_core.calibration.graph.gaussians import log_gaussian, log_normaliser
+from kdcal_core.calibration.graph.located import Located
+from kdcal_core.calibration.graph.selection import Selection, data_floor
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError
+from kdcal_core.statistics import surprisal
+
+PAPERS_LOG_FLOOR = -1e7
+PAPERS_VARIANCE_FLOOR = 1e-6
+
+_SAME_GAMMA = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDensityGraph:
+    """Class-conditional densities on a parent's polytopes (paper 000 Eqs. 6 to 19).
+
+    It holds arrays only, no parent, so settings change without a fit. A density is that of the
+    one polytope that represents a row, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)``
+    (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
+    (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
+    ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
+    of a constant class ratio and the prior, in which the Gaussian decides how much of each
+    (decision D13). Where there is a ``blend``, the parent's opinion of the row moves that ratio;
+    densities, floor and prior stay what they were. All is computed in logarithms.
+
+    Attributes
+    ----------
+    classes : tuple of K str
+        Untrusted text.
+    n : int
+        Rows of the fit.
+    centres, variances : (p, d) arrays
+        Eqs. 14 and 15, the variances without the floor lambda (decision D8).
+    counts : (p, K) int64
+        Rows of the fit by polytope and class.
+    exponents : (G,) array
+        Grid of gamma * log n, ascending.
+    class_masses : (G, p, K) array
+        n~_ry for each exponent of the grid.
+    prior : (K,) array
+    gamma : float
+        One of ``gammas``.
+    variance_floor : float
+        Lambda, in squared coordinates.
+    log_floor : float
+        log b of Eq. 8 (decision D1); minus infinity for none.
+    floor_quantile : float or None
+        Where given, the floor is this quantile of the held-out rows' log densities, and
+        ``log_floor`` follows from it.
+    holdout : Located or None
+    holdout_y : (h,) int64 or None
+        Held-out rows and their classes.
+    variance_shape : (d,) array or None
+        The floor of a coordinate's variance as a multiple of ``variance_floor``, one on average;
+        all ones, as in the papers, where None.
+    blend : Blend or None
+        Weights of the parent and of the class ratio inside the data; None for the ratio alone, as
+        in the papers.
+
+    Notes
+    -----
+    Logarithms are natural; log n counts as log 3 for fewer rows, so that log log n stays
+    positive (decision D2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from kdcal_core.calibration import KernelDensityForest
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
+    >>> fitted = KernelDensityForest(forest).fit(X[1::2], y[1::2])
+    >>> located = fitted.locate(X)
+    >>> graph = fitted.graph_.with_settings(floor_quantile=0.2)
+    >>> bool(graph.unknown(located).sum() > fitted.graph_.unknown(located).sum())
+    True
+    """
+
+    classes: tuple[str, ...]
+    n: int
+    centres: FloatArray
+    variances: FloatArray
+    counts: IntArray
+    exponents: FloatArray
+    class_masses: FloatArray
+    prior: FloatArray
+    gamma: float
+    variance_floor: float
+    log_floor: float
+    floor_quantile: float | None
+    holdout: Located | None
+    holdout_y: IntArray | None
+    variance_shape: FloatArray | None = None
+    blend: Blend | None = None
+
+    @property
+    def gammas(self) -> FloatArray:
+        """The values of gamma that the graph was fitted for, (G,) ascending."""
+        return self.exponents / log_n(self.n)
+
+    @property
+    def n_polytopes(self) -> int:
+        return len(self.centres)
+
+    @property
+    def n_holdout(self) -> int:
+        """Held-out rows."""
+        return 0 if self.holdout is None else len(self.holdout)
+
+    @property
+    def effective_log_floor(self) -> float:
+        """Logarithm of the constant b / log n that Eq. 8 adds to each density."""
+        return self.log_floor - float(np.log(log_n(self.n)))
+
+    @property
+    def added_variance(self) -> FloatArray:
+        """What is added to each polytope's variances, (d,): the floor times its shape."""
+        ones = np.ones(self.centres.shape[1])
+        return self.variance_floor * (ones if self.variance_shape is None else self.variance_shape)
+
+    @property
+    def chosen_masses(self) -> FloatArray:
+        """n~_ry at the gamma in force, (p, K) (Eq. 16)."""
+        masses: FloatArray = self.class_masses[self._position]
+        return masses
+
+    def log_density(self, located: Located) -> FloatArray:
+        """Log class-conditional densities log f~_y(x) before the floor (Eq. 19), (m, K).
+
+        Minus infinity for a class without rows.
+        """
+        density: FloatArray = safe_log(self._shares)[located.index]
+        density += self._log_gaussian(located)[:, None]
+        return density
+
+    def log_marginal(self, located: Located) -> FloatArray:
+        """Log density log sum_y P(y) f~_y(x) of each row, (m,)."""
+        return self._log_gaussian(located) + self._log_weight[located.index]
+
+    def posterior(self, located: Located) -> FloatArray:
+        """Posterior with the floor (Eqs. 8 and 9), (m, K), rows summing to one.
+
+        Far from all data, and where every density is zero, it is the prior (Prop. 2). With a
+        blend it is Eq. 9 in how much of the prior a row gets, and the blend in place of the
+        densities' ratio.
+
+        Raises
+        ------
+        InputError
+            The graph blends, and the rows carry no probabilities of the parent.
+        """
+        return self._with_prior(located, self._inside(located))
+
+    def predict(self, located: Located) -> IntArray:
+        """Class of the largest posterior (Eq. 10), (m,) indices.
+
+        Far away the posterior equals the prior to the last bit while the exact one does not:
+        among classes that are equal so, the density times prior decides.
+        """
+        local = self._inside(located)
+        posterior = self._with_prior(located, local)
+        equal = posterior == posterior.max(axis=1, keepdims=True)
+        decided: IntArray = np.where(equal, local, -1.0).argmax(axis=1)
+        return decided
+
+    def unknown(self, located: Located) -> NDArray[np.bool_]:
+        """Whether each row's log density lies below the floor, (m,)."""
+        below: NDArray[np.bool_] = self.log_marginal(located) < self.effective_log_floor
+        return below
+
+    def with_settings(
+        self,
+        *,
+        gamma: float | None = None,
+        variance_floor: float | None = None,
+        log_floor: float | None = None,
+        floor_quantile: float | None = None,
+    ) -> KernelDensityGraph:
+        """The same graph under other settings, without a fit; what is left out stays.
+
+        At another gamma the blend is fitted again, on the held-out rows, in milliseconds: the
+        class ratios are others. Variance and floor do not enter it.
+
+        Parameters
+        ----------
+        gamma : float
+            One of ``gammas``.
+        variance_floor : float
+            Above zero.
+        log_floor : float
+            log b; ends the floor that follows the data. Minus infinity for none.
+        floor_quantile : float in (0, 1)
+            The floor follows the data: see :func:`data_floor`. It is recomputed at the other
+            settings, here and whenever they change.
+
+        Raises
+        ------
+        InputError
+            A value is out of range, both floors are given, or no rows are held out for the
+            quantile.
+        """
+        if log_floor is not None and floor_quantile is not None:
+            raise InputError(
+                "A fixed floor and a quantile were both given", fix="Give one of the two."
+            )
+        quantile = self.floor_quantile
+        if log_floor is not None:
+            quantile = None
+        elif floor_quantile is not None:
+            quantile = checked_quantile(floor_quantile)
+        other = replace(
+            self,
+            gamma=self.gamma if gamma is None else self._known_gamma(gamma),
+            variance_floor=checked_variance(variance_floor, self.variance_floor),
+            log_floor=self.log_floor if log_floor is None else checked_log_floor(log_floor),
+            floor_quantile=quantile,
+        )
+        if other.variance_floor == self.variance_floor:
+            self._lend(other, "_log_gaussian_held", "_log_normaliser")
+        if self.blend is not None and other.gamma != self.gamma:
+            other = other.blended()
+        return other if quantile is None else other._with_floor_at(quantile)
+
+    def with_holdout(self, located: Located, y: IntArray) -> KernelDensityGraph:
+        """The same graph with other held-out rows; what follows from these moves along."""
+        other = replace(self, holdout=located, holdout_y=y)
+        if self.blend is not None:
+            other = other.blended()
+        quantile = self.floor_quantile
+        return other if quantile is None else other._with_floor_at(quantile)
+
+    def blended(self) -> KernelDensityGraph:
+        """The same graph with the blend of the smallest log loss on the held-out rows.
+
+        Raises
+        ------
+        InputError
+            No rows are held out, or these carry no probabilities of the parent.
+        """
+        if self.holdout is None or self.holdout_y is None or not self.n_holdout:
+            raise InputError(
+                "A blend with the parent needs held-out rows, and there are none",
+                fix='Fit with a hold-out, or set inside to "ratio".',
+            )
+        local = self._local_as_fitted[self.holdout.index]
+        blend = fit_blend(_parents(self.holdout), local, self.holdout_y, self._fitted_prior)
+        other = replace(self, blend=blend)
+        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        return other
+
+    def selection(self) -> Selection:
+        """Held-out log loss of each exponent, at the settings in force, before any blend.
+
+        A floor that follows the data is taken for each exponent as it would be there. The held-out
+        rows are judged under the class shares of the fit rows, which are theirs, whatever prior
+        was given for the rows to come. Probabilities below 1e-12 count as 1e-12 (decision D48).
+        """
+        n_exponents = len(self.exponents)
+        loss = error = np.full(n_exponents, np.nan)
+        if self.holdout is not None and self.holdout_y is not None and self.n_holdout:
+            held = self.holdout.index
+            right = np.empty((n_exponents, len(held)))
+            weight = np.empty_like(right)
+            for g in range(n_exponents):
+                shares = self._shares_at(g)
+                local = shares * self._fitted_prior
+                right[g] = ratio(local[held, self.holdout_y], local.sum(axis=1)[held])
+                weight[g] = safe_log(shares @ self.prior)[held]
+            marginal = weight + self._log_gaussian_held
+            floor = np.full(n_exponents, self.effective_log_floor)
+            if self.floor_quantile is not None:
+                floor = data_floor(marginal, self.floor_quantile)
+            share = inside(marginal, floor[:, None])
+            proba = share * right + (1.0 - share) * self._fitted_prior[self.holdout_y]
+            each = surprisal(proba)
+            loss = each.mean(axis=1)
+            if self.n_holdout > 1:
+                error = each.std(axis=1, ddof=1) / np.sqrt(self.n_holdout)
+        return Selection(self.exponents, self.gammas, loss, error, self.n_holdout, self._position)
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph to one versioned file of arrays and JSON, without pickle."""
+        from kdcal_core.calibration.graph.graph_file import save_graph
+
+        save_graph(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> KernelDensityGraph:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InputError
+            The file is of another kind, broken, or contradicts itself.
+        """
+        from kdcal_core.calibration.graph.graph_file import load_graph
+
+        return load_graph(path)
+
+    def _shares_at(self, position: int) -> FloatArray:
+        """n~_ry / n~_y at one exponent of the grid (Eq. 16), (p, K); zero for absent classes."""
+        masses = self.class_masses[position]
+        return ratio(masses, masses.sum(axis=0))
+
+    def _inside(self, located: Located) -> FloatArray:
+        """What a row's posterior would be without a floor, (m, K)."""
+        local: FloatArray = self._local[located.index]
+        if self.blend is None:
+            return local
+        # The parent speaks of the class shares it was fitted on, and so does the blend; another
+        # prior comes in afterwards, as Bayes' rule has it.
+        mixed = self.blend.mix(
+            _parents(located), self._local_as_fitted[located.index], self._fitted_prior
+        )
+        known = self._fitted_prior > 0
+        if known.all() and np.array_equal(self.prior, self._fitted_prior):
+            return mixed
+        # A class without a row stands to the others as the parent has it, unless it is ruled out.
+        unseen = np.where(self.prior > 0, self.prior[known].sum(), 0.0)
+        mixed *= np.where(known, ratio(self.prior, self._fitted_prior), unseen)
+        total = mixed.sum(axis=1, keepdims=True)
+        return np.where(total > 0, ratio(mixed, total), self.prior)
+
+    def _with_prior(self, located: Located, local: FloatArray) -> FloatArray:
+        # Eqs. 8 and 9 rearranged: with M = sum_k f~_k P_k and c the floor, the posterior is
+        # (M / (M + c)) times f~_y P_y / M, the polytope's own ratio, plus (c / (M + c)) P_y.
+        share = inside(self.log_marginal(located), self.effective_log_floor)[:, None]
+        mixed: FloatArray = share * local + (1.0 - share) * self.prior
+        return mixed
+
+    def _log_gaussian(self, located: Located) -> FloatArray:
+        return log_gaussian(
+            located, self.centres, self.variances, self.added_variance, self._log_normaliser
+        )
+
+    @property
+    def _position(self) -> int:
+        """Where gamma stands in the grid."""
+        return int(np.argmin(np.abs(self.gammas - self.gamma)))
+
+    @cached_property
+    def _log_normaliser(self) -> FloatArray:
+        return log_normaliser(self.variances, self.added_variance)
+
+    @cached_property
+    def _log_gaussian_held(self) -> FloatArray:
+        return np.zeros(0) if self.holdout is None else self._log_gaussian(self.holdout)
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        return self._shares_at(self._position)
+
+    @cached_property
+    def _local(self) -> FloatArray:
+        """Class ratio of each polytope, (p, K): the posterior without a floor (decision D13)."""
+        joint = self._shares * self.prior
+        return ratio(joint, joint.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _fitted_prior(self) -> FloatArray:
+        """Class shares of the fit rows, (K,)."""
+        counts = self.counts.sum(axis=0)
+        share: FloatArray = counts / counts.sum()
+        return share
+
+    @cached_property
+    def _local_as_fitted(self) -> FloatArray:
+        """Class ratio of each polytope under the class shares of the fit rows, (p, K)."""
+        joint = self._shares * self._fitted_prior
+        return ratio(joint, joint.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _log_weight(self) -> FloatArray:
+        """log sum_y P_y n~_ry / n~_y of each polytope, (p,)."""
+        return safe_log(self._shares @ self.prior)
+
+    def _known_gamma(self, gamma: float) -> float:
+        gammas = self.gammas
+        nearest = float(gammas[np.argmin(np.abs(gammas - gamma))])
+        if not abs(nearest - gamma) <= _SAME_GAMMA * nearest:
+            raise InputError(
+                f"The graph was not fitted for gamma {gamma:g}",
+                fix=f"Take one of its gammas, the nearest is {nearest:.6g}, or fit with this one.",
+            )
+        return nearest
+
+    def _with_floor_at(self, quantile: float) -> KernelDensityGraph:
+        if self.holdout is None or not self.n_holdout:
+            raise InputError(
+                "A floor that follows the data needs held-out rows, and there are none",
+                fix="Fit with a hold-out, or give log_floor as a number.",
+            )
+        marginal = self._log_gaussian_held + self._log_weight[self.holdout.index]
+        floor = float(data_floor(marginal, quantile))
+        log_log_n = float(np.log(log_n(self.n)))
+        log_floor = floor + log_log_n
+        while log_floor - log_log_n > floor:  # rounding must not flag the row that set the floor
+            log_floor = float(np.nextafter(log_floor, -np.inf))
+        other = replace(self, log_floor=log_floor)
+        self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
+        return other
+
+    def _lend(self, other: KernelDensityGraph, *names: str) -> None:
+        """Spare ``other`` the work on what its settings leave as it is."""
+        other.__dict__.update({name: getattr(self, name) for name in names})
+
+
+def _parents(located: Located) -> FloatArray:
+    if located.proba is None:
+        raise InputError(
+            "The rows carry no probabilities of the parent, and the graph blends with these",
+            fix="Place them with the estimator's locate.",
+        )
+    return located.proba

@@ -1,0 +1,254 @@
+"""Platt scaling and beta calibration: a curve of each class's log odds against the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from kdcal_core.calibration._logistic import fit_logistic
+from kdcal_core.calibration.absent_classes import note_absent
+from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.one_vs_rest import RarerRows
+from kdcal_core.calibration.shrinkage import SHRINKAGE
+from kdcal_core.calibration.state import check_array
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.statistics import CLIP
+
+Columns = list[FloatArray]
+
+
+def log_odds(proba: FloatArray) -> FloatArray:
+    """log p_j / (1 - p_j) of every entry, (n, K), finite: either side is at least 1e-12.
+
+    1 - p of the largest entry is the sum of the others, which keeps what the difference would
+    round away.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_odds(np.array([[1.0, 1e-10], [0.5, 0.5]])).round(2).tolist()
+    [[23.03, -23.03], [0.0, 0.0]]
+    """
+    predicted, _ = top_label(proba)
+    rows = np.arange(len(proba))
+    rest = 1.0 - proba
+    others = proba.copy()
+    others[rows, predicted] = 0.0
+    rest[rows, predicted] = others.sum(axis=1)
+    odds: FloatArray = np.log(np.maximum(proba, CLIP)) - np.log(np.maximum(rest, CLIP))
+    return odds
+
+
+class _LogOddsMaps(RarerRows):
+    """New log odds of each class against the rest from its old ones, then rows sum to one.
+
+    With two classes only the second is mapped and the first is its complement.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"shrinkage": SHRINKAGE}
+
+    def __init__(self, shrinkage: Any = "auto") -> None:
+        self.shrinkage = shrinkage
+
+    @property
+    def _mapped(self) -> tuple[int, ...]:
+        return (1,) if self.n_classes_ == 2 else tuple(range(self.n_classes_))
+
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * self._n_parameters * n_maps(n_classes)
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        note_absent(self, y)
+        super()._fit(proba, y, weight)
+
+    def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._count(proba, y, weight)
+        odds = log_odds(proba)
+        self._keep(
+            np.stack(
+                [
+                    self._fit_class(odds[:, label], (y == label).astype(np.float64), weight)
+                    for label in self._mapped
+                ]
+            )
+        )
+
+    _n_parameters: int
+
+    @abstractmethod
+    def _fit_class(
+        self, odds: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _keep(self, parameters: FloatArray) -> None: ...
+
+    @abstractmethod
+    def _new_odds(self, odds: FloatArray) -> FloatArray:
+        """(n, C) new log odds from the old ones of the mapped classes."""
+
+    def _columns(self, proba: FloatArray) -> FloatArray:
+        odds = self._new_odds(log_odds(proba)[:, self._mapped])
+        if self.n_classes_ == 2:
+            return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
+        found: FloatArray = expit(odds)
+        return found
+
+    def _own_vectors(self, proba: FloatArray) -> FloatArray:
+        odds = self._new_odds(log_odds(proba)[:, self._mapped])
+        if self.n_classes_ == 2:
+            return np.column_stack([expit(-odds[:, 0]), expit(odds[:, 0])])
+        logs: FloatArray = -np.logaddexp(0.0, -odds)
+        logs -= logs.max(axis=1, keepdims=True)
+        np.exp(logs, out=logs)
+        logs /= logs.sum(axis=1, keepdims=True)
+        return logs
+
+
+class PlattScaling(_LogOddsMaps):
+    """expit(a s + b) of the log odds s of each class against the rest (paper 004 section 2.1).
+
+    With two classes it is Platt's scaling of the logit (decision D104): a = 1 and b = 0 leave the
+    parent as it is. With more, each class is scaled against the rest and the rows are brought to
+    sum one; then a = 1 and b = 0 still come close to the parent, but not back to it.
+    :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
+
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`.
+
+    Attributes
+    ----------
+    slopes_, offsets_ : (K,) arrays, or (1,) for two classes
+        a and b of each class; with two classes of the second.
+
+    Notes
+    -----
+    Maximum likelihood by Newton's method on Platt's soft targets, (n1 + 1) / (n1 + 2) and
+    1 / (n0 + 2), so that it is finite for parted classes too. A negative slope, under which a
+    higher score means a lower probability, is kept and noted (decision D105).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> logit = 2 * rng.normal(size=20000)  # twice as sure as it should be
+    >>> y = (rng.random(20000) < 1 / (1 + np.exp(-logit / 2))).astype(int)
+    >>> p = 1 / (1 + np.exp(-logit))
+    >>> PlattScaling().fit(np.c_[1 - p, p], y).slopes_.round(1).tolist()
+    [0.5]
+    """
+
+    _n_parameters = 2
+
+    def _fit_class(self, odds: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
+        found, _ = fit_logistic([odds], target, weight)
+        return found
+
+    def _keep(self, parameters: FloatArray) -> None:
+        self.slopes_ = np.ascontiguousarray(parameters[:, 0])
+        self.offsets_ = np.ascontiguousarray(parameters[:, 1])
+        for at, label in enumerate(self._mapped):
+            if self.slopes_[at] < -1e-6:  # less is rounding, around the 0 of a class without rows
+                self._note(
+                    f"{self._class(label)}: the slope is negative ({self.slopes_[at]:.3g}), so "
+                    "a higher score means a lower probability.",
+                    warn=True,
+                )
+
+    def check_state(self) -> None:
+        super().check_state()
+        check_array(self, "slopes_", (len(self._mapped),))
+        check_array(self, "offsets_", (len(self._mapped),))
+
+    def _new_odds(self, odds: FloatArray) -> FloatArray:
+        return odds * self.slopes_ + self.offsets_
+
+
+class BetaCalibration(_LogOddsMaps):
+    """expit(a log p - b log(1 - p) + c) of each class against the rest, with a, b >= 0.
+
+    The curve that fits scores which are beta distributed in each class (Kull, Silva Filho and
+    Flach, 2017). Unlike Platt's it can bend its two ends differently, and a = b = 1, c = 0 leaves
+    the parent as it is. With more than two classes the rows are brought to sum one afterwards.
+
+    Parameters
+    ----------
+    shrinkage : "auto", float or None, default="auto"
+        As in :class:`~kdcal_core.calibration.one_vs_rest.OneVersusRest`.
+
+    Attributes
+    ----------
+    a_, b_, c_ : (K,) arrays, or (1,) for two classes
+        a and b are zero or more, so the curve never falls.
+
+    Notes
+    -----
+    Maximum likelihood on Platt's soft targets. Where the free optimum has a negative a or b, the
+    optimum under the bound lies where one of the two is zero: both are tried, and the better one
+    is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.linspace(0.01, 0.99, 20000)
+    >>> y = (np.random.default_rng(0).random(20000) < p**2).astype(int)
+    >>> BetaCalibration().fit(np.c_[1 - p, p], y).predict_proba([[0.5, 0.5]]).round(2).tolist()
+    [[0.76, 0.24]]
+    """
+
+    _n_parameters = 3
+
+    def _fit_class(self, odds: FloatArray, target: FloatArray, weight: FloatArray) -> FloatArray:
+        log_p, log_q = _sides(odds)
+        free, _ = fit_logistic([log_p, log_q], target, weight)
+        if (free[:2] >= 0).all():
+            return free
+        bound = [
+            _one_sided([log_p], 0, target, weight),
+            _one_sided([log_q], 1, target, weight),
+        ]
+        return min(bound, key=lambda one: one[1])[0]
+
+    def _keep(self, parameters: FloatArray) -> None:
+        self.a_, self.b_, self.c_ = (np.ascontiguousarray(column) for column in parameters.T)
+        for at, label in enumerate(self._mapped):
+            if self.a_[at] == self.b_[at] == 0:
+                self._note(
+                    f"{self._class(label)}: no rising curve fits, so its probability is the same "
+                    "for all scores.",
+                    warn=True,
+                )
+
+    def check_state(self) -> None:
+        super().check_state()
+        for name in ("a_", "b_"):
+            check_array(self, name, (len(self._mapped),), low=0.0)
+        check_array(self, "c_", (len(self._mapped),))
+
+    def _new_odds(self, odds: FloatArray) -> FloatArray:
+        log_p, log_q = _sides(odds)
+        new: FloatArray = self.a_ * log_p + self.b_ * log_q + self.c_
+        return new
+
+
+def _sides(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """log p and -log(1 - p)."""
+    return -np.logaddexp(0.0, -odds), np.logaddexp(0.0, odds)
+
+
+def _one_sided(
+    columns: Columns, position: int, target: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """The optimum with one of a and b at zero and the other not below it, and its loss."""
+    slopes, loss = fit_logistic(columns, target, weight)
+    if slopes[0] < 0:
+        constant, loss = fit_logistic([], target, weight)
+        return np.array([0.0, 0.0, constant[-1]]), loss
+    found = np.zeros(3)
+    found[position], found[2] = slopes
+    return found, loss

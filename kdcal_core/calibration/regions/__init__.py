@@ -1,0 +1,24 @@
+"""Heterogeneous calibration: cut the inputs into regions and calibrate each (paper 004)."""
+
+from __future__ import annotations
+
+from kdcal_core.calibration.regions.calibrator import HeterogeneousCalibrator
+from kdcal_core.calibration.regions.flags import RegionFit
+from kdcal_core.calibration.regions.hidden import layer_frame
+from kdcal_core.calibration.regions.hierarchy import Hierarchy
+from kdcal_core.calibration.regions.layers import Layer
+from kdcal_core.calibration.regions.partitions import PARTITIONS
+from kdcal_core.calibration.regions.region_maps import MAPS, fit_maps
+from kdcal_core.calibration.regions.scores import Scores
+
+__all__ = [
+    "MAPS",
+    "PARTITIONS",
+    "HeterogeneousCalibrator",
+    "Hierarchy",
+    "Layer",
+    "RegionFit",
+    "Scores",
+    "fit_maps",
+    "layer_frame",
+]

@@ -1,0 +1,202 @@
+"""Boosted partitions: calibrations nested in one another (paper 004 section 13, text lost).
+
+**Derivation.** Section 5 asks for a sequence of partitions from boosted trees, calibrated one
+after the other, so that the whole is a composition ``C_M(... C_1(C_0(s, x), x) ..., x)``. Write F
+for the logit of the probability so far and start with F_0, the parent's after one map for all
+rows. Stage m
+
+1. grows a shallow tree whose gain is how far a map of its own in each leaf would lower the log
+   loss of F_{m-1}, to second order: an offset, or a line (:mod:`.stage_gains`);
+2. fits a map T of F_{m-1} in every leaf, the calibration of the leaf;
+3. goes a share of the way, F_m = F_{m-1} + rate * (T(F_{m-1}) - F_{m-1}).
+
+With Platt's map, T(F) = a F + b, a stage is F + rate * ((a - 1) F + b), and the composition is
+again affine in the parent's logit inside each cell of all trees laid over one another: slopes
+multiply. A leaf with a = 1 and b = 0 leaves its rows to the stages before. With more than two
+classes gains are those of each class, summed as chi-squares, and step 3 acts on log probabilities,
+which are then scaled to sum to one.
+
+Which of the two gains, and how many stages, have the smallest log loss on rows that were held out;
+then all rows are used. Test log loss with either gain and with the choice (1,500 simulated rows,
+mean over four draws, and 6,000 rows of adult with an overfitted network, three draws):
+
+==================================================  =======  ======  ======
+what is wrong                                       offsets  lines   choice
+==================================================  =======  ======  ======
+scores are reversed in half of the inputs           0.697    0.538   0.538
+scores are too steep in half of the inputs          0.614    0.603   0.603
+both, in three classes                              0.819    0.752   0.752
+offsets by one column, slopes by another            0.552    0.543   0.546
+offsets that grow with six inputs                   0.478    0.488   0.483
+nothing                                             0.599    0.599   0.599
+one column was not seen (paper 004's toy example)   0.479    0.481   0.479
+adult                                               0.326    0.332   0.326
+==================================================  =======  ======  ======
+
+Stages grow on the calibration rows even where training rows are given: what is wanted is where the
+parent errs on rows that it was not trained on. (Boosted trees of the training labels, calibrated in
+sequence, were worse on adult and credit default, three seeds each: log loss 0.321 against 0.305,
+and 0.438 alike.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kdcal_core.calibration.regions.flags import Tally, layer_notes, tally
+from kdcal_core.calibration.regions.layers import FitRows, Layer, PartitionFit, hierarchy_of
+from kdcal_core.calibration.regions.one_tree import min_rows_of
+from kdcal_core.calibration.regions.region_maps import fit_maps
+from kdcal_core.calibration.regions.scores import RegionMaps, Scores
+from kdcal_core.calibration.regions.stage_gains import LineGain, OffsetGain
+from kdcal_core.calibration.state import demand
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.splits import stratified_folds
+from kdcal_core.statistics import CLIP, log_losses
+
+if TYPE_CHECKING:
+    from kdcal_core.partition.tree import BinnedInputs
+
+# The share of the way to a leaf's map that a stage goes.
+RATE = 0.3
+# Stages without a smaller held-out loss after which no more are tried.
+PATIENCE = 20
+_FOLDS = 5
+# The stages together cut as finely as a tree of this depth, and so do their smallest regions.
+_AS_DEEP = 6
+# (whether rows are of each class, its probabilities, weights) -> what a split is worth
+Gain = type[OffsetGain] | type[LineGain]
+
+
+@dataclass(frozen=True, eq=False)
+class Damped:
+    """Maps that go a share of the way: the weighted geometric mean of a row and its map.
+
+    Attributes
+    ----------
+    maps : RegionMaps
+    rate : float
+        0 leaves the rows as they are, 1 is the maps themselves.
+    """
+
+    maps: RegionMaps
+    rate: float
+
+    def predict(self, proba: FloatArray, leaf: IntArray) -> FloatArray:
+        """Probabilities (n, K) of rows in these regions (n,), rows summing to one."""
+        here, there = _log(proba), _log(self.maps.predict(proba, leaf))
+        return _softmax(here + self.rate * (there - here))
+
+    def check(self, n_classes: int, n_regions: int) -> None:
+        """Refuse maps that do not fit, as a damaged file may hold them."""
+        demand(isinstance(self.rate, float) and 0.0 <= self.rate <= 1.0, "the rate")
+        self.maps.check(n_classes, n_regions)
+
+
+def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
+    """Stages up to the number that held-out rows ask for, at most ``n_trees``."""
+    from kdcal_core.partition.tree import bin_inputs
+
+    binned = bin_inputs(rows.X)
+    gain, wanted = _wanted(settings, rows, binned)
+    layers: list[Layer] = []
+    tallies: list[Tally] = []
+    for layer, told in islice(_stages(settings, rows, binned, gain), wanted + 1):
+        rows.report(0.5 + 0.5 * len(layers) / (wanted + 1), f"Stage {len(layers):,} of {wanted:,}")
+        layers.append(layer)
+        tallies.append(told)
+    described = _described(len(rows.y), len(layers) - 1, settings.n_trees)
+    return PartitionFit(tuple(layers), (), (described, *layer_notes(tallies)))
+
+
+def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
+    """The last layer's answer to the one before it, down to the parent's probabilities."""
+    from kdcal_core.partition.tree import bin_inputs
+
+    binned = bin_inputs(X, like=layers[0].partition.columns)
+    for layer in layers:
+        proba = layer.predict(proba, binned)
+    return proba
+
+
+def _stages(
+    settings: Any, rows: FitRows, binned: BinnedInputs, gain: Gain
+) -> Iterator[tuple[Layer, Tally]]:
+    """Stage after stage, with what is to be told of its regions, until no split has worth."""
+    from kdcal_core.partition.tree import grow_tree
+
+    proba = rows.proba
+    least = min_rows_of(settings.min_rows, len(rows.y), _AS_DEEP)
+    depth, rate = 0, 1.0  # one map for all rows comes first, whole
+    while True:
+        scores = Scores(proba, rows.y, rows.weight)
+        mapped = list(scores.mapped)
+        happened = (rows.y[:, None] == mapped).astype(np.float64)
+        tree = grow_tree(
+            binned,
+            gain(happened, proba[:, mapped], rows.weight),
+            max_depth=depth,
+            min_rows=least,
+        )
+        if depth and tree.n_leaves == 1:
+            return
+        leaf = tree.apply(binned)
+        fit = fit_maps(
+            settings.calibrator, scores, leaf, hierarchy_of(tree), pooling=settings.pooling
+        )
+        layer = Layer(tree, Damped(fit.maps, rate))
+        proba = layer.maps.predict(proba, leaf)
+        yield layer, tally(fit, scores, leaf, tree.n_leaves)
+        depth, rate = settings.depth, RATE
+
+
+def _wanted(settings: Any, rows: FitRows, binned: BinnedInputs) -> tuple[Gain, int]:
+    """The gain and the number of stages with the smallest log loss of the held-out rows.
+
+    No stages where only the first map helps, or where there are too few rows to hold any out.
+    """
+    if len(rows.y) < _FOLDS:
+        return OffsetGain, 0
+    held_out = stratified_folds(rows.y, _FOLDS, settings.random_state) == 0
+    fitted, judged = rows.take(~held_out), rows.take(held_out)
+    binned_fitted, binned_judged = binned.take(~held_out), binned.take(held_out)
+    choices: list[tuple[float, Gain, int]] = []
+    for gain in (OffsetGain, LineGain):
+        proba, losses, best = judged.proba, list[float](), 0
+        stages = _stages(settings, fitted, binned_fitted, gain)
+        for layer, _ in islice(stages, settings.n_trees + 1):
+            proba = layer.predict(proba, binned_judged)
+            losses.append(float(judged.weight @ log_losses(proba, judged.y)))
+            best = int(np.argmin(losses))
+            share = len(choices) + len(losses) / (settings.n_trees + 1)
+            rows.report(0.25 * share, f"Stage {len(losses) - 1:,}: {best:,} are best so far")
+            if len(losses) - 1 - best >= PATIENCE:
+                break
+        choices.append((losses[best], gain, best))
+    _, gain, wanted = min(choices, key=lambda choice: choice[0])
+    return gain, wanted
+
+
+def _described(n: int, n_stages: int, most: int) -> str:
+    if n < _FOLDS:
+        return f"With fewer than {_FOLDS} rows none are held out: one map for all rows is used."
+    if not n_stages:
+        return "No partition lowered the log loss of held-out rows: one map for all rows is used."
+    more = " (as many as were allowed: more may do better)" if n_stages == most else ""
+    if n_stages == 1:
+        return f"One partition is calibrated after one map for all rows{more}."
+    return f"{n_stages:,} partitions are calibrated one after the other{more}."
+
+
+def _log(proba: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(proba, CLIP)))
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    scaled = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))

@@ -1,0 +1,255 @@
+"""Calibration region by region: paper 004's heterogeneous calibration."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.regions.flags import RegionFit
+from kdcal_core.calibration.regions.input_table import input_table, training_rows
+from kdcal_core.calibration.regions.layers import FitRows, Layer
+from kdcal_core.calibration.regions.one_tree import min_rows_of
+from kdcal_core.calibration.regions.partitions import PARTITIONS
+from kdcal_core.calibration.regions.region_maps import MAPS
+from kdcal_core.calibration.state import demand
+from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.progress import Progress, silent
+
+
+class HeterogeneousCalibrator(Calibrator):
+    """Cuts the inputs into regions and calibrates each by itself (paper 004 Algorithm 1).
+
+    One monotone map for all rows cannot change their order, and so not the AUROC; the best map of
+    each region of a partition can only raise it (Lemmas 4.3 and 4.4).
+
+    Parameters
+    ----------
+    partition : str, default="tree"
+        Key of :data:`PARTITIONS`.
+    calibrator : str, default="platt"
+        The map inside a region, a key of :data:`MAPS`.
+    max_depth : int or None, default=None
+        Questions asked before a region is reached, where the partition is made of trees; None for
+        what did best where it was measured: 3 for a tree, 6 for a forest, 2 for boosted trees.
+    min_rows : int or None, default=None
+        Fewest calibration rows in a region; None for the rule of
+        :func:`~kdcal_core.calibration.regions.one_tree.min_rows_of`.
+    n_trees : int, default=100
+        Partitions of a forest, or most stages of boosted ones.
+    column : str, list of str or None, default=None
+        The column whose values are the regions ("column"), or the columns whose combinations
+        are ("groups"; None for all).
+    pooling : bool, default=True
+        Whether the maps of regions with few rows are drawn to the map of the region around them.
+    prune : False or "cv", default=False
+        Whether a tree is cut back to the size with the best cross-validated log loss.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    layers_ : tuple of Layer
+        Partitions with the maps of their regions.
+    regions_ : tuple of RegionFit
+    columns_ : tuple of str
+        Columns of X that the partition reads.
+    notes_ : tuple of str
+
+    Notes
+    -----
+    A slope of 1 and an offset of 0 in every region give back the parent, a slope of 0 gives the
+    rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
+    reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
+    kept and flagged; a region with few rows leans on the region around it, and one with one class
+    has the slope of that and moves its offset only (decision D105).
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"shop": rng.choice(["north", "south"], 4000)})
+    >>> p = rng.uniform(0.05, 0.95, 4000)
+    >>> y = (rng.random(4000) < np.where(frame["shop"] == "north", p, 0.2)).astype(int)
+    >>> calibrator = HeterogeneousCalibrator("column", column="shop")
+    >>> calibrator = calibrator.fit(np.column_stack([1 - p, p]), y, frame)
+    >>> new = pd.DataFrame({"shop": ["north", "south"]})
+    >>> calibrator.predict_proba([[0.2, 0.8], [0.2, 0.8]], new).round(1).tolist()
+    [[0.2, 0.8], [0.8, 0.2]]
+    """
+
+    needs_inputs: ClassVar[bool] = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "partition": [StrOptions(set(PARTITIONS))],
+        "calibrator": [StrOptions(set(MAPS))],
+        "max_depth": [None, Interval(Integral, 1, 12, closed="both")],
+        "min_rows": [None, Interval(Integral, 1, None, closed="left")],
+        "n_trees": [Interval(Integral, 1, 1000, closed="both")],
+        "column": [None, str, "array-like"],
+        "pooling": ["boolean"],
+        "prune": ["boolean", StrOptions({"cv"})],
+        "random_state": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        partition: str = "tree",
+        calibrator: str = "platt",
+        max_depth: int | None = None,
+        min_rows: int | None = None,
+        n_trees: int = 100,
+        column: str | list[str] | None = None,
+        pooling: bool = True,
+        prune: bool | str = False,
+        random_state: int = 0,
+    ) -> None:
+        self.partition = partition
+        self.calibrator = calibrator
+        self.max_depth = max_depth
+        self.min_rows = min_rows
+        self.n_trees = n_trees
+        self.column = column
+        self.pooling = pooling
+        self.prune = prune
+        self.random_state = random_state
+
+    def fit(
+        self,
+        proba: Any,
+        y: Any,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        X_partition: Any = None,
+        y_partition: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit on the calibration set.
+
+        Parameters
+        ----------
+        proba : (n, K) array
+            The parent's probabilities; rows sum to one.
+        y : (n,) array of int
+            True classes as column indices.
+        X : (n, d) DataFrame or array of numbers
+            The rows' inputs: numbers, categories and missing values as they are.
+        sample_weight : (n,) array, optional
+            Positive row weights. Only their ratios count, since pooling weighs rows against what
+            is known without them: they are scaled to a mean of one.
+        X_partition, y_partition : (m, d) and (m,), optional
+            The parent's training rows, on which the partition is found (decision D102).
+        progress : callable, optional
+            Told the share done in [0, 1] and a sentence; may raise to cancel.
+
+        Raises
+        ------
+        InputError
+            Where an array is not of this form.
+        """
+        self._validate_params()
+        proba = check_proba(proba)
+        y = check_labels(y, proba.shape[1], n_rows=len(proba))
+        weight = check_weight(sample_weight, len(proba))
+        kind = PARTITIONS[self.partition]
+        frame = input_table(X, len(proba))
+        self.columns_ = kind.reads(self, tuple(str(name) for name in frame.columns))
+        frame = input_table(frame, len(proba), self.columns_)
+        rows = FitRows(
+            proba,
+            y,
+            weight / weight.mean(),
+            frame,
+            *training_rows(X_partition, y_partition, frame, proba.shape[1]),
+            report=progress or silent,
+        )
+        self.n_classes_ = proba.shape[1]
+        fitted = kind.fit(self, rows)
+        self.layers_ = fitted.layers
+        self.regions_ = fitted.regions
+        self.notes_ = fitted.notes
+        self._note_few(len(y))
+        return self
+
+    def predict_proba(self, proba: Any, X: Any) -> FloatArray:
+        """Calibrated probabilities, (n, K), rows summing to one.
+
+        Raises
+        ------
+        InputError
+            For other columns than at fit, named.
+        """
+        check_is_fitted(self, "layers_")
+        proba = check_proba(proba, n_classes=self.n_classes_)
+        frame = input_table(X, len(proba), self.columns_)
+        return PARTITIONS[self.partition].combine(self.layers_, proba, frame)
+
+    def unseen(self, X: pd.DataFrame) -> dict[str, int]:
+        """Rows of each column with a category that the fit did not see: to it, they are missing.
+
+        Columns whose rare categories are one, "other", are left out, as are columns without such
+        rows.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> frame = pd.DataFrame({"shop": ["north", "south"] * 20})
+        >>> p = np.tile([0.4, 0.6], (40, 1))
+        >>> calibrator = HeterogeneousCalibrator().fit(p, [0, 1] * 20, frame)
+        >>> calibrator.unseen(pd.DataFrame({"shop": ["north", "west"]}))
+        {'shop': 1}
+        """
+        from kdcal_core.partition.tree import bin_inputs
+
+        named = {
+            column.name: column
+            for layer in self.layers_
+            for column in layer.partition.columns
+            if column.kind == "category" and not column.pooled
+        }
+        if not named:
+            return {}
+        frame = input_table(X, len(X), tuple(named))
+        counts = bin_inputs(frame, like=tuple(named.values())).unknown
+        return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
+
+    def rows_needed(self, n_classes: int) -> int:
+        """Two regions of the least size: with fewer nothing is cut."""
+        return 2 * min_rows_of(self.min_rows, 0, self.depth)
+
+    @property
+    def depth(self) -> int:
+        """The depth of the partition's trees: ``max_depth``, or the rule where that is None."""
+        kind = PARTITIONS[self.partition]
+        return kind.depth if self.max_depth is None else int(self.max_depth)
+
+    @property
+    def trees_(self) -> tuple[Any, ...]:
+        """The partitions of the layers."""
+        return tuple(layer.partition for layer in self.layers_)
+
+    def check_state(self) -> None:
+        """Refuse fitted state that contradicts itself, as a damaged file may hold it."""
+        super().check_state()
+        layers, regions = getattr(self, "layers_", None), getattr(self, "regions_", None)
+        demand(
+            isinstance(layers, tuple)
+            and len(layers) > 0
+            and all(isinstance(layer, Layer) for layer in layers),
+            "the partitions",
+        )
+        demand(
+            isinstance(regions, tuple) and all(isinstance(one, RegionFit) for one in regions),
+            "the regions",
+        )
+        columns = getattr(self, "columns_", None)
+        demand(
+            isinstance(columns, tuple) and all(isinstance(name, str) for name in columns),
+            "the columns",
+        )
+        for layer in self.layers_:
+            layer.check(self.n_classes_)

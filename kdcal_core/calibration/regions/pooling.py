@@ -1,0 +1,204 @@
+"""Partial pooling: a region's map is drawn to its ancestor's, the more the less it says itself.
+
+A region with few rows cannot carry a map of its own, and a smallest number of rows below which it
+loses it would be a cliff. Instead the parameters theta of a node are taken as a draw from a
+normal distribution around those of the node above,
+
+    theta_v ~ N(theta_above(v), S),
+
+so that the fit of a node minimises its log loss plus ``(theta - theta_above)' S^-1 (theta -
+theta_above) / 2``. A node without rows is its ancestor, one with many is on its own, and nothing
+jumps in between (decision D105). How much nodes differ, S, is learned from all nodes of the
+partition by empirical Bayes: expectation and maximisation over theta with the loss of each node
+as a parabola around its fit. A prior worth two nodes keeps S sensible where a partition has few.
+
+Rows of one class say how high a region lies, and nothing of the order inside it: there a slope
+that moves is an offset in disguise, and could turn the order round. So the spread of a node's
+slopes, and what its rows tell of them, count by the share ``w = r / (r + 1/2)`` with r its rows of
+the rarer class: none without any, where the slopes are the ancestor's and the offset alone moves,
+two thirds with one, nearly all with twenty. A row of hardly any weight changes hardly anything. On
+simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows), the test log loss
+moved by -0.0009 to 0.0001, with 5 rows in each by 0.003, and on ten classes of digits by 0.001. No
+region of one class had a falling slope, where before 995 rows without a positive had -0.6.
+
+Measured on simulated regions (2, 8 and 50 of them, 10 to 300 rows in each, Platt's map): where
+regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a
+test log loss 0.003 to 0.095 below one map for all; where they do not differ at all it is 0.0014
+above it at most. Regions on their own are up to 0.17 worse than pooled ones at 5 rows each, and
+alike at 1,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration.regions._newton import Known, Loss, minimise
+from kdcal_core.calibration.regions.hierarchy import Hierarchy
+from kdcal_core.data import FloatArray, IntArray
+
+# The prior of S: this many nodes' worth of differences with standard deviation SPREAD.
+PRIOR_NODES = 2.0
+SPREAD = 0.2
+# Nodes never differ by more: where scores are 0 or 1, a parabola says nothing of a loss far away.
+WIDEST = 5.0
+# Rows of the rarer class with which a node's slopes count half.
+HALF_TOLD = 0.5
+_ROUNDS = 3
+# A share of nothing would divide by it.
+_LEAST_SHARE = 1e-12
+
+# The loss of the nodes at one depth: (node of each of the m fits) -> loss of those m nodes.
+LossOf = Callable[[IntArray], Loss]
+# What is known of the loss of each level below the roots, None before it has been asked.
+Levels = list[Known | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Parameters of every node after pooling.
+
+    Attributes
+    ----------
+    theta : (m, q) array
+    borrowed : (m,) array in [0, 1]
+        Share of a node's parameters that comes from its ancestor: 1 - trace((H + S^-1)^-1 H) / q.
+    spread : (C, q, q) array
+        S of each copy of the hierarchy; zeros where it is one node.
+    """
+
+    theta: FloatArray
+    borrowed: FloatArray
+    spread: FloatArray
+
+
+def order_told(rarer: FloatArray) -> FloatArray:
+    """What so many rows of the rarer class count for in the slopes, in [0, 1).
+
+    Examples
+    --------
+    >>> order_told(np.array([0.0, 0.5, 4.5])).tolist()
+    [0.0, 0.5, 0.9]
+    """
+    return rarer / (rarer + HALF_TOLD)
+
+
+def pool(
+    loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy, told: FloatArray | None = None
+) -> Pooled:
+    """Fit every node, top down, each drawn to the one above it.
+
+    Parameters
+    ----------
+    loss_of : callable
+        The joint loss of some nodes, by their numbers.
+    root : (C, q) array
+        Parameters of the roots, which are fitted without any pull.
+    hierarchy : Hierarchy
+        Of C copies, each of which learns a spread of its own.
+    told : (m,) array in [0, 1], optional
+        What each node's rows count for in all parameters but the last, the offset; None where
+        they count whole.
+    """
+    n_copies, q = root.shape
+    copy = hierarchy.copy
+    theta = root[copy]
+    if len(hierarchy.levels) == 1:
+        return Pooled(theta, np.zeros(len(theta)), np.zeros((n_copies, q, q)))
+    share = np.ones(len(theta)) if told is None else np.maximum(told, _LEAST_SHARE)
+    spread: FloatArray = np.tile(SPREAD**2 * np.eye(q), (n_copies, 1, 1))
+    moving = np.ones(n_copies, dtype=bool)
+    known: Levels = [None] * (len(hierarchy.levels) - 1)
+    for _ in range(_ROUNDS):
+        theta, known = _descend(loss_of, theta, hierarchy, spread, share, known)
+        before = spread.copy()
+        _learn(theta, known, hierarchy, share, spread, moving)
+        moving = _moved(spread, before) >= 0.01
+        if not moving.any():
+            break
+    theta, known = _descend(loss_of, theta, hierarchy, spread, share, known)
+    _, curvature = _of_nodes(known, hierarchy, q)
+    precision = np.linalg.inv(_counted(spread[copy], share))
+    own = np.linalg.solve(curvature + precision, curvature)
+    borrowed = 1.0 - np.trace(own, axis1=1, axis2=2) / q
+    borrowed[hierarchy.parent < 0] = 0.0
+    return Pooled(theta, np.clip(borrowed, 0.0, 1.0), spread)
+
+
+def _counted(whole: FloatArray, share: FloatArray) -> FloatArray:
+    """(m, q, q) matrices of which all but the offset's own entry count by their share."""
+    counted = share[:, None, None] * whole
+    counted[:, -1, -1] = whole[:, -1, -1]
+    return counted
+
+
+def _moved(now: FloatArray, before: FloatArray) -> FloatArray:
+    """How far each spread has moved, as a share of what it was, (C,)."""
+    far: FloatArray = np.abs(now - before).max(axis=(1, 2)) / np.trace(before, axis1=1, axis2=2)
+    return far
+
+
+def _descend(
+    loss_of: LossOf,
+    start: FloatArray,
+    hierarchy: Hierarchy,
+    spread: FloatArray,
+    share: FloatArray,
+    known: Levels,
+) -> tuple[FloatArray, Levels]:
+    theta, found = start.copy(), list(known)
+    precision = np.asarray(np.linalg.inv(_counted(spread[hierarchy.copy], share)), dtype=np.float64)
+    for i, nodes in enumerate(hierarchy.levels[1:]):
+        centre = theta[hierarchy.parent[nodes]]
+        theta[nodes], found[i] = minimise(
+            loss_of(nodes), theta[nodes], centre, precision[nodes], known[i]
+        )
+    return theta, found
+
+
+def _of_nodes(known: Levels, hierarchy: Hierarchy, q: int) -> tuple[FloatArray, FloatArray]:
+    """Gradient (m, q) and curvature (m, q, q) of all nodes, zero at the roots."""
+    m = len(hierarchy.parent)
+    gradient, curvature = np.zeros((m, q)), np.zeros((m, q, q))
+    for nodes, found in zip(hierarchy.levels[1:], known, strict=True):
+        if found is not None:
+            _, gradient[nodes], curvature[nodes] = found
+    return gradient, curvature
+
+
+def _learn(
+    theta: FloatArray,
+    known: Levels,
+    hierarchy: Hierarchy,
+    share: FloatArray,
+    spread: FloatArray,
+    moving: NDArray[np.bool_],
+) -> None:
+    """S by expectation and maximisation, in place, from the parabola of each node's loss.
+
+    Copies that are not ``moving`` any more keep theirs.
+    """
+    from kdcal_core.calibration.regions._spread_kernels import learn_spread
+
+    m, q = theta.shape
+    above = hierarchy.parent
+    gradient, curvature = _of_nodes(known, hierarchy, q)
+    seen = (np.trace(curvature, axis1=1, axis2=2) > 0) & (above >= 0)
+    # sisters share an ancestor that was fitted on them: k of them show k - 1 differences
+    below = above >= 0
+    sisters = np.bincount(above[below], weights=seen[below], minlength=m)[above]
+    widen = np.where(sisters > 1, sisters / np.maximum(sisters - 1.0, 1.0), 1.0)
+    curvature = _counted(curvature, share)
+    gradient = np.column_stack([gradient[:, :-1] * share[:, None], gradient[:, -1]])
+    pull = np.einsum("mij,mj->mi", curvature, theta) - gradient
+    prior = PRIOR_NODES * SPREAD**2 * np.eye(q)
+    roots = np.append(hierarchy.levels[0], m)
+    for copy in np.flatnonzero(moving):
+        here = slice(roots[copy], roots[copy + 1])
+        nodes = theta[here], curvature[here], pull[here], above[here]
+        learn_spread(
+            *nodes, roots[copy], seen[here], widen[here], prior, PRIOR_NODES, WIDEST, spread[copy]
+        )
