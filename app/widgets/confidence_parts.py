@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -53,8 +51,6 @@ RULE_WORDS = {
     "believe: compare it with the histogram before you do.",
     "number": "One bandwidth for every class, in units of the score.",
 }
-# the core counts classes and leaves their names to the screen
-_CLASS_NOTE = re.compile(r"Class (\d+):? (.*)", re.DOTALL)
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
 
 CURVE = r"""
@@ -193,7 +189,7 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
             if np.isfinite(found.bandwidth):
                 st.caption(f"Bandwidth of this class: {found.bandwidth:.4f}")
             st.caption(words.shrinkage_words(found))
-            _notes(name, curves.notes[str(bandwidth)], label)
+            _notes(name, curves.notes[str(bandwidth)][at])
         with picture:
             chart(
                 drawn_once(confidence_curve_figure, found, anchor, dark=is_dark()),
@@ -268,14 +264,12 @@ def _histogram_rows(review: Review) -> Which:
     return which
 
 
-def _notes(name: str, notes: tuple[str, ...], label: int) -> None:
+def _notes(name: str, notes: tuple[str, ...]) -> None:
     for note in notes:
-        about = _CLASS_NOTE.fullmatch(note)
-        if about is not None and int(about[1]) == label:
-            st.warning(
-                f"**{escape_markdown(name)}** {escape_markdown(about[2], 400)}",
-                icon=":material/visibility:",
-            )
+        st.warning(
+            f"**{escape_markdown(name)}**{escape_markdown(note, 400)}",
+            icon=":material/visibility:",
+        )
 
 
 def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
@@ -299,7 +293,7 @@ def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
             key="bandwidths",
             takeaway=words.bandwidth_words(recommended, monotone, review.classes),
             how_to_read=BANDWIDTHS,
-            alt=words.bandwidth_words(recommended, monotone, review.classes),
+            alt=words.bandwidth_alt(recommended, monotone, anchors, review.classes),
             table=lambda: pd.DataFrame(
                 {
                     "class": [review.classes[one] for one in largest],

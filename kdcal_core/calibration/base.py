@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -146,6 +147,7 @@ class TopLabelCalibrator(Calibrator):
     """
 
     keeps_prediction: ClassVar[bool] = True
+    _class_notes: Mapping[int, tuple[str, ...]] = MappingProxyType({})
 
     def fit(self, proba: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the calibration set.
@@ -169,7 +171,7 @@ class TopLabelCalibrator(Calibrator):
         y = check_labels(y, proba.shape[1], n_rows=proba.shape[0])
         weight = self._counted(check_weight(sample_weight, proba.shape[0]))
         self.n_classes_ = proba.shape[1]
-        self.notes_ = ()
+        self.notes_, self._class_notes = (), {}
         self._fit(proba, y, weight)
         self._note_few(len(y))
         return self
@@ -203,6 +205,33 @@ class TopLabelCalibrator(Calibrator):
     @abstractmethod
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None: ...
 
+    def _note_class(self, label: int, words: str, *, warn: bool = False) -> None:
+        """Keep what follows a class's name in a sentence, as a note of the fit and of the class."""
+        self._class_notes = {**self._class_notes, label: (*self.notes_of(label), words)}
+        self._note(f"{self._class(label)}{words}", warn=warn)
+
+    def notes_of(self, label: int) -> tuple[str, ...]:
+        """What ``notes_`` say of one class, each without the class's name.
+
+        Empty where nothing is to be said of it, and for a calibrator that comes from a file.
+
+        Parameters
+        ----------
+        label : int
+            Column of the class, 0 to K - 1.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> from kdcal_core.calibration import TopLabelConfidence
+        >>> calibrator = TopLabelConfidence()
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     _ = calibrator.fit([[0.9, 0.1], [0.8, 0.2]], [0, 0])
+        >>> calibrator.notes_of(1)[0].split(":")[0]
+        ' is never predicted in the calibration set'
+        """
+        return self._class_notes.get(label, ())
+
     @abstractmethod
     def _confidence(self, proba: FloatArray) -> FloatArray: ...
 
@@ -222,8 +251,9 @@ class TopLabelCalibrator(Calibrator):
             instead = f"the overall accuracy {overall:.3f} stands in for its confidence"
             if getattr(self, "shrinkage", None) is not None:
                 instead = "the shared temperature answers for it"
-            self._note(
-                f"{self._class(int(label))} is never predicted in the calibration set: {instead}.",
+            self._note_class(
+                int(label),
+                f" is never predicted in the calibration set: {instead}.",
                 warn=True,
             )
         return np.where(seen, right / np.where(seen, positive, 1.0), overall)

@@ -230,15 +230,17 @@ class TopLabelKDE(ShrunkConfidence):
             reason, wanted = "all its scores are equal or at most the lower limit", ""
         else:
             if few < SPARSE:
-                self._note(
-                    f"{self._class(label)} has only {counted(few, f'{kind} positive')} "
+                self._note_class(
+                    label,
+                    f" has only {counted(few, f'{kind} positive')} "
                     f"({wanted} hold {SPARSE}): look at its curve; for sparse data the paper "
-                    "advises Conf1, b_mon or the optimal cutoff."
+                    "advises Conf1, b_mon or the optimal cutoff.",
                 )
             return ""
         drawn = "" if self.shrinkage is None else ", drawn to the shared temperature"
-        self._note(
-            f"{self._class(label)} falls back to its overall confidence {self._conf1_[label]:.3f}"
+        self._note_class(
+            label,
+            f" falls back to its overall confidence {self._conf1_[label]:.3f}"
             f"{drawn}: {reason}{wanted}.",
             warn=True,
         )
@@ -253,8 +255,9 @@ class TopLabelKDE(ShrunkConfidence):
         if isinstance(self.bandwidth, str):
             confidence = expit(log_odds(right, wrong, grid, bandwidth))
             if confidence[-1] < confidence[0] and sign_changes(confidence) == 0:
-                self._note(
-                    f"{self._class(label)}: confidence falls as the score grows, from "
+                self._note_class(
+                    label,
+                    f": confidence falls as the score grows, from "
                     f"{confidence[0]:.3f} to {confidence[-1]:.3f}.",
                     warn=True,
                 )
@@ -287,9 +290,10 @@ class TopLabelKDE(ShrunkConfidence):
             self.rule_bandwidths_[rule][label] = bandwidth
         bandwidth, reached = found[self.bandwidth]
         if not reached:
-            self._note(
-                f"{self._class(label)}: no bandwidth up to 20 times the range makes the curve as "
-                "smooth as asked; the largest is used.",
+            self._note_class(
+                label,
+                ": no bandwidth up to 20 times the range makes the curve as smooth as asked; the "
+                "largest is used.",
                 warn=True,
             )
         return bandwidth

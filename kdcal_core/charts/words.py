@@ -11,6 +11,7 @@ import numpy as np
 
 from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor, MethodLosses
 from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
+from kdcal_core.text import counted
 
 
 def confidence_words(curve: ConfidenceCurve, name: str) -> str:
@@ -84,6 +85,36 @@ def bandwidth_words(
     return (
         f"Ironing out every dip costs most for class {class_names[mon.label]}: a bandwidth of "
         f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
+    )
+
+
+def bandwidth_alt(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    anchors: Sequence[HistogramAnchor],
+    class_names: Sequence[str],
+) -> str:
+    """Alternative text of the grid of bandwidths: its panels, and the strips of rows at their feet.
+
+    Examples
+    --------
+    >>> bandwidth_alt([], [], [], [])
+    'No class has a panel.'
+    """
+    if not anchors:
+        return "No class has a panel."
+    rows = [int(anchor.count.sum()) for anchor in anchors]
+    least, most = int(np.argmin(rows)), int(np.argmax(rows))
+    between = (
+        f"from {rows[least]:,} for class {class_names[anchors[least].label]} to {rows[most]:,} for "
+        f"class {class_names[anchors[most].label]}"
+        if len(rows) > 1
+        else f"{rows[0]:,} in all"
+    )
+    return (
+        f"{counted(len(rows), 'panel')}, one for each class: two curves of confidence against "
+        f"score over a histogram. {bandwidth_words(recommended, monotone, class_names)} A strip at "
+        f"the foot of each panel shows the right and wrong rows of each bin: {between}."
     )
 
 

@@ -293,10 +293,13 @@ def class_halves(sets: Sets, *, which: Which, labels: Sequence[int], seed: int) 
 
 @dataclass(frozen=True, eq=False)
 class ClassCurves:
-    """Curves of some predicted classes by bandwidth rule, and what the fit notes of all."""
+    """Curves of some predicted classes by bandwidth rule, and what the fit notes of each.
+
+    A note is what follows the class's name in a sentence.
+    """
 
     curves: dict[str, tuple[ConfidenceCurve, ...]]
-    notes: dict[str, tuple[str, ...]]
+    notes: dict[str, tuple[tuple[str, ...], ...]]
 
 
 def class_curves(
@@ -314,7 +317,7 @@ def class_curves(
         by_rule |= {rule: first.with_rule(rule) for rule in _RULES[1:]}
     return ClassCurves(
         {rule: tuple(one.curve(at) for at in labels) for rule, one in by_rule.items()},
-        {rule: tuple(one.notes_) for rule, one in by_rule.items()},
+        {rule: tuple(one.notes_of(at) for at in labels) for rule, one in by_rule.items()},
     )
 
 

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logsumexp
 
-from kdcal_core.calibration import TopLabelConfidence, TopLabelKDE
+from kdcal_core.calibration import TopLabelConfidence, TopLabelKDE, fit_calibrator
 from kdcal_core.calibration._bandwidth import bandwidth_grid, sign_changes
 from kdcal_core.calibration._kernel_sum import KernelSum
+from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 
 # one class only is predicted in most of these tests, which rightly warns
@@ -296,3 +297,25 @@ def test_a_row_gets_the_same_answer_alone_and_in_company():
     together = kde.predict_confidence(proba)
     alone = np.concatenate([kde.predict_confidence(proba[i : i + 1]) for i in range(20)])
     np.testing.assert_array_equal(alone, together[:20])
+
+
+def test_notes_are_kept_by_class_whatever_the_classes_are_called():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 400)
+    proba[:, 2] = 0.0
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = np.where(rng.random(400) < 0.97, proba.argmax(axis=1), 2)
+    names = ("Class 1: a", "b", "Class 0 falls")
+    named = fit_calibrator(TopLabelKDE(), ScoredSet(proba, y, names, "digest", "calibration"))
+    of_class = [named.notes_of(label) for label in range(3)]
+    assert all(of_class)
+    assert [
+        any(note == f"Class {name}{words}" for note in named.notes_)
+        for name, notes in zip(names, of_class, strict=True)
+        for words in notes
+    ] == [True] * sum(map(len, of_class))
+    assert of_class[2][0].startswith(" is never predicted")
+    assert [TopLabelKDE().fit(proba, y).notes_of(label) for label in range(3)] == of_class
+    assert [named.with_rule("mon").notes_of(label) for label in range(3)] == of_class
+    named.fit(np.tile([0.5, 0.3, 0.2], (9, 1)), np.zeros(9, dtype=int))
+    assert "never predicted" in named.notes_of(1)[0]

@@ -53,6 +53,17 @@ def test_bandwidths_name_the_class_that_pays_most() -> None:
     assert "no curve" in words.bandwidth_words(none, none, ["a"])
 
 
+def test_the_grid_of_bandwidths_is_described_with_its_strips_of_rows() -> None:
+    two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
+    anchors = [anchor(0, [0.5, 0.9], [1, 1200]), anchor(1, [0.5], [7])]
+    told = words.bandwidth_alt(two, one, anchors, ["a", "b"])
+    assert told.startswith("2 panels, one for each class")
+    assert words.bandwidth_words(two, one, ["a", "b"]) in told
+    assert "strip at the foot of each panel" in told
+    assert told.endswith("from 7 for class b to 1,201 for class a.")
+    assert words.bandwidth_alt(two[:1], one[:1], anchors[:1], ["a"]).endswith(": 1,201 in all.")
+
+
 def test_confidence_words_count_the_rows() -> None:
     assert words.confidence_words(curve(0, 0.1), "a") == (
         "3 of 4 rows predicted as class a are right (75%)."

@@ -217,6 +217,19 @@ def test_a_job_can_only_ask_for_a_measure(forest, tmp_path) -> None:
             measure_set(**{**asked, "measure": name}, folder=str(tmp_path), progress=quiet)
 
 
+def test_what_is_noted_of_a_class_stands_beside_its_curve(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300) * [1.0, 1.0, 0.0]
+    proba /= proba.sum(axis=1, keepdims=True)  # the last class is never predicted
+    label = (proba.cumsum(axis=1) > rng.random(300)[:, None]).argmax(axis=1)
+    scored = ScoredSet(proba, label, ("a", "b", "c"), "digest", "calibration")
+    sets = Sets(Workspace(tmp_path), "a" * 16, lambda which: scored, quiet)
+    found = class_curves(sets, which="calibration", labels=[2, 0], bandwidth="mon2")
+    for notes in found.notes.values():
+        assert notes[0][0].startswith(" is never predicted in the calibration set")
+        assert notes[1] == ()
+
+
 @pytest.mark.parametrize("n", [2_000, 40_000])
 def test_results_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
     """A kept result of any measure holds no rows, whatever the method keeps of them."""
