@@ -9,6 +9,7 @@ from app.widgets import (
     regions_finding,
     regions_region,
     regions_repair,
+    regions_search,
     session,
 )
 from app.widgets import regions_parts as parts
@@ -20,14 +21,16 @@ if review is not None:
         top = st.container()
         view = parts.asked_for(looked)
         if view is not None:
-            regions_region.closely(view)
-            repair = None
+            panels = regions_region.closely(view)
+            repair = measured = None
             if looked.regression:
                 regions_repair.elsewhere()
             else:
                 repair = regions_repair.repaired(view)
                 if repair is not None:
                     regions_repair.before_and_after(view, repair)
-                regions_conditions.conditions(view, repair)
+                measured = regions_search.whole_of(looked)
+                if measured is not None and panels is not None:
+                    regions_conditions.conditions(view, measured, panels.fits, repair)
             with top:
-                regions_finding.finding(view, repair)
+                regions_finding.finding(view, measured, repair)

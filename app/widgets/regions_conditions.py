@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
 from app.widgets.regions_parts import View
 from app.widgets.regions_repair import Repair
 from kdcal_core.calibration.regions import RegionFit
 from kdcal_core.data import escape_markdown
-from kdcal_core.diagnostics import estimate_text
+from kdcal_core.diagnostics import Estimate, estimate_text
+from kdcal_core.tasks import ModelEstimates
 
 
-def conditions(view: View, repair: Repair | None) -> None:
-    """The paper's three conditions for use, checked on these rows."""
+def conditions(
+    view: View, whole: ModelEstimates, fits: Sequence[RegionFit], repair: Repair | None
+) -> None:
+    """The paper's three conditions for use, checked on these rows and the regions' maps."""
     with st.container(border=True):
         st.markdown("**Does calibration by regions pay here?**")
-        for holds, told in _checked(view, repair):
+        for holds, told in _checked(view, whole.gap, [one for one in fits if one.n], repair):
             icon = ":material/check:" if holds else ":material/close:"
             st.markdown(f"{icon} {escape_markdown(told, 600)}")
         with st.popover("When it pays, in the paper's words and ours", type="tertiary"):
             st.markdown(text.ADVICE)
 
 
-def _checked(view: View, repair: Repair | None) -> list[tuple[bool, str]]:
-    gap = numbers.whole_of(view.looked).gap
+def _checked(
+    view: View, gap: Estimate, fits: list[RegionFit], repair: Repair | None
+) -> list[tuple[bool, str]]:
     sure = gap.low > 0
-    fits = [one for one in numbers.fits_of(view.looked, view.found) if one.n]
     thin = [one for one in fits if one.needed]
     search = view.search
     many = len(search.faulty)

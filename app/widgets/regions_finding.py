@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from app.widgets import pit_results
-from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
 from app.widgets.charts import estimate_tile
 from app.widgets.regions_parts import View
@@ -13,11 +12,15 @@ from app.widgets.regions_repair import Repair
 from kdcal_core.charts import region_words
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
+from kdcal_core.tasks import ModelEstimates
 from kdcal_core.text import number_text, p_text
 
 
-def finding(view: View, repair: Repair | None) -> None:
-    """What a reviewer should know first, and the row of estimates."""
+def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:
+    """What a reviewer should know first, and the row of estimates.
+
+    ``measured`` is None for a regression, and while a job measures.
+    """
     search = view.search
     told = search_finding(search)
     if repair is not None:
@@ -31,7 +34,7 @@ def finding(view: View, repair: Repair | None) -> None:
         _count(search)
     with two.container(border=True, height="stretch"):
         _share(search)
-    for column, (estimate, note) in zip(rest, _estimates(view, repair), strict=False):
+    for column, (estimate, note) in zip(rest, _estimates(view, measured, repair), strict=False):
         with column:
             estimate_tile(estimate, note)
 
@@ -69,7 +72,9 @@ def _share(search: RegionSearch) -> None:
         )
 
 
-def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
+def _estimates(
+    view: View, measured: ModelEstimates | None, repair: Repair | None
+) -> list[tuple[Estimate, str]]:
     """Two more tiles: AUROC and log loss, after the repair where there is one."""
     if view.looked.regression:
         whole = pit_results.overview_of(view.looked.judged)
@@ -80,7 +85,8 @@ def _estimates(view: View, repair: Repair | None) -> list[tuple[Estimate, str]]:
             (whole.fault.bias, f"all {whole.fault.bias.n:,} rows together"),
             (crps, f"all {crps.n:,} rows together"),
         ]
-    measured = numbers.whole_of(view.looked)
+    if measured is None:
+        return []
     first = (measured.auc or measured.gap, "the model as it is")
     if repair is None or repair.after.difference is None:
         return [first, (measured.log_loss, "the model as it is")]

@@ -9,17 +9,18 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import regions_settings, regions_table, regions_thorough, session
+from app.widgets import regions_rows, regions_settings, regions_table, regions_thorough, session
 from app.widgets import regions_text as text
 from app.widgets.charts import chart, drawn_once, is_dark
 from app.widgets.regions_rows import Looked
-from app.widgets.regions_search import Found, Question, search_of
+from app.widgets.regions_search import Found, search_of
 from app.widgets.set_choice import choose_set
 from kdcal_core.charts import region_gaps_figure, region_marks, region_tree_figure, region_words
 from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, samples
+from kdcal_core.tasks import RegionQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class View:
     """A partition that was asked for, judged, and the region that is picked."""
 
     looked: Looked
-    asked: Question
+    asked: RegionQuestion
     found: Found
     picked: int
 
@@ -42,14 +43,21 @@ class View:
     @property
     def label(self) -> int:
         """The class whose probability maps and pictures speak of."""
-        target = self.asked.target
-        return target if isinstance(target, int) else 1 if self.looked.binary else 0
+        asked = self.asked.label
+        return asked if asked is not None else 1 if self.looked.binary else 0
 
 
 def looked_at(review: Review) -> Looked | None:
-    """The rows to look at; where no column describes them, says so and returns None."""
-    if Looked(review, "calibration").columns:
-        return Looked(review, choose_set(review, "regions"))
+    """The rows to look at; where no column describes them, says so and returns None.
+
+    None as well while a job reads the columns.
+    """
+    looked = regions_rows.looked_at(review, "calibration")
+    if looked is None:
+        return None
+    if looked.columns:
+        which = choose_set(review, "regions")
+        return looked if which == "calibration" else regions_rows.looked_at(review, which)
     st.subheader("There is nothing to cut into regions yet", anchor=False)
     with st.container(border=True):
         st.markdown(
@@ -77,13 +85,15 @@ def looked_at(review: Review) -> Looked | None:
 
 
 def asked_for(looked: Looked) -> View | None:
-    """The settings, and what they give; None, and why, where they give nothing."""
+    """The settings, and what they give; None, and why, where they give nothing yet, or at all."""
     with st.container(border=True):
         asked = regions_settings.asked_for(looked)
         try:
             found = _found(looked, asked)
         except InputError as error:
             _no_regions(error)
+            return None
+        if found is None:
             return None
         view = _drawn(looked, asked, found)
     regions_table.every_region(looked, found)
@@ -97,13 +107,13 @@ def _no_regions(error: InputError) -> None:
     st.caption("Along a column no fewest rows are asked for, so that a few rows can be looked at.")
 
 
-def _found(looked: Looked, asked: Question) -> Found:
+def _found(looked: Looked, asked: RegionQuestion) -> Found | None:
     if asked.purpose == "wrong" and not looked.regression:
         return regions_thorough.shown(looked, asked)
     return search_of(looked, asked)
 
 
-def _drawn(looked: Looked, asked: Question, found: Found) -> View:
+def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
     """The tree, or the column's regions, with the picked one ringed."""
     search, picked = found.search, _picked(found)
     view = View(looked, asked, found, picked)
@@ -128,7 +138,7 @@ def _drawn(looked: Looked, asked: Question, found: Found) -> View:
     )
     if search.tree is None:
         st.caption(text.standing(found.ranked))
-    for name, reason in looked.left_out.items():
+    for name, reason in looked.known.left_out.items():
         st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
     others = left_out(looked.review)
     if others and (asked.purpose != "column" or not looked.inputs):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from app.widgets import regions_numbers as numbers
 from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.map_region import beside
 from app.widgets.pit_rows import answers as pit_answers
+from app.widgets.pit_rows import most_text
 from app.widgets.regions_parts import View, select_key
-from app.widgets.regions_search import rows_in
-from kdcal_core.calibration.regions import RegionFit
+from app.widgets.regions_search import LEVEL, every_row_of, panels_of, rows_of
+from kdcal_core.calibration.regions import RegionFit, RegionMap
 from kdcal_core.charts import (
     PitPanel,
-    RegionMap,
     pit_panels,
     pit_table,
     region_maps_figure,
@@ -28,35 +28,40 @@ from kdcal_core.charts import (
     small_multiples,
     words,
 )
-from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import region_finding
+from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
 
 PAGE_ROWS = 100
 
 
-def closely(view: View) -> None:
-    """The picked region with a way to pick it without a mouse."""
+def closely(view: View) -> RegionPanels | None:
+    """The picked region with a way to pick it without a mouse; None while a job looks at it."""
     with st.container(border=True):
+        panels = panels_of(view.looked, view.found, view.picked)
+        if panels is None:
+            return None
         st.markdown("**One region closely**")
         _choose(view)
         told = region_finding(view.region, regression=view.looked.regression)
         st.markdown(escape_markdown(told, 800))
         if view.region.n == 0:
-            return
+            return panels
         if view.looked.regression:
-            _pit(view)
+            _pit(view, panels)
         else:
-            fit, lines = _fit_of(view)
+            fit, lines = panels.fits[view.picked], panels.maps
             told = _map_words(view, fit, lines)
             st.markdown(escape_markdown(f"{_map_lead(view)} {told}", 1000))
             left, right = st.columns([1.55, 1], gap="medium")
             with left:
-                _reliability(view)
+                _reliability(view, panels)
             with right:
                 _map(view, lines, told)
             if not view.looked.binary:
                 _every_class(view, fit)
         _rows(view)
+    return panels
 
 
 def _choose(view: View) -> None:
@@ -72,12 +77,14 @@ def _choose(view: View) -> None:
     )
 
 
-def _reliability(view: View) -> None:
-    both = numbers.reliability_of(view.looked, view.found, view.asked.target, view.picked)
-    curves = [numbers.with_label(both.everything, 1)]
+def _reliability(view: View, panels: RegionPanels) -> None:
+    region, everything = panels.of(view.picked).reliability, panels.everything.reliability
+    assert region is not None  # of every classification
+    assert everything is not None
+    curves = [replace(everything, label=1)]  # as the second of two small diagrams
     if len(view.search.regions) > 1:
-        curves.insert(0, numbers.with_label(both.region, 0))
-    of_class = isinstance(view.asked.target, int)
+        curves.insert(0, replace(region, label=0))
+    of_class = view.asked.label is not None
     chart(
         drawn_once(
             small_multiples,
@@ -90,12 +97,12 @@ def _reliability(view: View) -> None:
         key="regions_reliability",
         takeaway="",
         how_to_read=text.BESIDE,
-        alt=f"This region: {words.reliability_alt(both.region)} "
-        f"All judged rows: {words.reliability_alt(both.everything)}",
+        alt=f"This region: {words.reliability_alt(region)} "
+        f"All judged rows: {words.reliability_alt(everything)}",
         table=lambda: pd.concat(
             [
-                both.region.table().assign(rows="region"),
-                both.everything.table().assign(rows="all judged rows"),
+                region.table().assign(rows="region"),
+                everything.table().assign(rows="all judged rows"),
             ],
             ignore_index=True,
         ),
@@ -103,15 +110,7 @@ def _reliability(view: View) -> None:
     )
 
 
-def _fit_of(view: View) -> tuple[RegionFit, list[RegionMap]]:
-    """The map of the region, and every region's as lines."""
-    return (
-        numbers.fits_of(view.looked, view.found)[view.picked],
-        numbers.maps_of(view.looked, view.found, view.label),
-    )
-
-
-def _map(view: View, lines: list[RegionMap], told: str) -> None:
+def _map(view: View, lines: Sequence[RegionMap], told: str) -> None:
     """What a Platt map of the region would do."""
     chart(
         drawn_once(region_maps_figure, lines, dark=is_dark(), picked=view.picked),
@@ -169,13 +168,14 @@ def _every_class(view: View, fit: RegionFit) -> None:
             )
 
 
-def _pit(view: View) -> None:
-    both = numbers.pit_of(view.looked, view.found, view.picked)
-    panels = [
-        PitPanel("This region", both.region, both.region_fault.kind),
-        PitPanel("All judged rows", both.everything, both.everything_fault.kind),
-    ]
-    st.markdown(escape_markdown(both.region_fault.words, 400))
+def _pit(view: View, found: RegionPanels) -> None:
+    panels, region = [], found.of(view.picked)
+    for name, one in (("This region", region), ("All judged rows", found.everything)):
+        assert one.pit is not None  # of every regression
+        assert one.fault is not None
+        panels.append(PitPanel(name, one.pit, one.fault.kind))
+    assert region.fault is not None
+    st.markdown(escape_markdown(region.fault.words, 400))
     chart(
         drawn_once(pit_panels, panels, dark=is_dark(), columns=2),
         key="regions_pit",
@@ -190,40 +190,39 @@ def _pit(view: View) -> None:
 def _rows(view: View) -> None:
     with st.expander(
         "The rows of this region", key="regions_rows_open", on_change="rerun"
-    ) as shown:
-        if not shown.open:
+    ) as opened:
+        if not opened.open:
             return
-        looked = view.looked
-        rows = rows_in(view.search, view.picked)
-        if looked.regression:
-            rows = looked.judged.furthest_first(rows)
-            said = "the ones whose outcome lies furthest out first"
-        else:
-            rows = numbers.worst_first(looked.scored, rows)
-            said = "the ones whose true class was given the least probability first"
-        page = rows[:PAGE_ROWS]
-        more = f" of {len(rows):,}" if len(rows) > len(page) else ""
-        st.caption(f"{len(page):,}{more} judged rows, {said}.")
+        looked, found = view.looked, view.found
+        page = rows_of(looked, found, view.picked, PAGE_ROWS)
+        if page is None:
+            return
+        said = (
+            "the ones whose outcome lies furthest out first"
+            if looked.regression
+            else "the ones whose true class was given the least probability first"
+        )
+        shown = _answers(page)
+        more = f" of {page.n:,}" if page.n > len(shown) else ""
+        st.caption(f"{len(shown):,}{more} judged rows, {said}.")
         st.dataframe(
-            _answers(view, page),
+            shown,
             hide_index=True,
-            height=390 if len(page) > 10 else "content",
+            height=390 if len(shown) > 10 else "content",
             key="regions_rows",
             column_config={"Row": st.column_config.NumberColumn(format="localized")},
             alt="Rows of the region with what the model says and their own values",
         )
-        csv_button(
-            lambda: _answers(view, rows),
-            key="regions_rows_csv",
-            name=f"{looked.review.title} rows of region {view.picked + 1}",
-        )
+        every = every_row_of(looked, found, view.picked, f"Prepare {most_text(page.n)} as CSV")
+        if every is not None:
+            csv_button(
+                lambda: _answers(every()),
+                key="regions_rows_csv",
+                name=f"{looked.review.title} rows of region {view.picked + 1}",
+            )
 
 
-def _answers(view: View, rows: IntArray) -> pd.DataFrame:
-    looked = view.looked
-    if looked.regression:
-        return pit_answers(looked.judged.read(rows, 0.95), 0.95)
-    own = looked.frame.iloc[rows]
-    target = looked.review.roles.target if looked.review.roles else None
-    own = own.drop(columns=[name for name in (target,) if name in own])
-    return beside(numbers.answers(looked, rows), own, rows)
+def _answers(rows: RegionRows | PitRows) -> pd.DataFrame:
+    if isinstance(rows, PitRows):
+        return pit_answers(rows, LEVEL)
+    return beside(rows.said, rows.own, rows.rows)

@@ -15,7 +15,6 @@ from app.widgets import regions_text as text
 from app.widgets.charts import chart, csv_button, drawn_once, is_dark
 from app.widgets.numbers import interval, number
 from app.widgets.regions_parts import View
-from app.widgets.regions_search import Question
 from kdcal_core.charts import (
     ScorePanel,
     auc_lift_figure,
@@ -36,9 +35,11 @@ from kdcal_core.tasks import (
     ONE_MAP,
     PARENT,
     PARTITION_TITLES,
+    RegionQuestion,
     RegionsMethod,
     RegionsRun,
     RegionsSettings,
+    RepairScores,
     Request,
     regions_request,
 )
@@ -97,10 +98,11 @@ def _settings(view: View) -> RegionsSettings:
     )
     with st.popover("What these do", type="tertiary", icon=":material/help:"):
         st.markdown(text.SETTINGS)
+    depth = view.asked.max_depth
     return RegionsSettings(
         partitions=tuple(chosen or ()),
         # untouched, the slider leaves each partition the depth that it has on every other page
-        max_depth=None if view.asked.max_depth == Question().max_depth else view.asked.max_depth,
+        max_depth=None if depth == RegionQuestion().max_depth else depth,
         min_rows=view.asked.min_rows,
         column=view.asked.column if "column" in (chosen or ()) else None,
     )
@@ -161,9 +163,11 @@ def before_and_after(view: View, repair: Repair) -> None:
         record = repair.run.record
         told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
         st.caption(escape_markdown(told_of, 700))
+        scores = runs.scores_of(view.looked.review, repair.run, PARENT, repair.chosen)
         left, right = st.columns([1, 1.15], gap="medium")
-        with left:
-            _reliability(view, repair)
+        if scores is not None:
+            with left:
+                _reliability(view, repair, *scores)
         with right:
             if after.auc is not None:
                 _lift(view, repair)
@@ -172,15 +176,14 @@ def before_and_after(view: View, repair: Repair) -> None:
                 _methods_table(view, repair)
         if after.auc is not None:
             _methods_table(view, repair)
-        if repair.run.record.event is not None:
-            _scores(view, repair)
+        if repair.run.record.event is not None and scores is not None:
+            _scores(view, repair, *scores)
         for note in after.notes:
             st.caption(escape_markdown(note, LONGEST_NOTE))
 
 
-def _reliability(view: View, repair: Repair) -> None:
-    before = runs.run_reliability(repair.key, repair.run, PARENT)
-    after = runs.run_reliability(repair.key, repair.run, repair.chosen)
+def _reliability(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
+    before, after = model.reliability, repaired.reliability
     event = repair.run.record.event
     chart(
         drawn_once(
@@ -283,16 +286,16 @@ def _methods_table(view: View, repair: Repair) -> None:
     csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
 
 
-def _scores(view: View, repair: Repair) -> None:
-    run, event = repair.run, repair.run.record.event
-    training = run.training_scores()
-    held, after = run.scores(PARENT), run.scores(repair.chosen)
-    panels = [] if training is None else [ScorePanel("Training rows", training.score, training.hit)]
+def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
+    event, training = repair.run.record.event, model.training
+    panels = [] if training is None else [ScorePanel("Training rows", training)]
     panels += [
-        ScorePanel("Held-out rows", held.score, held.hit),
-        ScorePanel("Held-out rows, calibrated", after.score, after.hit),
+        ScorePanel("Held-out rows", model.spread),
+        ScorePanel("Held-out rows, calibrated", repaired.spread),
     ]
-    told = region_words.score_words([one.name for one in panels], [one.certain for one in panels])
+    told = region_words.score_words(
+        [one.name for one in panels], [one.spread.certain for one in panels]
+    )
     st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
     chart(
         drawn_once(

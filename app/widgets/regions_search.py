@@ -1,52 +1,33 @@
-"""What is asked on the Regions page, and the partition that answers it at once."""
+"""What is asked on the Regions page, and who answers; see `app.widgets.set_results`."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
 
-import numpy as np
-
-from app.widgets.kept import kept_by_bytes
-from app.widgets.regions_rows import Looked, training_of
-from kdcal_core.data import IntArray
-from kdcal_core.data.numbers import is_number
-from kdcal_core.diagnostics import (
-    RegionSearch,
-    column_regions,
-    describe_pit_regions,
-    describe_regions,
-    find_pit_regions,
-    find_regions,
+from app.widgets import set_results
+from app.widgets.regions_rows import Looked
+from kdcal_core.diagnostics import RegionSearch
+from kdcal_core.tasks import (
+    FoundRegions,
+    ModelEstimates,
+    PitRows,
+    RegionPanels,
+    RegionQuestion,
+    RegionRows,
+    RegionsAtOnce,
+    is_large,
+    model_estimates,
+    region_panels,
+    region_pit_rows,
+    region_rows,
+    region_search,
+    regions_at_once,
 )
-from kdcal_core.diagnostics.regression.regions import OTHERS
-from kdcal_core.tasks.regions_partition import class_regions
 
-Purpose = Literal["wrong", "classes", "column"]
-COLUMN_BINS, COLUMN_LEVELS = 10, 30
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked of the rows.
-
-    Attributes
-    ----------
-    purpose : str
-        "wrong": where stated and observed differ; "classes": where classes differ (paper 004);
-        "column": along one column.
-    max_depth : int
-    min_rows : int or None
-    target : "confidence" or int
-    column : str or None
-    """
-
-    purpose: Purpose = "wrong"
-    max_depth: int = 3
-    min_rows: int | None = None
-    target: str | int = "confidence"
-    column: str | None = None
+LEVEL = 0.95  # of the intervals of a regression's rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +36,8 @@ class Found:
 
     key: str
     search: RegionSearch
-    ranked: bool = True  # the regions stand by evidence; else as a number's stretches follow
+    ranked: bool  # the regions stand by evidence; else as a number's stretches follow
+    asked: dict[str, Any]  # what `kdcal_core.tasks.region_measures` is asked for the same
 
     @property
     def short(self) -> str:
@@ -63,63 +45,62 @@ class Found:
         return hashlib.sha256(self.key.encode()).hexdigest()[:16]
 
 
-def search_of(looked: Looked, asked: Question) -> Found:
-    """The partition and what is wrong in each of its regions, without a job.
+def search_of(
+    looked: Looked, question: RegionQuestion, *, key: str = "", run: str | None = None
+) -> Found | None:
+    """The partition and what is wrong in each of its regions; None while a job looks for it.
+
+    Parameters
+    ----------
+    key, run : str, optional
+        Of the finished thorough search, and its folder; without them the quick one.
 
     Raises
     ------
     InputError
         Where there are too few rows, or a column holds what cannot be cut.
     """
-    search = _search(looked.key, asked, looked)
-    column = None if asked.column is None else looked.frame[asked.column]
-    return Found(f"{looked.key} {asked}", search, column is None or not is_number(column))
+    asked: dict[str, Any] = {"which": looked.which, "asked": asdict(question), "run": run}
+    if is_large(looked.review):
+        at_once = set_results.of(looked.review, regions_at_once, **asked)
+        found: FoundRegions | None = None if at_once is None else at_once.found
+    else:
+        found = set_results.of(looked.review, region_search, **asked)
+    if found is None:
+        return None
+    if found.search is None:
+        assert found.refused is not None
+        raise found.refused.error()
+    return Found(key or f"{looked.key} {question}", found.search, found.ranked, asked)
 
 
-@kept_by_bytes(show_spinner="Looking for regions")
-def _search(key: str, asked: Question, _looked: Looked) -> RegionSearch:
-    if asked.purpose == "column":
-        return _along(_looked, asked)
-    depth, least = asked.max_depth, asked.min_rows
-    if _looked.regression:
-        judged = _looked.judged
-        return find_pit_regions(
-            judged.pit,
-            _looked.binned,
-            max_depth=depth,
-            min_rows=least,
-            sample_weight=judged.scored.weight,
-        )
-    scored, target = _looked.scored, asked.target
-    if asked.purpose == "wrong":
-        return find_regions(scored, _looked.binned, target=target, max_depth=depth, min_rows=least)
-    if _looked.review.training is None:
-        return class_regions(scored, _looked.binned, target=target, max_depth=depth, min_rows=least)
-    known = training_of(_looked)
-    return class_regions(
-        scored,
-        known.looked,
-        training=(known.inputs, known.y),
-        target=target,
-        max_depth=depth,
-        min_rows=least,
-    )
+def panels_of(looked: Looked, found: Found, leaf: int) -> RegionPanels | None:
+    """The region closely, with the maps of all; many rows are looked at once for all regions."""
+    if not is_large(looked.review):
+        return set_results.of(looked.review, region_panels, **found.asked, leaves=[leaf])
+    at_once: RegionsAtOnce | None = set_results.of(looked.review, regions_at_once, **found.asked)
+    return None if at_once is None else at_once.panels
 
 
-def _along(looked: Looked, asked: Question) -> RegionSearch:
-    assert asked.column is not None
-    labels, names = column_regions(looked.frame[asked.column], COLUMN_BINS, COLUMN_LEVELS)
-    words = [_value_words(asked.column, name) for name in names]
+def whole_of(looked: Looked) -> ModelEstimates | None:
+    """The model as it is, on all rows of a classification."""
+    return set_results.of(looked.review, model_estimates, which=looked.which)
+
+
+def rows_of(looked: Looked, found: Found, leaf: int, most: int) -> RegionRows | PitRows | None:
+    """The first rows of a region."""
     if looked.regression:
-        weight = looked.judged.scored.weight
-        return describe_pit_regions(looked.judged.pit, labels, words, sample_weight=weight)
-    return describe_regions(looked.scored, labels, words, target=asked.target)
+        return set_results.of(
+            looked.review, region_pit_rows, **found.asked, leaf=leaf, level=LEVEL, most=most
+        )
+    return set_results.of(looked.review, region_rows, **found.asked, leaf=leaf, most=most)
 
 
-def _value_words(column: str, name: str) -> str:
-    return f"{column} is any other" if name == OTHERS else f"{column} is {name}"
-
-
-def rows_in(search: RegionSearch, leaf: int) -> IntArray:
-    """The judged rows of a region, ascending."""
-    return np.sort(search.judged[search.leaf[search.judged] == leaf])
+def every_row_of(
+    looked: Looked, found: Found, leaf: int, label: str
+) -> Callable[[], RegionRows | PitRows] | None:
+    """What gives all rows of a region for a download; ``label`` is that of the button to ask."""
+    at = {**found.asked, "leaf": leaf}
+    if looked.regression:
+        return set_results.on_demand(looked.review, region_pit_rows, label=label, **at, level=LEVEL)
+    return set_results.on_demand(looked.review, region_rows, label=label, **at)

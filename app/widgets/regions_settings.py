@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app.widgets.regions_rows import Looked
-from app.widgets.regions_search import Purpose, Question
+from kdcal_core.tasks import RegionQuestion
+from kdcal_core.tasks.region_measures import Purpose
 
 PURPOSES: dict[Purpose, str] = {
     "wrong": "Where it is wrong",
@@ -19,7 +20,7 @@ LEAST_ROWS = (AUTOMATIC, 10, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
-def asked_for(looked: Looked) -> Question:
+def asked_for(looked: Looked) -> RegionQuestion:
     """What is asked, in a row above what it changes."""
     first, *rest = st.columns([2.9, 0.9, 1, 1.2], vertical_alignment="bottom", gap="medium")
     with first:
@@ -28,7 +29,7 @@ def asked_for(looked: Looked) -> Question:
         with rest[0]:
             column = _column(looked)
         with rest[2]:
-            return Question("column", target=_target(looked), column=column)
+            return RegionQuestion("column", label=_label(looked), column=column)
     with rest[0]:
         depth = st.slider(
             "Depth",
@@ -50,8 +51,8 @@ def asked_for(looked: Looked) -> Question:
             **_KEPT,
         )
     with rest[2]:
-        target = _target(looked)
-    return Question(purpose, depth, None if least == AUTOMATIC else int(least), target)
+        label = _label(looked)
+    return RegionQuestion(purpose, depth, None if least == AUTOMATIC else int(least), label)
 
 
 def _purpose(looked: Looked) -> Purpose:
@@ -85,9 +86,10 @@ def _column(looked: Looked) -> str:
     return column
 
 
-def _target(looked: Looked) -> str | int:
+def _label(looked: Looked) -> int | None:
+    """The class whose stated probability is looked at; None for the confidence."""
     if looked.regression:
-        return "confidence"
+        return None
     classes = looked.review.classes
     target: str | int = st.selectbox(
         "Stated probability",
@@ -98,4 +100,4 @@ def _target(looked: Looked) -> str | int:
         "it is right, or one class's probability with how often the row is of that class.",
         **_KEPT,
     )
-    return target
+    return target if isinstance(target, int) else None

@@ -9,8 +9,8 @@ import streamlit as st
 from app.widgets import job_results, regions_runs, session, waiting
 from app.widgets import regions_text as text
 from app.widgets.regions_rows import Looked
-from app.widgets.regions_search import Found, Question, search_of
-from kdcal_core.tasks import RegionSearchSettings, Request, region_search_request
+from app.widgets.regions_search import Found, search_of
+from kdcal_core.tasks import RegionQuestion, RegionSearchSettings, Request, region_search_request
 
 Kind = Literal["quick", "thorough"]
 KINDS: dict[Kind, str] = {"quick": "Quick", "thorough": "Thorough"}
@@ -18,8 +18,10 @@ REDRAWS = 200
 _KIND = "regions_search"
 
 
-def shown(looked: Looked, asked: Question) -> Found:
+def shown(looked: Looked, asked: RegionQuestion) -> Found | None:
     """The search that is chosen; the quick one for as long as there is no thorough one.
+
+    None while a job looks for it.
 
     Raises
     ------
@@ -29,23 +31,26 @@ def shown(looked: Looked, asked: Question) -> Found:
     request = region_search_request(session.workspace(), looked.review.id, _settings(looked, asked))
     if _chosen(looked, request) == "quick":
         return _quick(looked, asked, text.QUICK_SHOWN)
-    found = _thorough(looked, request)
-    if found is None:
+    job = job_results.finished(request, looked.review, offer=lambda: False)
+    if job is None:
         return _quick(looked, asked, text.QUICK_UNTIL_THEN)
-    st.caption(text.thorough_shown(found.search))
+    found = regions_runs.search_run_of(looked, asked, job)
+    if found is not None:
+        st.caption(text.thorough_shown(found.search))
     return found
 
 
-def _quick(looked: Looked, asked: Question, why: str) -> Found:
+def _quick(looked: Looked, asked: RegionQuestion, why: str) -> Found | None:
     found = search_of(looked, asked)  # which may refuse, and then nothing is shown
-    st.caption(why)
+    if found is not None:
+        st.caption(why)
     return found
 
 
-def _settings(looked: Looked, asked: Question) -> RegionSearchSettings:
+def _settings(looked: Looked, asked: RegionQuestion) -> RegionSearchSettings:
     return RegionSearchSettings(
         which=looked.which,
-        label=asked.target if isinstance(asked.target, int) else None,
+        label=asked.label,
         max_depth=asked.max_depth,
         min_rows=asked.min_rows,
         redraws=REDRAWS,
@@ -80,9 +85,3 @@ def _chosen(looked: Looked, request: Request) -> Kind:
 
 def _choose_thorough() -> None:
     st.session_state[_KIND] = "thorough"
-
-
-def _thorough(looked: Looked, request: Request) -> Found | None:
-    """The thorough search once it is done; until then how far it is, if it was begun."""
-    job = job_results.finished(request, looked.review, offer=lambda: False)
-    return None if job is None else regions_runs.search_run_of(job)

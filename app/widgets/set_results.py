@@ -53,7 +53,7 @@ def of(
     Parameters
     ----------
     measure : callable
-        A function of `kdcal_core.tasks.set_measures` or `kdcal_core.tasks.pit_measures`.
+        A function of `kdcal_core.tasks.set_measures` or of a module like it.
     offer : callable, optional
         Draws what is offered and tells whether it was taken up: a job that was never begun then
         waits for that. Of no account where there is no job.
@@ -142,7 +142,8 @@ def _asides_of(review: Review) -> tuple[Hashable, ...]:
 def _rows_of(review: Review) -> tuple[Hashable, ...]:
     """What tells the rows of a review from others, and what is read of them."""
     rows = [(which, one.digest, review.tables[which].digest) for which, one in review.sets.items()]
-    return tuple(sorted(rows)), review.roles, review.classes
+    training = review.training.digest if review.training else None
+    return tuple(sorted(rows)), training, review.roles, review.classes
 
 
 def _space(review: Review, name: str) -> Space:

@@ -91,7 +91,7 @@ from kdcal_core.charts.recalibration_selection import (
     neighbour_selection_table,
 )
 from kdcal_core.charts.recalibration_truth import Moments, truth_figure, truth_table
-from kdcal_core.charts.region_maps import RegionMap, region_maps_figure, region_maps_table
+from kdcal_core.charts.region_maps import region_maps_figure, region_maps_table
 from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
 from kdcal_core.charts.regions import (
     ordered_regions,
@@ -128,7 +128,6 @@ __all__ = [
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
-    "RegionMap",
     "RegionMark",
     "RowIntervals",
     "ScorePanel",

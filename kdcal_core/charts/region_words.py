@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdcal_core.charts.region_maps import RegionMap
+from kdcal_core.calibration.regions import RegionMap
 from kdcal_core.diagnostics import (
     Estimate,
     PairedAuc,

@@ -12,48 +12,18 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel
-from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.score_spread import EDGES, FAR, ScoreSpread
 from kdcal_core.text import counted
 
-_FAR = 7.0  # log odds that the axis ends at: 0.09% and 99.91%
-_BINS = 28
 _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
 class ScorePanel:
-    """Stated probabilities (n,) of some rows, and whether each is of the class.
-
-    ``name`` is our own word for the rows.
-    """
+    """The scores of some rows; ``name`` is our own word for the rows."""
 
     name: str
-    score: FloatArray
-    hit: FloatArray
-
-    @property
-    def counts(self) -> tuple[FloatArray, FloatArray]:
-        """Share of the other rows and of the class's rows in each bin of the log odds."""
-        ends = np.clip(self.score, 1e-12, 1.0 - 1e-12)
-        odds = np.clip(np.log(ends) - np.log1p(-ends), -_FAR, _FAR)
-        found = []
-        for mine in (self.hit == 0, self.hit == 1):
-            counts = np.histogram(odds[mine], bins=_EDGES)[0].astype(np.float64)
-            found.append(counts / max(counts.sum(), 1.0))
-        return found[0], found[1]
-
-    @property
-    def certain(self) -> tuple[float, float]:
-        """Share of other rows stated below 0.01, and of the class's rows stated above 0.99."""
-        other, mine = self.score[self.hit == 0], self.score[self.hit == 1]
-        return _share(other < 0.01), _share(mine > 0.99)
-
-
-_EDGES = np.linspace(-_FAR, _FAR, _BINS + 1)
-
-
-def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    return float(mask.mean()) if len(mask) else 0.0
+    spread: ScoreSpread
 
 
 def score_panels_figure(
@@ -64,9 +34,9 @@ def score_panels_figure(
     ``labels`` name the rows that are not of the class, and those that are: our own words.
     """
     colours = palette(dark)
-    titles = [PanelTitle(one.name, counted(len(one.score), "row")) for one in panels]
+    titles = [PanelTitle(one.name, counted(one.spread.n, "row")) for one in panels]
     odds = np.log(np.array(_TICKS) / (1.0 - np.array(_TICKS)))
-    shares = [one.counts for one in panels]
+    shares = [(one.spread.other, one.spread.mine) for one in panels]
     top = 1.06 * max((float(max(a.max(), b.max())) for a, b in shares), default=1.0)
     figure = new_panels(
         titles,
@@ -76,13 +46,13 @@ def score_panels_figure(
         x_title="Stated probability, on the scale of log odds",
         y_title="Share of the label's rows",
         x_axis={
-            "range": [-_FAR, _FAR],
+            "range": [-FAR, FAR],
             "tickvals": odds,
             "ticktext": [f"{one:.0%}" for one in _TICKS],
         },
         y_axis={"range": [0, top], "tickformat": ".0%", "nticks": 5},
     )
-    middle = (_EDGES[:-1] + _EDGES[1:]) / 2
+    middle = (EDGES[:-1] + EDGES[1:]) / 2
     inks = (colours.classes[0], colours.classes[4])
     for at, both in enumerate(shares):
         for name, share, ink in zip(labels, both, inks, strict=True):
@@ -90,7 +60,7 @@ def score_panels_figure(
                 go.Bar(
                     x=middle,
                     y=share,
-                    width=np.diff(_EDGES),
+                    width=np.diff(EDGES),
                     marker={"color": faded(ink, 0.5), "line": {"color": ink, "width": 0.6}},
                     name=name,
                     legendgroup=name,
@@ -105,7 +75,7 @@ def score_panels_figure(
 
 def score_panels_table(panels: Sequence[ScorePanel]) -> pd.DataFrame:
     """The histograms as offered for download."""
-    edges = 1.0 / (1.0 + np.exp(-_EDGES))
+    edges = 1.0 / (1.0 + np.exp(-EDGES))
     return pd.concat(
         [
             pd.DataFrame(
@@ -113,8 +83,8 @@ def score_panels_table(panels: Sequence[ScorePanel]) -> pd.DataFrame:
                     "rows": one.name,
                     "bin_low": edges[:-1],
                     "bin_high": edges[1:],
-                    "share_other": one.counts[0],
-                    "share_class": one.counts[1],
+                    "share_other": one.spread.other,
+                    "share_class": one.spread.mine,
                 }
             )
             for one in panels

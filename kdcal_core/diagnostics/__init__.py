@@ -105,6 +105,7 @@ from kdcal_core.diagnostics.results import (
     ScoreHistogram,
     Strategy,
 )
+from kdcal_core.diagnostics.score_spread import ScoreSpread
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -155,6 +156,7 @@ __all__ = [
     "Reliability",
     "ReliabilityCurve",
     "ScoreHistogram",
+    "ScoreSpread",
     "Strategy",
     "UniformityTest",
     "accuracy",

@@ -40,7 +40,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.distributions import RegressionSet, randomised_pit, resolution_note
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, Which
-from kdcal_core.tasks.set_measures import LARGE, Sets
+from kdcal_core.tasks.set_measures import LARGE, Refused, Sets
 from kdcal_core.tasks.spaces import PREDICTION, principal_axes
 
 SEED = 0  # of randomised PIT values, bootstraps and tests
@@ -177,21 +177,6 @@ def pit_along(sets: Sets, *, which: Which, column: str, bins: int) -> PitAlong:
     )
 
 
-@dataclass(frozen=True)
-class Refused:
-    """Why rows could not be placed in a space, as in `InputError`. Names are untrusted text."""
-
-    what: str
-    fix: str
-    file: str | None
-    column: str | None
-    row: int | None
-
-    def error(self) -> InputError:
-        """The error again."""
-        return InputError(self.what, fix=self.fix, file=self.file, column=self.column, row=self.row)
-
-
 @dataclass(frozen=True, eq=False)
 class PitPlaces:
     """The rows of the local view, m of them, their places on a map, and its neighbourhoods.
@@ -270,7 +255,7 @@ def pit_places(sets: Sets, *, which: Which, space: str, k: int, across: str, up:
     try:
         at = _coordinates(sets, which, space, rows)
     except InputError as error:
-        refused = Refused(error.what, error.fix, error.file, error.column, error.row)
+        refused = Refused.of(error)
         space = PREDICTION
         at = _coordinates(sets, which, space, rows)
     if (across, up) == AXES and space == PREDICTION:

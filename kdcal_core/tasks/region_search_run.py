@@ -222,6 +222,17 @@ class RegionSearchRun:
     settings: RegionSearchSettings
     search: RegionSearch
 
+    @staticmethod
+    def check(folder: str | Path) -> RegionSearchSettings:
+        """The settings of a finished search, once every file of it is known to be as it was left.
+
+        Raises
+        ------
+        InputError
+            As `read`, which reads the region of each row as well.
+        """
+        return load_whole(Path(folder), RegionSearchRecord).settings
+
     @classmethod
     def read(cls, folder: str | Path) -> RegionSearchRun:
         """What `search_regions` left in its folder.

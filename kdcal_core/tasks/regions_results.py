@@ -137,10 +137,10 @@ class EventScores:
 
 @dataclass(frozen=True, eq=False)
 class RegionsRun:
-    """A calibration by regions, before and after."""
+    """A calibration by regions, before and after, and the folder that holds its rows' scores."""
 
     record: RegionsRecord
-    _folder: Path = field(repr=False)
+    folder: Path = field(repr=False)
 
     @classmethod
     def read(cls, folder: str | Path) -> RegionsRun:
@@ -179,14 +179,14 @@ class RegionsRun:
 
     def weight(self) -> FloatArray | None:
         """Weights of the judged rows, where they have any."""
-        return load_array(self._folder, "weight") if self.record.weighted else None
+        return load_array(self.folder, "weight") if self.record.weighted else None
 
     def training_scores(self) -> EventScores | None:
         """The parent's scores of its training rows, or of 100,000 of them; None without them."""
         return self._scores("training", None) if self.record.has_training_scores else None
 
     def _scores(self, name: str, n: int | None) -> EventScores:
-        score, hit = (load_array(self._folder, f"{name}_{part}") for part in ("score", "hit"))
+        score, hit = (load_array(self.folder, f"{name}_{part}") for part in ("score", "hit"))
         if score.ndim != 1 or score.shape != hit.shape or n not in (None, len(score)):
             raise damaged()
         if not ((score >= 0) & (score <= 1)).all():

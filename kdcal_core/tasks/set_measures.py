@@ -41,7 +41,7 @@ from kdcal_core.diagnostics import (
     summary,
 )
 from kdcal_core.distributions import RegressionSet
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress
 from kdcal_core.review import (
     Review,
@@ -159,6 +159,26 @@ class Sets:
 
         found: Space = self.keep(("space", name), make)
         return found
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why a measure could not be computed, as in `InputError`. Names are untrusted text."""
+
+    what: str
+    fix: str
+    file: str | None
+    column: str | None
+    row: int | None
+
+    @classmethod
+    def of(cls, error: InputError) -> Refused:
+        """What the error says."""
+        return cls(error.what, error.fix, error.file, error.column, error.row)
+
+    def error(self) -> InputError:
+        """The error again."""
+        return InputError(self.what, fix=self.fix, file=self.file, column=self.column, row=self.row)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, load_set
 from kdcal_core.tasks import foreign_measures as foreign
 from kdcal_core.tasks import pit_measures as pit
+from kdcal_core.tasks import region_measures as regions
 from kdcal_core.tasks import set_measures as of
 from kdcal_core.tasks.equal_sets import equal_sets
 from kdcal_core.tasks.inputs import Request, request, review_identity
@@ -45,6 +46,14 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
     pit.pit_places: lambda asked: f"PIT: testing places of {asked['k']:,} rows",
     pit.pit_rows: "PIT: picking rows",
+    regions.region_columns: "Regions: reading the columns",
+    regions.region_search: "Regions: looking for regions",
+    regions.region_panels: "Regions: looking at them closely",
+    regions.regions_at_once: "Regions: looking for regions",
+    regions.model_estimates: "Regions: measuring all rows, with intervals",
+    regions.region_rows: "Regions: picking rows",
+    regions.region_pit_rows: "Regions: picking rows",
+    regions.repair_scores: "Regions: reading the scores of a method",
 }
 _MEASURES = {one.__name__: one for one in _TITLES}
 _WITH_ASIDES = {equal_sets}  # these read the training and the foreign rows too

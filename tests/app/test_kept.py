@@ -21,6 +21,8 @@ PAGES = (
     ("../pages/reliability.py", "adult"),
     ("../pages/confidence_by_class.py", "adult"),
     ("../pages/pit.py", "diamonds"),
+    ("../pages/regions.py", "adult"),
+    ("../pages/regions.py", "diamonds"),
 )
 READERS = (  # of the server; jobs read by themselves
     "app.widgets.results.scored_set",
@@ -157,3 +159,41 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
     for part in ("subheader", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]
+
+
+def test_a_large_repair_and_its_rows_look_the_same(
+    samples: dict[str, str], monkeypatch: pytest.MonkeyPatch, settle
+) -> None:
+    def look() -> AppTest:
+        at = AppTest.from_file(ENTRY, default_timeout=120)
+        at.context = {"theme": "light"}
+        at.query_params["review"] = samples["adult"]
+        at.run().session_state["regions_rows_open"] = True
+        at.session_state["regions_search"] = "thorough"
+        return settle(at.switch_page("../pages/regions.py").run())
+
+    monkeypatch.setattr("app.widgets.regions_thorough.REDRAWS", 20)
+    at_once = look()
+    for button in ("regions_harder", "regions_start"):
+        at_once = settle(at_once.button(key=button).click().run())
+    assert "The thorough search is shown" in " ".join(one.value for one in at_once.caption)
+    figures = specs(at_once)
+    assert len(figures) == 7  # the tree, two of the region, four of the repair
+    from app.widgets.kept import KEPT
+
+    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
+    for reader in READERS:
+        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
+    KEPT.clear()
+    by_jobs = look()
+    assert specs(by_jobs) == figures
+    tables = [[one.value for one in at.dataframe] for at in (by_jobs, at_once)]
+    assert len(tables[0]) == len(tables[1]) == 3
+    for mine, theirs in zip(*tables, strict=True):
+        pd.testing.assert_frame_equal(mine, theirs)
+    for part in ("subheader", "caption", "markdown"):
+        shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
+        assert shown[0] == shown[1]
+    asks = [one.label for one in by_jobs.button if (one.key or "").startswith("ask_")]
+    assert len(asks) == 1
+    assert asks[0].startswith("Prepare ")

@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import regions_numbers as numbers
 from app.widgets import regions_thorough
 from app.widgets.regions_parts import picked_leaf
-from app.widgets.regions_rows import Looked
-from app.widgets.regions_search import Question, rows_in, search_of
 from app.widgets.regions_table import region_table
 from app.widgets.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
@@ -380,33 +377,3 @@ def test_what_splits_a_region_off_comes_first_in_its_rule() -> None:
         assert last is not None
         assert first.split(" ")[0] == last.column.name
         assert sorted(rule_words(search, one).split("; ")) == sorted(one.words.split("; "))
-
-
-# --- what stands behind it ------------------------------------------------------------------------
-
-
-def test_rows_and_tables_are_those_of_the_region(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "home"))
-    frame = rows(2000)
-    looked = Looked(review_of(frame, tmp_path, ("age", HOSTILE)), "calibration")
-    asked = Question()
-    found = search_of(looked, asked)
-    search = found.search
-    tech = next(one for one in search.regions if one.words == f"{HOSTILE} is *Tech*")
-    mine = rows_in(search, tech.leaf)
-    assert len(mine) == tech.n
-    assert set(frame[HOSTILE].iloc[mine]) == {"*Tech*"}
-    assert set(mine) <= set(search.judged)
-    fit = numbers.fits_of(looked, found)[tech.leaf]
-    assert fit.n == int((frame[HOSTILE] == "*Tech*").sum())
-    assert abs(fit.parameters["slope"][0]) < 0.3
-    line = next(one for one in numbers.maps_of(looked, found, 1) if one.leaf == tech.leaf)
-    assert (line.slope, line.n) == (fit.parameters["slope"][0], fit.n)
-    worst = numbers.worst_first(looked.scored, mine)
-    given_ = looked.scored.proba[worst, looked.scored.y[worst]]
-    assert (np.diff(given_) >= 0).all()
-    beside = numbers.reliability_of(looked, found, asked.target, tech.leaf)
-    assert (beside.region.n, beside.everything.n) == (tech.n, search.n_judge)
-    assert region_table(search)["Rows"].sum() == search.n_judge
-    shown = numbers.answers(looked, worst[:3])
-    assert shown["P(yes)"].tolist() == looked.scored.proba[worst[:3], 1].tolist()

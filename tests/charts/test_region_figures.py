@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core import charts
+from kdcal_core.calibration.regions import RegionMap
 from kdcal_core.charts import region_words
 from kdcal_core.charts.regions import MAX_LINES
 from kdcal_core.diagnostics import (
+    ScoreSpread,
     describe_regions,
     find_pit_regions,
     find_regions,
@@ -101,7 +103,7 @@ def test_of_many_regions_the_clearest_are_drawn():
 
 
 def test_a_map_is_platts_on_the_log_odds():
-    one = charts.RegionMap.of(0, "here", 0.5, -1.0, np.array([0.1, 0.3, 0.9]), np.array([1, 1, 2]))
+    one = RegionMap.of(0, "here", 0.5, -1.0, np.array([0.1, 0.3, 0.9]), np.array([1, 1, 2]))
     stated, mapped = one.curve()
     assert (stated[0], stated[-1]) == pytest.approx((0.1, 0.9))
     odds = np.log(stated / (1 - stated))
@@ -112,7 +114,7 @@ def test_a_map_is_platts_on_the_log_odds():
 
 def test_maps_are_drawn_as_two_lines_however_many_they_are():
     maps = [
-        charts.RegionMap.of(leaf, f"{HOSTILE} {leaf}", -1.0, 0.0, np.array([0.0, 1.0]))
+        RegionMap.of(leaf, f"{HOSTILE} {leaf}", -1.0, 0.0, np.array([0.0, 1.0]))
         for leaf in range(30)
     ]
     figure = charts.region_maps_figure(maps, dark=False, picked=7)
@@ -154,14 +156,13 @@ def test_the_change_of_the_loss_is_drawn_with_its_interval():
 
 
 def test_scores_by_label_are_shares_of_each_label():
-    panel = charts.ScorePanel(
-        "Training rows", np.array([0.0, 0.001, 0.5, 0.999, 1.0]), np.array([0, 0, 0, 1, 1.0])
-    )
-    other, mine = panel.counts
-    assert other.sum() == pytest.approx(1)
-    assert mine[-1] == 1.0  # beyond 99.9% stand in the outermost bar
-    assert other[0] == pytest.approx(2 / 3)
-    assert panel.certain == pytest.approx((2 / 3, 1.0))
+    spread = ScoreSpread.of(np.array([0.0, 0.001, 0.5, 0.999, 1.0]), np.array([0, 0, 0, 1, 1.0]))
+    assert spread.other.sum() == pytest.approx(1)
+    assert spread.mine[-1] == 1.0  # beyond 99.9% stand in the outermost bar
+    assert spread.other[0] == pytest.approx(2 / 3)
+    assert spread.certain == pytest.approx((2 / 3, 1.0))
+    assert spread.n == 5
+    panel = charts.ScorePanel("Training rows", spread)
     table = charts.score_panels_table([panel, panel])
     assert table.groupby("rows")["share_other"].sum().tolist() == [pytest.approx(2.0)]
     figure = charts.score_panels_figure([panel], dark=True, labels=("Other", "Class"))
@@ -223,7 +224,7 @@ WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
     ],
 )
 def test_a_map_is_told_by_what_it_does(slope, offset, said):
-    one = charts.RegionMap.of(0, "here", slope, offset, WIDE)
+    one = RegionMap.of(0, "here", slope, offset, WIDE)
     told = region_words.map_words(one, "yes", 0.25, ("few rows",))
     assert said in told
     assert f"(slope {slope:.2f}, offset {offset:.2f})" in told
@@ -234,7 +235,7 @@ def test_a_map_is_told_by_what_it_does(slope, offset, said):
 
 @given(st.floats(-2, 3), st.floats(-3, 3), st.lists(st.floats(0, 1), min_size=1, max_size=9))
 def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset, stated):
-    one = charts.RegionMap.of(0, "here", slope, offset, np.array(stated))
+    one = RegionMap.of(0, "here", slope, offset, np.array(stated))
     told = region_words.map_words(one, "yes", 0.0, ())
     ends = [p if one.low <= p <= one.high else end for p, end in ((0.2, one.low), (0.8, one.high))]
     before = np.clip([*ends, one.mean], 0.001, 0.999)
@@ -247,15 +248,15 @@ def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset
 
 
 def test_only_probabilities_that_a_region_states_are_told():
-    one = charts.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.01, 0.05]))
+    one = RegionMap.of(0, "here", 1.0, 1.0, np.array([0.01, 0.05]))
     assert "a stated 1.0% becomes 2.7%, 5.0% becomes 13%, and the mean of 3.0%" in (
         region_words.map_words(one, "yes", 0.0, ())
     )
-    sure = charts.RegionMap.of(0, "here", 5.0, 0.0, np.array([0.0, 1.0]))
+    sure = RegionMap.of(0, "here", 5.0, 0.0, np.array([0.0, 1.0]))
     assert "20% becomes below 0.1%, 80% becomes over 99.9%" in (
         region_words.map_words(sure, "yes", 0.0, ())
     )
-    alone = charts.RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
+    alone = RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
     assert "a stated 50% becomes 73%, and the mean of 50% becomes 73%" in (
         region_words.map_words(alone, "yes", 0.0, ())
     )

@@ -8,6 +8,7 @@ from kdcal_core.calibration.regions.hidden import layer_frame
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.layers import Layer
 from kdcal_core.calibration.regions.partitions import PARTITIONS
+from kdcal_core.calibration.regions.region_map import RegionMap
 from kdcal_core.calibration.regions.region_maps import MAPS, fit_maps
 from kdcal_core.calibration.regions.scores import Scores
 
@@ -18,6 +19,7 @@ __all__ = [
     "Hierarchy",
     "Layer",
     "RegionFit",
+    "RegionMap",
     "Scores",
     "fit_maps",
     "layer_frame",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from kdcal_core.data import IntArray
@@ -98,6 +99,7 @@ class RegionSearch:
         Region of every row, also of those that the tree was grown on; -1 where in none.
     judged : (m,) int64
         Rows that the regions were judged on.
+        Both are empty in what `without_rows` gives.
     regression : bool
         Whether it speaks of PIT values.
     redraws : int
@@ -117,6 +119,11 @@ class RegionSearch:
     judged: IntArray
     regression: bool = False
     redraws: int = 0
+
+    def without_rows(self) -> RegionSearch:
+        """The same without ``leaf`` and ``judged``: what is left does not grow with the rows."""
+        none = np.empty(0, dtype=np.int64)
+        return replace(self, leaf=none, judged=none)
 
     @property
     def one_part(self) -> bool:

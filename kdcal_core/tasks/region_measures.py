@@ -1,0 +1,595 @@
+"""What the Regions page shows of a scored set: measures as in `set_measures`.
+
+None of their results grows with the rows: a search is kept without the region of each row, tables
+of rows hold at most `MAX_ROWS`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core.calibration.regions import Hierarchy, RegionFit, RegionMap, Scores, fit_maps
+from kdcal_core.calibration.regions.flags import region_fits
+from kdcal_core.data import IntArray, Roles, ScoredSet, target_labels, used_columns
+from kdcal_core.data.numbers import is_number
+from kdcal_core.diagnostics import (
+    Estimate,
+    Fault,
+    PitHistogram,
+    RegionSearch,
+    ReliabilityCurve,
+    ScoreSpread,
+    auc,
+    column_regions,
+    confidence_gap,
+    confidence_reliability,
+    describe_pit_regions,
+    describe_regions,
+    fault,
+    find_pit_regions,
+    find_regions,
+    log_loss,
+    pit_histogram,
+)
+from kdcal_core.diagnostics.regression.regions import OTHERS
+from kdcal_core.diagnostics.targets import Target, targets
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
+from kdcal_core.review import Review, Which, input_columns, rows_of
+from kdcal_core.review.codec import decode
+from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
+from kdcal_core.tasks.recalibration_results import PARENT
+from kdcal_core.tasks.region_search_run import RegionSearchRun
+from kdcal_core.tasks.regions_partition import class_regions
+from kdcal_core.tasks.regions_results import EventScores, RegionsRun
+from kdcal_core.tasks.set_measures import Refused, Sets
+
+COLUMN_BINS, COLUMN_LEVELS = 10, 30
+PANEL_BINS = 10  # of a region beside all judged rows
+SCORE_BINS = 15  # of all judged rows before and after the repair
+
+Purpose = Literal["wrong", "classes", "column"]
+
+
+@dataclass(frozen=True)
+class RegionQuestion:
+    """What is asked of the rows.
+
+    Attributes
+    ----------
+    purpose : str
+        "wrong": where stated and observed differ; "classes": where the classes differ (Durfee et
+        al., Heterogeneous Calibration, Algorithm 1); "column": along one column.
+    max_depth : int
+    min_rows : int or None
+        Fewest rows of a region; None for the search's own rule.
+    label : int or None
+        The class whose stated probability is looked at; None for the confidence.
+    column : str or None
+        For the purpose "column". Untrusted text.
+    """
+
+    purpose: Purpose = "wrong"
+    max_depth: int = 3
+    min_rows: int | None = None
+    label: int | None = None
+    column: str | None = None
+
+    @property
+    def target(self) -> str | int:
+        """What is stated, as `find_regions` takes it."""
+        return "confidence" if self.label is None else self.label
+
+
+@dataclass(frozen=True, eq=False)
+class RegionColumns:
+    """The columns of a set that rows can be told apart by. All names are untrusted text.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Columns that trees can be grown on.
+    left_out : dict of str to str
+        Inputs that no tree can be grown on, with the reason.
+    columns : tuple of str
+        Columns to look along: the inputs, then those without a role.
+    """
+
+    inputs: tuple[str, ...]
+    left_out: dict[str, str]
+    columns: tuple[str, ...]
+
+
+def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
+    """Which columns of a set can be cut, and which can be looked along."""
+    review = _review(sets)
+    names = input_columns(review)
+    left_out = unusable_columns(sets.frame(which, tuple(names)))
+    inputs = tuple(name for name in names if name not in left_out)
+    taken = {*used_columns(review.roles or Roles()), *inputs}
+    others = [one.name for one in review.tables[which].columns if one.name not in taken]
+    return RegionColumns(inputs, left_out, (*inputs, *others))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRegions:
+    """A partition with its judgement.
+
+    Attributes
+    ----------
+    search : RegionSearch or None
+        Without the region of each row; None where the rows give no regions.
+    ranked : bool
+        Whether regions stand by their evidence; else as a number's stretches follow.
+    refused : Refused or None
+        Why there are no regions.
+    """
+
+    search: RegionSearch | None
+    ranked: bool = True
+    refused: Refused | None = None
+
+
+def region_search(
+    sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
+) -> FoundRegions:
+    """The partition that answers a question, and what is wrong in each of its regions.
+
+    Parameters
+    ----------
+    asked : dict
+        `RegionQuestion` as JSON.
+    run : str, optional
+        The folder of the finished `RegionSearchRun` that answers it; without it half of the rows
+        find the regions and the other half judges.
+    """
+    question = decode(RegionQuestion, asked)
+    sets.progress(0.05, "Looking for regions")
+    try:
+        search = _search(sets, which, question, run)
+    except _NoRegionsError as error:
+        return FoundRegions(None, refused=Refused.of(error.why))
+    return FoundRegions(search.without_rows(), _ranked(sets, which, question))
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPanel:
+    """What some judged rows show: of a classification reliability, of a regression PIT values.
+
+    Attributes
+    ----------
+    leaf : int
+        Their region; -1 for all judged rows.
+    reliability : ReliabilityCurve or None
+    pit : PitHistogram or None
+    fault : Fault or None
+    """
+
+    leaf: int
+    reliability: ReliabilityCurve | None = None
+    pit: PitHistogram | None = None
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPanels:
+    """Regions closely, beside all judged rows.
+
+    Attributes
+    ----------
+    everything : RegionPanel
+        Of all judged rows.
+    regions : tuple of RegionPanel
+        Of the regions asked for that have judged rows.
+    fits : tuple of RegionFit
+        Platt's map of every region, fitted on its rows; empty for a regression.
+    maps : tuple of RegionMap
+        The maps of one class over the probabilities that each region states: of the class asked
+        for, else of the second of two classes, or the first of more.
+    """
+
+    everything: RegionPanel
+    regions: tuple[RegionPanel, ...]
+    fits: tuple[RegionFit, ...]
+    maps: tuple[RegionMap, ...]
+
+    def of(self, leaf: int) -> RegionPanel:
+        """The panel of a region that was asked for; StopIteration where it has no rows."""
+        return next(one for one in self.regions if one.leaf == leaf)
+
+
+def region_panels(
+    sets: Sets,
+    *,
+    which: Which,
+    asked: dict[str, Any],
+    run: str | None = None,
+    leaves: Sequence[int] | None = None,
+) -> RegionPanels:
+    """Some regions, or all, of the partition that `region_search` finds for the same arguments."""
+    question = decode(RegionQuestion, asked)
+    search = _search(sets, which, question, run)
+    sets.progress(0.5, "Looking at the regions closely")
+    regression = _is_regression(sets)
+    panel = _pit_panel if regression else _stated_panel
+    key = _key(which, question, run)
+    everything: RegionPanel = sets.keep(
+        ("all judged rows", *key), lambda: panel(sets, which, question, -1, np.sort(search.judged))
+    )
+    chosen = range(len(search.regions)) if leaves is None else leaves
+    regions = tuple(
+        panel(sets, which, question, leaf, rows_in(search, leaf))
+        for leaf in chosen
+        if search.regions[leaf].n
+    )
+    if regression:
+        return RegionPanels(everything, regions, (), ())
+    sets.progress(0.8, "Fitting a map to every region")
+    fits, maps = sets.keep(
+        ("region maps", *key), lambda: _fitted_maps(_scored(sets, which), question, search)
+    )
+    return RegionPanels(everything, regions, fits, maps)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionsAtOnce:
+    """A partition, and its regions closely; None where there are none."""
+
+    found: FoundRegions
+    panels: RegionPanels | None
+
+
+def regions_at_once(
+    sets: Sets, *, which: Which, asked: dict[str, Any], run: str | None = None
+) -> RegionsAtOnce:
+    """`region_search` and `region_panels` of all regions, for rows that are read only once."""
+    found = region_search(sets, which=which, asked=asked, run=run)
+    if found.search is None:
+        return RegionsAtOnce(found, None)
+    return RegionsAtOnce(found, region_panels(sets, which=which, asked=asked, run=run))
+
+
+@dataclass(frozen=True, eq=False)
+class ModelEstimates:
+    """What is measured on all rows of a classification; the AUROC of two classes that occur."""
+
+    log_loss: Estimate
+    gap: Estimate
+    auc: Estimate | None
+
+
+def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
+    """The model as it is, on all rows of a set."""
+    scored = _scored(sets, which)
+    proba, y, weight = scored.proba, scored.y, scored.weight
+    two = proba.shape[1] == 2 and len(np.unique(y)) == 2
+    return ModelEstimates(
+        log_loss(proba, y, sample_weight=weight),
+        confidence_gap(proba, y, sample_weight=weight),
+        auc(proba[:, 1], y, sample_weight=weight) if two else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RegionRows:
+    """Rows of a region, those whose true class was given the least probability first.
+
+    Attributes
+    ----------
+    n : int
+        Judged rows of the region, before the first were taken.
+    rows : (m,) int64
+        Positions in the set.
+    said : DataFrame
+        What the model says of them, and what they are. Untrusted names and texts.
+    own : DataFrame
+        Their columns in the table, but for the target. Untrusted names and texts.
+    """
+
+    n: int
+    rows: IntArray
+    said: pd.DataFrame
+    own: pd.DataFrame
+
+
+def region_rows(
+    sets: Sets,
+    *,
+    which: Which,
+    asked: dict[str, Any],
+    leaf: int,
+    run: str | None = None,
+    most: int = MAX_ROWS,
+) -> RegionRows:
+    """The first judged rows of a region of a classification, at most ``most``."""
+    search = _search(sets, which, decode(RegionQuestion, asked), run)
+    scored, review = _scored(sets, which), _review(sets)
+    rows = rows_in(search, leaf)
+    order = np.argsort(scored.proba[rows, scored.y[rows]], kind="stable")
+    first = rows[order[: min(most, MAX_ROWS)]]
+    target = review.roles.target if review.roles else None
+    own = sets.frame(which).iloc[first].reset_index(drop=True)
+    own = own.drop(columns=[name for name in (target,) if name in own])
+    return RegionRows(len(rows), first, _answers(scored, first), own)
+
+
+def region_pit_rows(
+    sets: Sets,
+    *,
+    which: Which,
+    asked: dict[str, Any],
+    leaf: int,
+    level: float,
+    run: str | None = None,
+    most: int = MAX_ROWS,
+) -> PitRows:
+    """The first judged rows of a region of a regression, as `pit_rows` picks them."""
+    search = _search(sets, which, decode(RegionQuestion, asked), run)
+    rows = rows_in(search, leaf)
+    return pit_rows(sets, which=which, level=level, among=rows.tolist(), most=most)
+
+
+@dataclass(frozen=True, eq=False)
+class RepairScores:
+    """How one method of a `RegionsRun` states the rows that it is judged on.
+
+    Attributes
+    ----------
+    reliability : ReliabilityCurve
+    spread : ScoreSpread
+    training : ScoreSpread or None
+        Of the model as it is, where its training rows are there.
+    """
+
+    reliability: ReliabilityCurve
+    spread: ScoreSpread
+    training: ScoreSpread | None
+
+
+def repair_scores(sets: Sets, *, run: str, method: str) -> RepairScores:
+    """The scores of a method, or of the model as it is (`PARENT`), in the folder ``run``."""
+    opened = RegionsRun.read(run)
+    found, weight = opened.scores(method), opened.weight()
+    diagram = confidence_reliability(
+        found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=weight
+    )
+    training = opened.training_scores() if method == PARENT else None
+    return RepairScores(
+        diagram.curves[0], _spread(found), None if training is None else _spread(training)
+    )
+
+
+def rows_in(search: RegionSearch, leaf: int) -> IntArray:
+    """The judged rows of a region, ascending."""
+    return np.sort(search.judged[search.leaf[search.judged] == leaf])
+
+
+class _NoRegionsError(Exception):
+    """The rows give no regions, and why; unlike rows that cannot be read."""
+
+    def __init__(self, why: InputError) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None) -> RegionSearch:
+    """The search with the region of each row."""
+
+    def make() -> RegionSearch:
+        if run is not None:
+            return RegionSearchRun.read(run).search
+        if question.purpose == "column":
+            return _along(sets, which, question)
+        inputs = region_columns(sets, which=which).inputs
+        frame = sets.frame(which, tuple(input_columns(_review(sets))))[list(inputs)]
+        if _is_regression(sets):
+            return _of_pit(sets, which, question, frame)
+        return _of_stated(sets, which, question, frame)
+
+    found: RegionSearch = sets.keep(("regions", *_key(which, question, run)), make)
+    return found
+
+
+def _of_pit(
+    sets: Sets, which: Which, question: RegionQuestion, frame: pd.DataFrame
+) -> RegionSearch:
+    pit, weight = pit_values(sets, which), sets.distributions(which).weight
+    depth, least = question.max_depth, question.min_rows
+    try:
+        binned = _binned(sets, which, frame)
+        return find_pit_regions(pit, binned, max_depth=depth, min_rows=least, sample_weight=weight)
+    except InputError as error:
+        raise _NoRegionsError(error) from error
+
+
+def _of_stated(
+    sets: Sets, which: Which, question: RegionQuestion, frame: pd.DataFrame
+) -> RegionSearch:
+    scored, target = _scored(sets, which), question.target
+    depth, least = question.max_depth, question.min_rows
+    known = None
+    if question.purpose == "classes" and _review(sets).training is not None:
+        known = _training(sets, which, frame)
+    try:
+        if known is not None:
+            inputs, y, looked = known
+            return class_regions(
+                scored,
+                looked,
+                training=(inputs, y),
+                target=target,
+                max_depth=depth,
+                min_rows=least,
+            )
+        binned = _binned(sets, which, frame)
+        find = find_regions if question.purpose == "wrong" else class_regions
+        return find(scored, binned, target=target, max_depth=depth, min_rows=least)
+    except InputError as error:
+        raise _NoRegionsError(error) from error
+
+
+def _along(sets: Sets, which: Which, question: RegionQuestion) -> RegionSearch:
+    assert question.column is not None
+    column = sets.frame(which, (question.column,))[question.column]
+    regression = _is_regression(sets)
+    pit = pit_values(sets, which) if regression else None
+    try:
+        labels, names = column_regions(column, COLUMN_BINS, COLUMN_LEVELS)
+        words = [_value_words(question.column, name) for name in names]
+        if pit is not None:
+            weight = sets.distributions(which).weight
+            return describe_pit_regions(pit, labels, words, sample_weight=weight)
+        return describe_regions(_scored(sets, which), labels, words, target=question.target)
+    except InputError as error:
+        raise _NoRegionsError(error) from error
+
+
+def _value_words(column: str, name: str) -> str:
+    return f"{column} is any other" if name == OTHERS else f"{column} is {name}"
+
+
+def _ranked(sets: Sets, which: Which, question: RegionQuestion) -> bool:
+    column = question.column
+    return column is None or not is_number(sets.frame(which, (column,))[column])
+
+
+def _key(which: Which, question: RegionQuestion, run: str | None) -> tuple[str, str, str | None]:
+    return which, json.dumps(asdict(question)), run
+
+
+def _review(sets: Sets) -> Review:
+    return sets.workspace.read(sets.review_id)
+
+
+def _is_regression(sets: Sets) -> bool:
+    return _review(sets).task == "regression"
+
+
+def _scored(sets: Sets, which: Which) -> ScoredSet:
+    scored: ScoredSet = sets.keep(("scored", which), lambda: sets.read(which))
+    return scored
+
+
+def _binned(sets: Sets, which: Which, frame: pd.DataFrame) -> BinnedInputs:
+    def make() -> BinnedInputs:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
+            return bin_inputs(frame)
+
+    sets.progress(0.1, "Coding the inputs")
+    binned: BinnedInputs = sets.keep(("coded", which), make)
+    return binned
+
+
+def _training(
+    sets: Sets, which: Which, frame: pd.DataFrame
+) -> tuple[BinnedInputs, IntArray, BinnedInputs]:
+    """The training rows coded with their classes, and the looked-at rows in the same codes."""
+    review = _review(sets)
+    training = review.training
+    assert training is not None
+
+    def make() -> tuple[BinnedInputs, IntArray, BinnedInputs]:
+        known = rows_of(sets.workspace, sets.review_id, training)
+        y = target_labels(known, review.roles or Roles(), review.classes, file=training.name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            inputs = bin_inputs(known[list(frame.columns)])
+            return inputs, y, bin_inputs(frame, like=inputs.columns)
+
+    sets.progress(0.1, "Reading the training rows")
+    found: tuple[BinnedInputs, IntArray, BinnedInputs] = sets.keep(("training", which), make)
+    return found
+
+
+def _stated_panel(
+    sets: Sets, which: Which, question: RegionQuestion, leaf: int, rows: IntArray
+) -> RegionPanel:
+    scored, label = _scored(sets, which), question.label
+
+    def make() -> Target:
+        kind: Literal["confidence", "class"] = "confidence" if label is None else "class"
+        (goal,) = targets(scored.proba, scored.y, scored.weight, kind, label)
+        return goal
+
+    goal: Target = sets.keep(("target", which, label), make)
+    found = confidence_reliability(
+        goal.score[rows],
+        goal.hit[rows].astype(np.int64),
+        n_bins=PANEL_BINS,
+        sample_weight=goal.weight[rows],
+        smooth=False,
+    )
+    return RegionPanel(leaf, reliability=found.curves[0])
+
+
+def _pit_panel(
+    sets: Sets, which: Which, question: RegionQuestion, leaf: int, rows: IntArray
+) -> RegionPanel:
+    pit, weight = pit_values(sets, which)[rows], sets.distributions(which).weight
+    weight = None if weight is None else weight[rows]
+    return RegionPanel(
+        leaf,
+        pit=pit_histogram(pit, PANEL_BINS, sample_weight=weight),
+        fault=fault(pit, sample_weight=weight),
+    )
+
+
+def _fitted_maps(
+    scored: ScoredSet, question: RegionQuestion, search: RegionSearch
+) -> tuple[tuple[RegionFit, ...], tuple[RegionMap, ...]]:
+    kept = np.flatnonzero(search.leaf >= 0)
+    weight = np.ones(len(kept)) if scored.weight is None else scored.weight[kept]
+    scores = Scores(scored.proba[kept], scored.y[kept], weight / weight.mean())
+    n_regions = len(search.regions)
+    hierarchy = Hierarchy.flat(n_regions)
+    if search.tree is not None:
+        hierarchy = Hierarchy.of_tree(search.tree)
+    leaf = search.leaf[kept]
+    fit = fit_maps("platt", scores, leaf, hierarchy)
+    words = {one.leaf: one.words for one in search.regions}
+    fits = region_fits(fit, scores, leaf, n_regions, words.__getitem__)
+    return fits, _maps(scored, question.label, search, fits)
+
+
+def _maps(
+    scored: ScoredSet, asked: int | None, search: RegionSearch, fits: Sequence[RegionFit]
+) -> tuple[RegionMap, ...]:
+    """Over the probabilities that each region with rows states."""
+    binary = len(scored.classes) == 2
+    label = asked if asked is not None else 1 if binary else 0
+    at = 0 if binary else label
+    p, weight = scored.proba[:, label], scored.weight
+    lines = []
+    for one in fits:
+        mine = np.flatnonzero(search.leaf == one.leaf)
+        if len(mine):
+            slope, offset = (one.parameters[name][at] for name in ("slope", "offset"))
+            weights = None if weight is None else weight[mine]
+            lines.append(RegionMap.of(one.leaf, one.words, slope, offset, p[mine], weights))
+    return tuple(lines)
+
+
+def _answers(scored: ScoredSet, rows: IntArray) -> pd.DataFrame:
+    """What the model says of rows, and what they are."""
+    names = np.array(scored.classes, dtype=object)
+    predicted = scored.proba[rows].argmax(axis=1)
+    columns = {
+        "True class": names[scored.y[rows]],
+        "Predicted": names[predicted],
+        "Confidence": scored.proba[rows, predicted],
+    }
+    if len(scored.classes) == 2:
+        columns[f"P({scored.classes[1]})"] = scored.proba[rows, 1]
+    return pd.DataFrame(columns)
+
+
+def _spread(found: EventScores) -> ScoreSpread:
+    return ScoreSpread.of(found.score, found.hit)

@@ -1,0 +1,303 @@
+"""Measures of the Regions page: the same from a worker as in the process, right, and small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_reviews import csv, quiet
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import find_regions
+from kdcal_core.review import (
+    Workspace,
+    add_table,
+    create_review,
+    load_set,
+    score,
+    set_roles,
+    start_sample,
+)
+from kdcal_core.review.codec import encode
+from kdcal_core.tasks import (
+    PARENT,
+    RegionQuestion,
+    RegionSearchSettings,
+    RegionsRun,
+    RegionsSettings,
+    Sets,
+    model_estimates,
+    read_measure,
+    region_columns,
+    region_panels,
+    region_pit_rows,
+    region_rows,
+    region_search,
+    region_search_request,
+    regions_at_once,
+    regions_request,
+    repair_scores,
+    set_request,
+)
+from kdcal_core.tasks.region_measures import rows_in
+from kdcal_core.tasks.region_search_run import RegionSearchRun, search_regions
+from kdcal_core.tasks.regions_run import calibrate_regions
+from kdcal_core.tasks.set_run import measure_set
+
+SET = {"which": "calibration"}
+
+
+def asked(**settings) -> dict:
+    return {**SET, "asked": asdict(RegionQuestion(**settings))}
+
+
+QUESTIONS = (
+    asked(),
+    asked(label=1, max_depth=2, min_rows=40),
+    asked(purpose="classes"),
+    asked(purpose="column", column="age"),
+    asked(purpose="column", column="shop", label=0),
+)
+ASKED = (
+    (region_columns, SET),
+    (model_estimates, SET),
+    *((region_search, one) for one in QUESTIONS),
+    *((region_panels, {**one, "leaves": [0]}) for one in QUESTIONS),
+    *((regions_at_once, one) for one in QUESTIONS),
+    (region_search, asked(min_rows=1000)),
+    (regions_at_once, asked(min_rows=1000)),
+    (region_rows, {**asked(), "leaf": 0, "most": 7}),
+    (region_rows, {**asked(purpose="column", column="shop"), "leaf": 1}),
+)
+PIT_ASKED = (
+    (region_columns, SET),
+    (regions_at_once, asked()),
+    (regions_at_once, asked(purpose="column", column="age")),
+    (region_panels, {**asked(), "leaves": [1]}),
+    (region_pit_rows, {**asked(), "leaf": 0, "level": 0.95, "most": 9}),
+)
+
+
+def table(n: int = 900) -> pd.DataFrame:
+    """Scores that hold, but in the south, where they say nothing."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, n)
+    side, age = rng.choice(["north", "south"], n), rng.integers(18, 80, n).astype(float)
+    happens = np.where(side == "north", p, 0.3)
+    age[::9] = np.nan
+    return pd.DataFrame(
+        {
+            "side": side,
+            "age": age,
+            "shop": rng.choice(["a", "b"], n),
+            "p_no": 1 - p,
+            "p_yes": p,
+            "y": np.where(rng.random(n) < happens, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    workspace = Workspace(tmp_path_factory.mktemp("regions") / "home")
+    review_id = create_review(workspace).id
+    review = add_table(workspace, review_id, "calibration", csv(table()), "calibration.csv")
+    assert review.roles is not None
+    outputs = (("no", "p_no"), ("yes", "p_yes"))
+    roles = replace(review.roles, target="y", outputs=outputs, features=("side", "age"))
+    set_roles(workspace, review_id, roles)
+    return workspace, score(workspace, review_id)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    """Predictive distributions that are too narrow for the old."""
+    rng = np.random.default_rng(1)
+    age = rng.integers(18, 80, 900).astype(float)
+    frame = pd.DataFrame({"age": age, "mean": age, "std": 1.0, "word": "a"})
+    frame["y"] = age + rng.normal(size=900) * np.where(age > 60, 3.0, 1.0)
+    workspace = Workspace(tmp_path_factory.mktemp("numbers"))
+    review_id = create_review(workspace).id
+    review = add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
+    set_roles(workspace, review_id, replace(review.roles, features=("age",)))
+    return workspace, score(workspace, review_id)
+
+
+def sets_of(made, read=None) -> Sets:
+    at = made[0], made[1].id
+    return Sets(*at, read or (lambda which: load_set(*at, which)), quiet)
+
+
+def same_from_a_worker(made, folder, measure, settings) -> None:
+    wanted = set_request(*made, measure, settings)
+    sent = json.loads(json.dumps(wanted.kwargs, allow_nan=False))
+    measure_set(**sent, folder=str(folder), progress=quiet)
+    here = measure(sets_of(made), **settings)
+    assert encode(read_measure(measure, folder)) == encode(here)
+
+
+@pytest.mark.parametrize(("measure", "settings"), ASKED)
+def test_a_worker_leaves_what_the_process_computes(opened, tmp_path, measure, settings) -> None:
+    same_from_a_worker(opened, tmp_path, measure, settings)
+
+
+@pytest.mark.parametrize(("measure", "settings"), PIT_ASKED)
+def test_a_worker_leaves_what_the_process_computes_of_a_regression(
+    numbers, tmp_path, measure, settings
+) -> None:
+    same_from_a_worker(numbers, tmp_path, measure, settings)
+
+
+def test_the_classes_differ_on_the_training_rows(tmp_path) -> None:
+    workspace = Workspace(tmp_path / "home")
+    made = workspace, start_sample(workspace, "adult")
+    assert made[1].training is not None
+    settings = asked(purpose="classes")
+    (tmp_path / "job").mkdir()
+    same_from_a_worker(made, tmp_path / "job", regions_at_once, settings)
+    found = region_search(sets_of(made), **settings).search
+    assert found is not None
+    assert (found.n_grow, found.n_judge) == (0, made[1].sets["calibration"].n_rows)
+
+
+def test_the_search_is_that_of_the_core_without_its_rows(opened, numbers) -> None:
+    found = region_search(sets_of(opened), **asked(max_depth=2)).search
+    by_hand = find_regions(
+        load_set(opened[0], opened[1].id, "calibration"), table()[["side", "age"]], max_depth=2
+    )
+    assert found is not None
+    pd.testing.assert_frame_equal(found.table(), by_hand.table())
+    assert (found.n_grow, found.n_judge, found.target) == (450, 450, by_hand.target)
+    assert len(found.leaf) == len(found.judged) == 0
+    assert encode(found) == encode(by_hand.without_rows())
+    again = region_search(sets_of(numbers), **asked()).search
+    assert again is not None
+    assert {one.fault for one in again.regions} == {"none", "too narrow"}
+
+
+def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
+    wanted = set_request(*opened, region_search, asked())
+    measure_set(**wanted.kwargs, folder=str(tmp_path), progress=quiet)
+    search = read_measure(region_search, tmp_path).search
+    by_hand = find_regions(
+        load_set(opened[0], opened[1].id, "calibration"), table()[["side", "age"]]
+    )
+    assert search.tree.n_leaves == len(search.regions) > 1
+    np.testing.assert_array_equal(
+        search.tree.apply(table()[["side", "age"]])[by_hand.judged], by_hand.leaf[by_hand.judged]
+    )
+    record = json.loads((tmp_path / "record.json").read_text())
+    left = record["record"]["search"]["tree"]["left"]
+    assert left["dtype"] == "<i4"
+
+
+def test_rows_and_panels_are_those_of_the_region(opened) -> None:
+    sets, frame = sets_of(opened), table()
+    scored = load_set(opened[0], opened[1].id, "calibration")
+    search = find_regions(scored, frame[["side", "age"]])
+    south = next(one for one in search.regions if one.words == "side is south")
+    mine = rows_in(search, south.leaf)
+    assert len(mine) == south.n
+    found = region_rows(sets, **asked(), leaf=south.leaf)
+    assert found.n == len(found.rows) == len(found.own) == south.n
+    assert sorted(found.rows) == mine.tolist()
+    given = scored.proba[found.rows, scored.y[found.rows]]
+    assert (np.diff(given) >= 0).all()
+    assert "y" not in found.own
+    assert found.own["side"].tolist() == ["south"] * south.n
+    assert found.said["P(yes)"].tolist() == scored.proba[found.rows, 1].tolist()
+    few = region_rows(sets, **asked(), leaf=south.leaf, most=3)
+    assert (few.n, few.rows.tolist()) == (south.n, found.rows[:3].tolist())
+    panels = region_panels(sets, **asked())
+    assert len(panels.regions) == len(search.regions)
+    here = panels.of(south.leaf).reliability
+    assert here is not None
+    assert panels.everything.reliability is not None
+    assert (here.n, panels.everything.reliability.n) == (south.n, search.n_judge)
+    fit = panels.fits[south.leaf]
+    assert fit.n == int((frame["side"] == "south").sum())
+    assert abs(fit.parameters["slope"][0]) < 0.3
+    line = next(one for one in panels.maps if one.leaf == south.leaf)
+    assert (line.slope, line.n) == (fit.parameters["slope"][0], fit.n)
+
+
+def test_pit_panels_are_those_of_the_region(numbers) -> None:
+    sets = sets_of(numbers)
+    panels = region_panels(sets, **asked())
+    search = region_search(sets, **asked()).search
+    assert search is not None
+    for panel in panels.regions:
+        assert panel.pit is not None
+        assert panel.pit.n == search.regions[panel.leaf].n
+    narrow = search.faulty[0]
+    found = panels.of(narrow.leaf).fault
+    assert found is not None
+    assert found.kind == "too narrow"
+    rows = region_pit_rows(sets, **asked(), leaf=narrow.leaf, level=0.95)
+    assert rows.n == narrow.n
+    assert (rows.own["age"] > 50).all()
+    assert (np.diff(np.abs(rows.pit - 0.5)) <= 0).all()
+
+
+def test_too_few_rows_are_a_result_and_not_an_error(opened) -> None:
+    found = region_search(sets_of(opened), **asked(min_rows=1000))
+    assert found.search is None
+    assert found.refused is not None
+    assert "at least 4,000 rows" in found.refused.error().fix
+    assert regions_at_once(sets_of(opened), **asked(min_rows=1000)).panels is None
+
+
+def test_a_finished_search_is_looked_at_closely(opened, tmp_path) -> None:
+    settings = RegionSearchSettings(redraws=20)
+    run, job = tmp_path / "run", tmp_path / "job"
+    run.mkdir()
+    job.mkdir()
+    wanted = region_search_request(opened[0], opened[1].id, settings)
+    search_regions(**wanted.kwargs, folder=str(run), progress=quiet)
+    assert RegionSearchRun.check(run) == settings
+    thorough = {**asked(), "run": str(run)}
+    same_from_a_worker(opened, job, regions_at_once, thorough)
+    found = regions_at_once(sets_of(opened), **thorough)
+    by_hand = RegionSearchRun.read(run).search
+    assert found.found.search is not None
+    assert found.panels is not None
+    pd.testing.assert_frame_equal(found.found.search.table(), by_hand.table())
+    assert found.found.search.redraws == 20
+    assert [one.n for one in found.panels.fits] == [one.n for one in by_hand.regions]
+    rows = region_rows(sets_of(opened), **thorough, leaf=0)
+    assert sorted(rows.rows) == np.flatnonzero(by_hand.leaf == 0).tolist()
+
+
+def test_the_scores_of_a_repair_are_counted(opened, tmp_path) -> None:
+    run, job = tmp_path / "run", tmp_path / "job"
+    run.mkdir()
+    job.mkdir()
+    wanted = regions_request(opened[0], opened[1].id, RegionsSettings(("tree",)))
+    calibrate_regions(**wanted.kwargs, folder=str(run), progress=quiet)
+    opened_run = RegionsRun.read(run)
+    for method in (PARENT, "tree"):
+        settings = {"run": str(run), "method": method}
+        same_from_a_worker(opened, job, repair_scores, settings)
+        found, scores = repair_scores(sets_of(opened), **settings), opened_run.scores(method)
+        assert found.reliability.n == found.spread.n == 900
+        assert found.spread.certain[1] == np.mean(scores.score[scores.hit == 1] > 0.99)
+        assert found.training is None
+
+
+@pytest.mark.parametrize("n", [4_000, 40_000])
+def test_results_do_not_grow_with_the_rows(opened, n: int) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, n)
+    frame = pd.DataFrame({"side": rng.choice(["north", "south"], n), "age": rng.normal(size=n)})
+    hit = (rng.random(n) < np.where(frame["side"] == "north", p, 0.3)).astype(np.int64)
+    scored = ScoredSet(np.c_[1 - p, p], hit, ("no", "yes"), "digest", "calibration")
+
+    def keep(key, make):
+        return frame if key[0] == "frame" else make()
+
+    sets = replace(sets_of(opened, lambda which: scored), keep=keep)
+    size = len(json.dumps(encode(regions_at_once(sets, **asked()))))
+    assert size < 200_000
