@@ -31,11 +31,10 @@ EXECUTOR_BLOCKS = 64  # for an executor whose number of workers nobody tells
 
 @dataclass(frozen=True)
 class Blocks:
-    """How blocks are computed: the work, the rows it takes at once, and whether on a device."""
+    """How blocks are computed: the work, and the rows it takes at once."""
 
     work: Work
     rows: int
-    on_device: bool = False
 
 
 def run_blocks(
@@ -50,8 +49,6 @@ def run_blocks(
     threads: int | None = None,
 ) -> None:
     """Call ``write(start, stop, work(prepared, start, stop))`` for every block of the rows.
-
-    A device computes one block after the other, in this thread.
 
     Parameters
     ----------
@@ -78,8 +75,6 @@ def run_blocks(
         return
     starts = range(0, n_rows, blocks.rows)
     spans = [(start, min(start + blocks.rows, n_rows)) for start in starts]
-    if blocks.on_device:
-        executor, threads = None, 1
     done = 0
     with closing(_results(blocks.work, prepare(), spans, executor, threads)) as results:
         for (start, stop), result in results:

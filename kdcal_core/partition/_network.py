@@ -43,7 +43,6 @@ class PreparedMasses:
     table : (sum of widths + 1, v, WIDE) float64, share of equal bits to each exponent of the
         grid, or to the first few of a chained grid
     table_starts : (L,) int64, row of ``table`` where each layer starts, with 0 unequal bits
-    exponents : (G,) float64
     places : (G,) int64, where each exponent's sum stands among all vectors' lanes
     n_places : int, the number of these lanes
     n_classes : int
@@ -57,7 +56,6 @@ class PreparedMasses:
     tile_count: NDArray[np.float64]
     table: NDArray[np.float64]
     table_starts: NDArray[np.int64]
-    exponents: NDArray[np.float64]
     places: NDArray[np.int64]
     n_places: int
     n_classes: int
@@ -102,7 +100,6 @@ def prepare_masses(
         tile_count=tile_count,
         table=table,
         table_starts=table_starts,
-        exponents=exponents,
         places=places,
         n_places=n_places,
         n_classes=counts.shape[1],

@@ -15,7 +15,7 @@ from kdcal_core.partition._checks import (
     checked_exponents,
     checked_threads,
 )
-from kdcal_core.partition._dispatch import BLOCK_ROWS, Device, blocks_of, kernels_of
+from kdcal_core.partition._dispatch import BLOCK_ROWS, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes, LeafCodes
 from kdcal_core.progress import Progress
 
@@ -28,7 +28,6 @@ def class_masses(
     progress: Progress | None = None,
     executor: Executor | None = None,
     threads: int | None = None,
-    device: Device = "auto",
 ) -> NDArray[np.float64]:
     """Smoothed class counts of every polytope, for all exponents in one pass.
 
@@ -50,20 +49,17 @@ def class_masses(
         Runs the blocks in place of threads, for example in processes.
     threads : int, optional
         Threads to use; all cores where left out.
-    device : "auto", "cpu" or "cuda"
-        Where a network's kernel is computed; "auto" takes a CUDA device where there is one and
-        the work is large. A forest's is always computed on the processor.
 
     Returns
     -------
     (G, p, K) array of float64
-        The same bytes for any number of threads, blocks or processes on one device.
+        The same bytes for any number of threads, blocks or processes.
 
     Raises
     ------
     InputError
-        If shapes do not fit, a count is negative or not whole, an exponent is not above zero,
-        or "cuda" is asked for where there is none.
+        If shapes do not fit, a count is negative or not whole, or an exponent is not above
+        zero.
 
     Examples
     --------
@@ -83,7 +79,7 @@ def class_masses(
         out[:, start:stop] = block
 
     run_blocks(
-        blocks_of("masses_block", codes, codes, device),
+        blocks_of("masses_block", codes),
         lambda: kernels_of(codes).prepare_masses(codes, counts, exponents),
         n_polytopes,
         write,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import Blocks, run_blocks
 from kdcal_core.partition._checks import check_same_partition, checked_points, checked_threads
-from kdcal_core.partition._dispatch import BLOCK_ROWS, Device, blocks_of, kernels_of
+from kdcal_core.partition._dispatch import BLOCK_ROWS, blocks_of, kernels_of
 from kdcal_core.partition.codes import Codes
 from kdcal_core.partition.polytopes import lexicographic_order, rows_of
 from kdcal_core.progress import Progress
@@ -52,7 +52,6 @@ def nearest_polytopes(
     progress: Progress | None = None,
     executor: Executor | None = None,
     threads: int | None = None,
-    device: Device = "auto",
 ) -> Nearest:
     """The polytope of the largest geodesic kernel for each row (paper 000 Eqs. 6 and 19).
 
@@ -67,7 +66,7 @@ def nearest_polytopes(
         Coordinates of the rows, finite.
     centres : (p, d) array
         Centres of the polytopes in the same coordinates, finite.
-    progress, executor, threads, device
+    progress, executor, threads
         As in :func:`class_masses`.
 
     Returns
@@ -96,7 +95,7 @@ def nearest_polytopes(
     order = lexicographic_order(queries)
     queries, x = rows_of(queries, order), x[order]
     return _gather(
-        blocks_of("nearest_block", queries, codes, device),
+        blocks_of("nearest_block", codes),
         lambda: kernels_of(codes).prepare_nearest(queries, codes, x, centres),
         order,
         note=f"Nearest polytopes of {len(order):,} rows",

@@ -168,22 +168,3 @@ def broken(prepared, start, stop):
 def test_what_a_block_raises_reaches_the_caller(threads):
     with pytest.raises(MemoryError, match="no room"):
         run_blocks(Blocks(broken, 1), int, 9, lambda *_: None, note="", threads=threads)
-
-
-def where(prepared, start, stop):
-    return threading.current_thread()
-
-
-def test_a_device_computes_in_the_callers_thread():
-    seen = set()
-    with ThreadPoolExecutor(2) as pool:
-        run_blocks(
-            Blocks(where, 1, on_device=True),
-            int,
-            4,
-            lambda start, stop, thread: seen.add(thread),
-            note="",
-            executor=pool,
-            threads=2,
-        )
-    assert seen == {threading.current_thread()}

@@ -221,7 +221,7 @@ def test_a_query_that_is_a_polytope_finds_it():
 
 def test_no_compiler_is_loaded_before_a_block_is_computed():
     script = (
-        "import sys; from kdcal_core.partition import _network, _cuda;"
+        "import sys; from kdcal_core.partition import _network;"
         "assert not {'numba', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
