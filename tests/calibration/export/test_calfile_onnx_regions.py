@@ -203,7 +203,7 @@ def test_a_column_that_the_model_does_not_take_is_told(folder, tmp_path):
         np.random.default_rng(0).normal(size=(400, 3)), columns=[f"unit {i}" for i in (1, 2, 3)]
     )
     hidden, _, _, _ = regional(folder, units, partition="groups")
-    assert "by 'unit 1' and 2 more columns, which are not" in str(can_export_onnx(hidden, info))
+    assert "by 'unit 1' and 2 more, which are not" in str(can_export_onnx(hidden, info))
     assert not (tmp_path / "out.onnx").exists()
 
 
