@@ -120,7 +120,11 @@ def recalibrate(
     judged = fit if sources.evaluation is None else sources.evaluation.read()
     candidates = tuple(spaces) if chosen.choose else (chosen.space,)
     read = [
-        read_space(sources, name, part_of(progress, 0.1 * at / len(candidates), 0.1))
+        read_space(
+            sources,
+            name,
+            part_of(progress, 0.1 * at / len(candidates), 0.1 * (at + 1) / len(candidates)),
+        )
         for at, name in enumerate(candidates)
     ]
     selection = _selection(fit, read, chosen, part_of(progress, 0.1, 0.3))

@@ -262,6 +262,17 @@ def test_neighbours_are_sought_in_a_hidden_layer(network, tmp_path):
         regression_space(workspace, review.id, last)
 
 
+def test_progress_never_runs_backwards_when_the_space_is_chosen(network, tmp_path):
+    workspace, review, _, _ = network
+    settings = RecalibrationSettings(methods=("local",), choose=True)
+    kwargs = recalibration_request(workspace, review.id, settings).kwargs
+    shares: list[float] = []
+    recalibrate(**kwargs, folder=str(tmp_path), progress=lambda share, note: shares.append(share))
+    assert len({share for share in shares if share < 0.1}) >= 4  # two hidden layers were read
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] <= shares[-1] <= 1.0
+
+
 def test_principal_axes_order_directions_by_their_spread():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=500)
