@@ -17,6 +17,7 @@ LOWEST, HIGHEST = 0.05, 20.0
 # Awards are found as A / T: thirty is a confidence of 1 - 1e-13.
 LARGEST_AWARD = 30.0
 _STARTS = (0.3, 0.6, 1.0, 1.6, 3.0)
+_LOOKED_AT = np.geomspace(LOWEST, HIGHEST, 17)
 _SUBSAMPLE = 20_000
 _BLOCK = 8192
 # Stands for minus infinity in the predicted class's own column, and survives 0 * x.
@@ -253,7 +254,8 @@ def best_temperature(
 def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float:
     """The temperature of the lowest valley: a root of the slope, found without a general solver.
 
-    Valleys are looked for among ``few`` of the rows, between neighbouring starts.
+    Valleys are looked for among ``few`` of the rows, between neighbours of ``_LOOKED_AT``: with the
+    Brier loss there may be several.
     """
 
     def at(log_temperature: float, of: TemperatureRows) -> tuple[float, float]:
@@ -263,17 +265,17 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
     def slope(log_temperature: float, of: TemperatureRows) -> float:
         return at(log_temperature, of)[1]
 
-    grid = np.log((LOWEST, *_STARTS, HIGHEST))
+    grid = np.log(_LOOKED_AT)
     slopes = [slope(one, few) for one in grid]
     ends = [grid[0]] if slopes[0] >= 0 else []
     ends += [grid[-1]] if slopes[-1] <= 0 else []
     for left, right, down, up in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
-        if down < 0 < up:
+        if down < 0 <= up:  # often exactly 0 where rows are few and alike
             ends.append(brentq(slope, left, right, args=(few,), xtol=_EXACT))
     end = min(ends, key=lambda one: at(one, few)[0])
     if len(few.best) < len(rows.best):
         end = _nearest_valley(lambda one: slope(one, rows), end, grid[0], grid[-1])
-    if at(end, rows)[0] > at(0.0, rows)[0]:
+    if at(end, rows)[0] >= at(0.0, rows)[0]:  # as good: rows that are all uniform say nothing
         end = 0.0
     return float(np.exp(end))
 

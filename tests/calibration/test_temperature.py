@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 
 from kdcal_core.calibration import TemperatureScaling
-from kdcal_core.calibration._temperature_fit import TemperatureRows, _objective
+from kdcal_core.calibration._temperature_fit import TemperatureRows, _objective, best_temperature
 
 # as printed: without what is added where rows are few
 Paper = partial(TemperatureScaling, shrinkage=None)
@@ -194,3 +194,29 @@ def test_brier_fit_is_the_best_of_several_descents():
             bounds=[(np.log(0.05), np.log(20.0)), (-30, 30), (-30, 30), (-30, 30)],
         )
         assert found <= other.fun + 1e-6
+
+
+@pytest.mark.parametrize("loss", ["top-label", "brier", "full"])
+@pytest.mark.parametrize("scope", ["shared", "class"])
+def test_a_slope_of_exactly_zero_is_a_valley(scope, loss):
+    p = np.tile([2 / 3, 1 - 2 / 3], (3, 1))
+    fitted = TemperatureScaling(scope=scope, loss=loss, shrinkage=None).fit(p, [0, 0, 1])
+    assert fitted.temperatures_ == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["top-label", "brier", "full"])
+def test_rows_that_say_nothing_leave_the_model_as_it_is(loss):
+    fitted = TemperatureScaling(loss=loss, shrinkage=None).fit(np.full((6, 2), 0.5), [0, 1] * 3)
+    assert (fitted.temperatures_ == 1.0).all()
+
+
+def test_of_all_brier_valleys_the_lowest_is_found():
+    grid = np.linspace(np.log(0.05), np.log(20.0), 500)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = softmax(rng.normal(size=(20, 2)) * 30, axis=1)
+        y = np.where(rng.random(20) < 0.7, p.argmax(axis=1), rng.integers(2, size=20))
+        rows = TemperatureRows.of(p, y, p.argmax(axis=1), np.ones(20))
+        found, _ = best_temperature(rows, 1, False, "brier")
+        losses = [_objective(np.array([t]), rows, 1, "brier")[0] for t in grid]
+        assert _objective(np.log([found]), rows, 1, "brier")[0] <= min(losses) + 1e-9
