@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.widgets import compare_parts as parts
-from app.widgets import compare_ranks, session
+from app.widgets import session
 
 review = session.scored_review("compare")
 if review is not None:
@@ -15,4 +15,3 @@ if review is not None:
         parts.pictures(view)
         parts.table(view)
         parts.onward()
-    compare_ranks.over_data_sets()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from app.widgets.numbers import interval, number
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
-from kdcal_core.charts import PARENT_NAME
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
 from kdcal_core.diagnostics.comparison.results import Group
-from kdcal_core.tasks import ComparisonStudy
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "parent": ("The model", "Its own probabilities, as they are."),
@@ -110,15 +108,6 @@ confidence, up how often it was right, with its Clopper-Pearson interval; pale p
 rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below count
 the rows on the same scale in every panel: where they are thin, the picture says little, and a
 calibrator that states one number for all rows looks perfect in its only bin.
-"""
-RANKS = """
-All methods are ranked on each data set, and their ranks averaged (Demšar 2006). Friedman's test
-asks whether all methods are alike; Nemenyi's critical difference is how far two mean ranks must
-lie apart. A bar joins methods that lie closer together than that. The table gives the p value of
-each pair by Wilcoxon's signed-rank test, which does not depend on the other methods (Holm's
-correction over all pairs).
-
-It speaks of data sets like these and of default settings, and not of your rows: those are above.
 """
 
 
@@ -217,21 +206,6 @@ def notes_for(found: Comparison, group: Group) -> list[str]:
         if all(group == other for start, other in speaks_of.items() if note.startswith(start))
         and not warns_of_copies(note)
     ]
-
-
-def study(shipped: ComparisonStudy) -> str:
-    """What the shipped study is of, and when it was made."""
-    n, methods = len(shipped.data_sets), len(shipped.scores(shipped.measures[0])[1])
-    return (
-        f"Not your rows: {methods} methods with their default settings on {n} data sets "
-        f"({', '.join(shipped.data_sets)}), each with one model. Computed {shipped.date} with "
-        f"kdcal {shipped.version}, seed {shipped.seed}."
-    )
-
-
-def study_names(keys: Sequence[str]) -> tuple[str, ...]:
-    """What the study's methods are called."""
-    return tuple(PARENT_NAME if key == "uncalibrated" else CALIBRATORS[key].label for key in keys)
 
 
 def failed(key: str, why: str) -> str:

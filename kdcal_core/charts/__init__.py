@@ -33,10 +33,6 @@ from kdcal_core.charts.confidence import (
     noise_figure,
 )
 from kdcal_core.charts.coverage import coverage_by_figure, coverage_figure, coverage_table
-from kdcal_core.charts.critical_difference import (
-    critical_difference_figure,
-    critical_difference_table,
-)
 from kdcal_core.charts.density import density_figure
 from kdcal_core.charts.export_maps import (
     calibrator_map_figure,
@@ -146,8 +142,6 @@ __all__ = [
     "coverage_by_figure",
     "coverage_figure",
     "coverage_table",
-    "critical_difference_figure",
-    "critical_difference_table",
     "density_curve",
     "density_figure",
     "density_table",

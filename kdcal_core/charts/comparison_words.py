@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from kdcal_core.charts.comparison import method_name, ranked
 from kdcal_core.diagnostics import estimate_text
-from kdcal_core.diagnostics.comparison import Comparison, CriticalDifference, PairedDifference
-from kdcal_core.text import bytes_text, listed, number_text, p_text
+from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.text import bytes_text, listed, number_text
 
 
 def finding(found: Comparison, measure: str) -> str:
@@ -164,21 +164,6 @@ def reliability_alt(found: Comparison, order: Sequence[str]) -> str:
     """Alternative text of the small diagrams."""
     names = ", ".join(method_name(found, key) for key in order)
     return f"Reliability diagrams on one scale with the rows of each bin below: {names}"
-
-
-def ranks_words(found: CriticalDifference) -> str:
-    """What ranks over data sets allow to say."""
-    order = sorted(range(len(found.methods)), key=lambda at: float(found.mean_rank[at]))
-    first = found.methods[order[0]]
-    told = f"Friedman's test: p {p_text(found.friedman_p)}, over {found.n_datasets} data sets"
-    if found.friedman_p >= 1.0 - found.level:
-        return f"No method ranks better than another beyond chance ({told})."
-    groups = [group for group in found.groups if order[0] in group]
-    close = [found.methods[at] for group in groups for at in group if at != order[0]]
-    lead = f"{first} ranks first, at {found.mean_rank[order[0]]:.2f} on average"
-    if not close:
-        return f"{lead}, beyond chance ({told})."
-    return f"{lead}; {listed(close)} cannot be told apart from it by their ranks ({told})."
 
 
 def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[str]) -> str:

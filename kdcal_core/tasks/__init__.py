@@ -12,7 +12,6 @@ from kdcal_core.tasks.comparison_run import (
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.comparison_study import ComparisonStudy, comparison_study, save_study
 from kdcal_core.tasks.equal_sets import EqualNote, EqualSets, equal_sets
 from kdcal_core.tasks.export_results import (
     CalibratorMap,
@@ -155,7 +154,6 @@ __all__ = [
     "ClassCurves",
     "ComparisonRun",
     "ComparisonSettings",
-    "ComparisonStudy",
     "EqualNote",
     "EqualSets",
     "EventScores",
@@ -220,7 +218,6 @@ __all__ = [
     "class_method",
     "class_shares",
     "comparison_request",
-    "comparison_study",
     "default_calibrators",
     "equal_sets",
     "export_request",
@@ -258,7 +255,6 @@ __all__ = [
     "regions_request",
     "regression_space",
     "repair_scores",
-    "save_study",
     "separated",
     "separated_by_confidence",
     "set_estimates",

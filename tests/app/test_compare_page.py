@@ -202,14 +202,6 @@ def test_no_calibrator_is_said_in_words(both: str) -> None:
     assert not any(one.label == "Compare" for one in at.button)
 
 
-def test_ranks_over_data_sets_say_when_and_how_they_were_made(page: AppTest) -> None:
-    assert "Not your rows: " in told(page)
-    assert "Friedman" in told(page)
-    before = specs(page)[-1]
-    control(page, "Ranked by").set_value("auc").run()
-    assert specs(healthy(page))[-1] != before
-
-
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
     dark = compared(launch(both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):

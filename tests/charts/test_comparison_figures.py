@@ -15,8 +15,6 @@ from kdcal_core.charts import (
     comparison_figure,
     comparison_table,
     comparison_words,
-    critical_difference_figure,
-    critical_difference_table,
     method_name,
     method_reliability_figure,
     method_reliability_table,
@@ -25,7 +23,7 @@ from kdcal_core.charts import (
     ranked,
 )
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics.comparison import Comparison, compare, critical_difference
+from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.review import ReviewData
 
 HOSTILE = "<b>bold</b>"
@@ -206,28 +204,3 @@ def test_speed_is_told_of_calibrators_and_not_of_the_parent(over: Comparison) ->
     told = comparison_words.finding(over, "fit_seconds")
     assert told.startswith("Seconds to fit: from ")
     assert PARENT_NAME not in told
-
-
-def test_ranks_are_drawn_with_bars_for_what_cannot_be_told_apart() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.normal(np.array([0.0, 0.1, 3.0]), size=(20, 3))
-    found = critical_difference(scores, ("a", PARENT_NAME, HOSTILE))
-    figure = critical_difference_figure(found, dark=False, parent=PARENT_NAME)
-    dots, bar, ruler = figure.data
-    np.testing.assert_allclose(dots.x, np.sort(found.mean_rank))
-    assert list(bar.y) == [-0.25, 1.25]
-    assert ruler.x[1] - ruler.x[0] == pytest.approx(found.critical_difference)
-    assert "<b>bold" not in figure.to_json().replace("\\u003c", "<")
-    told = comparison_words.ranks_words(found)
-    assert "ranks first" in told
-    assert "cannot be told apart from it" in told
-    table = critical_difference_table(found)
-    assert table["mean_rank"].is_monotonic_increasing
-    assert len(table.columns) == 5
-
-
-def test_ranks_of_alike_methods_claim_nothing() -> None:
-    scores = np.random.default_rng(1).normal(size=(8, 4))
-    found = critical_difference(scores)
-    assert found.friedman_p > 0.05
-    assert comparison_words.ranks_words(found).startswith("No method ranks better than another")

@@ -17,13 +17,11 @@ from kdcal_core.tasks import (
     ComparisonRun,
     ComparisonSettings,
     comparison_request,
-    comparison_study,
     default_calibrators,
     usable_calibrators,
 )
 from kdcal_core.tasks.comparison_results import save_comparison
 from kdcal_core.tasks.comparison_run import compare_calibrators
-from kdcal_core.tasks.comparison_study import save_study
 
 CHOSEN = ComparisonSettings(("heterogeneous_tree", "platt"), n_boot=100)
 
@@ -157,19 +155,3 @@ def test_why_a_calibrator_cannot_be_had_is_said(linear: Made, forest: Made) -> N
     assert "kernel_density" not in default_calibrators(linear.review)
     assert set(usable_calibrators(forest.review).values()) == {None}
     assert "kernel_density" in default_calibrators(forest.review)
-
-
-def test_the_shipped_table_is_whole_and_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    study = comparison_study()
-    assert len(study.data_sets) >= 10
-    assert study.measures[0] == "log_loss"
-    for measure in study.measures:
-        values, methods = study.scores(measure)
-        assert values.shape == (len(study.data_sets), len(methods))
-        assert np.isfinite(values).all()
-        assert {"uncalibrated", "isotonic", "platt"} <= set(methods)
-    save_study(study, tmp_path / "again.csv")
-    again = (tmp_path / "again.csv").read_text(encoding="utf-8")
-    assert (
-        again.splitlines()[1:] == study.table.to_csv(index=False, float_format="%.6g").splitlines()
-    )

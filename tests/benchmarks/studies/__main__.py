@@ -8,8 +8,8 @@ tables, its simulation study and real tables (more of them with ``--data FOLDER`
 ``--only`` some of these; ``heterogeneous`` for paper 004's tables on the shipped census, or on
 five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so that the
 calibrators can be measured again without training); ``comparison`` for all offered calibrators
-over the shipped samples and, with ``--data FOLDER``, further real tables: it writes the table of
-ranks that ships with the package; ``small_samples`` for calibrators on 100 to 5,000 rows, on
+over the shipped samples and, with ``--data FOLDER``, further real tables, and how they rank;
+``small_samples`` for calibrators on 100 to 5,000 rows, on
 made-up tables and, with ``--data FOLDER``, fifteen real ones (``--cache FOLDER`` keeps what their
 models say). ``--quick`` takes minutes, the whole an hour or more.
 """
@@ -114,7 +114,7 @@ def _comparison(options: argparse.Namespace) -> None:
     out.mkdir(parents=True, exist_ok=True)
     tasks = study.tasks(options.quick, options.data)
     rows = _run_all(tasks, study.run, options.workers, options.minutes)
-    report.write(rows, out, quick=options.quick)
+    report.write(rows, out)
 
 
 def _small_samples(options: argparse.Namespace) -> None:

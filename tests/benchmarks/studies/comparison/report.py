@@ -1,4 +1,4 @@
-"""The table that ships with the package, and the ranks it gives."""
+"""The table of scores, and the ranks it gives as a table and a picture."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import pandas as pd
 
 from kdcal_core import __version__
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.diagnostics.comparison import MEASURES, critical_difference
-from kdcal_core.tasks import ComparisonStudy, save_study
+from kdcal_core.charts import PARENT_NAME
+from kdcal_core.diagnostics.comparison import (
+    MEASURES,
+    CriticalDifference,
+    critical_difference,
+)
+from tests.benchmarks.studies import picture
+from tests.benchmarks.studies.comparison.figure import critical_difference_figure, ranks_words
+from tests.benchmarks.studies.comparison.scores import (
+    ComparisonStudy,
+    read_study,
+    save_study,
+)
 from tests.benchmarks.studies.comparison.study import SEED
 
 
-def write(rows: pd.DataFrame, out: Path, *, quick: bool) -> None:
-    """`ranks.md`; and, unless it was a quick run, the table that ships with the package."""
+def write(rows: pd.DataFrame, out: Path) -> None:
+    """`scores.csv`, and what follows from it: `ranks.md` and `ranks.png`."""
     place = {measure: at for at, measure in enumerate(MEASURES)}
     table = rows.sort_values(
         ["measure", "data_set", "method"],
@@ -23,25 +34,35 @@ def write(rows: pd.DataFrame, out: Path, *, quick: bool) -> None:
         ignore_index=True,
     )
     study = ComparisonStudy(datetime.now(UTC).date().isoformat(), __version__, SEED, table)
-    if not quick:
-        save_study(study)
+    save_study(study, out / "scores.csv")
+    write_ranks(read_study(out / "scores.csv"), out)
+
+
+def write_ranks(study: ComparisonStudy, out: Path) -> None:
+    """`ranks.md`, by every measure, and `ranks.png`, by the first."""
     (out / "ranks.md").write_text(_report(study), encoding="utf-8")
+    found = ranked(study, study.measures[0])
+    figure = critical_difference_figure(found, dark=False, parent=PARENT_NAME)
+    picture.save([figure], out / "ranks.png")
+
+
+def ranked(study: ComparisonStudy, measure: str) -> CriticalDifference:
+    """Mean ranks of the methods by one measure, with their names."""
+    values, methods = study.scores(measure)
+    names = tuple(
+        PARENT_NAME if key == "uncalibrated" else CALIBRATORS[key].label for key in methods
+    )
+    return critical_difference(values, names, lower_is_better=MEASURES[measure].lower_is_better)
 
 
 def _report(study: ComparisonStudy) -> str:
     ranks, told = {}, []
     for measure in study.measures:
-        values, methods = study.scores(measure)
-        found = critical_difference(
-            values,
-            tuple(CALIBRATORS[key].label for key in methods),
-            lower_is_better=MEASURES[measure].lower_is_better,
-        )
+        found = ranked(study, measure)
         title = MEASURES[measure].title
         ranks[title] = dict(zip(found.methods, found.mean_rank, strict=True))
         told.append(
-            f"- {title}: Friedman p {found.friedman_p:.2g}, "
-            f"critical difference {found.critical_difference:.2f}"
+            f"- {title}, critical difference {found.critical_difference:.2f}: {ranks_words(found)}"
         )
     table = pd.DataFrame(ranks).sort_values(next(iter(ranks)))
     header = ["method", *table.columns]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.comparison import CriticalDifference
+from kdcal_core.text import listed, p_text
 
 _LINE = 28
 _OUT = 0.35  # mean ranks between two bars
@@ -87,15 +87,16 @@ def critical_difference_figure(
     return figure
 
 
-def critical_difference_table(found: CriticalDifference) -> pd.DataFrame:
-    """Mean ranks, and the adjusted p value of each pair of methods (Wilcoxon, Holm)."""
-    order = np.argsort(found.mean_rank, kind="stable")
-    table = pd.DataFrame(
-        {
-            "method": [found.methods[at] for at in order],
-            "mean_rank": found.mean_rank[order],
-        }
-    )
-    for at in order:
-        table[f"p_against_{found.methods[at]}"] = found.pair_p[order, at]
-    return table
+def ranks_words(found: CriticalDifference) -> str:
+    """What ranks over data sets allow to say."""
+    order = sorted(range(len(found.methods)), key=lambda at: float(found.mean_rank[at]))
+    first = found.methods[order[0]]
+    told = f"Friedman's test: p {p_text(found.friedman_p)}, over {found.n_datasets} data sets"
+    if found.friedman_p >= 1.0 - found.level:
+        return f"No method ranks better than another beyond chance ({told})."
+    groups = [group for group in found.groups if order[0] in group]
+    close = [found.methods[at] for group in groups for at in group if at != order[0]]
+    lead = f"{first} ranks first, at {found.mean_rank[order[0]]:.2f} on average"
+    if not close:
+        return f"{lead}, beyond chance ({told})."
+    return f"{lead}; {listed(close)} cannot be told apart from it by their ranks ({told})."

@@ -1,8 +1,4 @@
-"""Calibrators on many data sets, as a table that ships with the package.
-
-``python -m tests.benchmarks.studies comparison`` writes it, so that a comparison on one data set
-can be seen beside many.
-"""
+"""The table of the study: one value for each data set, method and measure, kept as CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ import pandas as pd
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import FloatArray
 
-TABLE = Path(__file__).with_name("comparison_study.csv")
+TABLE = Path(__file__).parents[1] / "results" / "comparison" / "scores.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +45,7 @@ class ComparisonStudy:
         return tuple(dict.fromkeys(self.table["measure"]))
 
     def scores(self, measure: str) -> tuple[FloatArray, tuple[str, ...]]:
-        """Values (N, k) and the keys of the k methods that every data set has a value for.
-
-        Examples
-        --------
-        >>> study = comparison_study()
-        >>> values, methods = study.scores("log_loss")
-        >>> values.shape == (len(study.data_sets), len(methods))
-        True
-        """
+        """Values (N, k) and the keys of the k methods that every data set has a value for."""
         mine = self.table[self.table["measure"] == measure]
         wide = mine.pivot(index="data_set", columns="method", values="value").dropna(axis=1)
         methods = tuple(key for key in CALIBRATORS if key in wide.columns)
@@ -65,16 +53,16 @@ class ComparisonStudy:
         return values, methods
 
 
-def comparison_study() -> ComparisonStudy:
-    """The shipped table; its first line tells when, with which version and seed it was made."""
-    with TABLE.open(encoding="utf-8") as file:
+def read_study(path: Path = TABLE) -> ComparisonStudy:
+    """The kept table; its first line says when, with which version and seed it was made."""
+    with path.open(encoding="utf-8") as file:
         about = json.loads(file.readline().removeprefix("#"))
         table = pd.read_csv(file)
     return ComparisonStudy(about["date"], about["version"], about["seed"], table)
 
 
 def save_study(study: ComparisonStudy, path: Path = TABLE) -> None:
-    """Write a table as `comparison_study` reads it."""
+    """Write a table as `read_study` reads it."""
     about = {"date": study.date, "version": study.version, "seed": study.seed}
     text = study.table.to_csv(index=False, float_format="%.6g")
     path.write_text(f"#{json.dumps(about)}\n{text}", encoding="utf-8")
