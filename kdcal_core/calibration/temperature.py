@@ -67,11 +67,12 @@ class TemperatureScaling(ShrunkVectors):
     Notes
     -----
     ``predict_proba`` returns the scaled vector itself. Probabilities are clipped at 1e-12
-    before the logarithm (decision D51). L-BFGS with exact gradients on (log T, A / T), from the
-    best of five temperatures; for Eq. 15, which can have several minima, all five go down and
-    the best end is kept, which may still be a local one. A start is first improved on an even
-    subsample of 20,000 rows, and the minimum is then found on all rows. If that were ever worse
-    than doing nothing, T = 1 and A = 0 are kept.
+    before the logarithm (decision D51). Without awards T is a root of the loss's slope: the
+    lowest of those between neighbours of 17 temperatures from 0.05 to 20. With awards L-BFGS with
+    exact gradients on (log T, A / T) starts from the best of five temperatures; for Eq. 15, which
+    can have several minima, all five go down and the best end is kept, which may still be a local
+    one. Minima are first looked for on an even subsample of 20,000 rows, and then found on all
+    rows. Where that is no better than doing nothing (with awards: worse), T = 1 and A = 0 are kept.
 
     Examples
     --------
