@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.widgets import recalibration_compare as compare
 from app.widgets import recalibration_parts as parts
+from app.widgets import recalibration_results as results
 from app.widgets import recalibration_rows as rows
 from app.widgets import session
 
@@ -14,8 +15,11 @@ if review is not None:
         parts.finding(view)
         places = parts.maps(view)
         parts.over_a_column(view)
-        rows.densities(view)
-        rows.intervals(view, places)
+        shown = results.shown_of(view)
+        if shown is not None:
+            rows.densities(view, shown)
+            if places is not None:
+                rows.intervals(view, shown, places)
         compare.pit_and_quantiles(view)
         compare.every_method(view)
         compare.choice(view)

@@ -36,7 +36,10 @@ from kdcal_core.tasks import PARENT, MethodResult, space_title
 
 def pit_and_quantiles(view: View) -> None:
     """PIT histograms before and after, beside the reliability of quantiles."""
-    before, after = found.pit_of(view, PARENT), found.pit_of(view, view.chosen)
+    both = found.pit_of(view)
+    if both is None:
+        return
+    before, after = both
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown("**All PIT values**")
@@ -168,27 +171,29 @@ def choice(view: View) -> None:
 
 def truth(view: View) -> None:
     """True means against the model's and the method's, where the table tells the truth."""
-    exact = view.run.true_mean
-    if exact is None:
+    if not view.run.record.has_truth:
         return
-    shown = [
-        Moments("parent", "Model", view.before.mean),
-        Moments(view.chosen, view.method.title, view.after.mean),
-    ]
+    labels = {PARENT: "Model", view.chosen: view.method.title}
     if view.chosen != "global" and "global" in view.run.keys:
         other = view.run.result("global")
-        shown.insert(1, Moments("global", other.title, view.run.answers("global").mean))
-    moments = Moments("truth", "True", exact)
-    words = regression_words.truth_words(exact, [(one.label, one.mean) for one in shown])
+        labels = {PARENT: "Model", "global": other.title, view.chosen: view.method.title}
+    means = found.truth_of(view, tuple(labels))
+    if means is None:
+        return
+    shown = [Moments(key, label, means.means[key]) for key, label in labels.items()]
+    moments, rows = Moments("truth", "True", means.exact), means.rows
+    words = regression_words.truth_words(
+        [(label, means.distance[key]) for key, label in labels.items()]
+    )
     with st.container(border=True):
         st.markdown("**True and estimated means**")
         chart(
-            drawn_once(truth_figure, moments, shown, dark=is_dark()),
+            drawn_once(truth_figure, moments, shown, dark=is_dark(), rows=rows),
             key="recalibration_truth",
             takeaway=words,
             how_to_read=regression_reading.TRUTH,
             alt=words,
-            table=lambda: truth_table(moments, shown),
+            table=lambda: truth_table(moments, shown, rows),
             name=f"{view.review.title} true means",
         )
 

@@ -20,7 +20,7 @@ from kdcal_core.charts import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.data import FloatArray, IntArray, escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
@@ -41,8 +41,9 @@ MAP = "recalibration_map"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where the rows lie on the map, (n, 2), and the box that holds them all."""
+    """The rows on the map, (m,), where they lie, (m, 2), and the box that holds them all."""
 
+    rows: IntArray
     xy: FloatArray
     whole: Box
 
@@ -59,7 +60,7 @@ def recalibrated(review: Review) -> View | None:
     job = job_results.asked_for(
         asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
     )
-    opened = None if job is None else found.run_of(job)
+    opened = None if job is None else found.run_of(review, job)
     if opened is None:
         return None
     key, run = opened
@@ -130,15 +131,17 @@ def title_of(view: View, name: str) -> str:
     return f"{view.judged.outcome} (outcome)" if name == OUTCOME else name
 
 
-def maps(view: View) -> Places:
-    """Outcomes that their intervals missed, on a map before and after."""
+def maps(view: View) -> Places | None:
+    """Outcomes that their intervals missed, on a map before and after; None while a job looks."""
     with st.container(border=True):
         st.markdown("**Missed outcomes, before and after**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             across, up = _axes(view)
             level = _level()
-        xy = found.places(view, across, up)
-        panels = found.misses(view, level)
+        shown = found.map_of(view, across, up, level)
+        if shown is None:
+            return None
+        rows, xy, panels = shown.rows, shown.xy, (shown.before, shown.after)
         titles = (title_of(view, across), title_of(view, up))
         figure = drawn_once(
             dragged,
@@ -150,6 +153,7 @@ def maps(view: View) -> Places:
             x_title=titles[0],
             y_title=titles[1],
             level=level,
+            rows=rows,
         )
         chart(
             figure,
@@ -157,12 +161,17 @@ def maps(view: View) -> Places:
             takeaway=regression_words.misses_words(panels, level),
             how_to_read=regression_reading.MISSES,
             alt=regression_words.misses_alt(panels, *titles),
-            table=lambda: misses_table(xy, panels, *titles),
+            table=lambda: misses_table(xy, panels, *titles, rows),
             name=f"{view.review.title} missed outcomes",
             on_box=lambda: None,
         )
         st.caption("Drag a box on a map to see the intervals of the rows in it below.")
-    return Places(xy, found.whole_map(xy))
+        if shown.before.n > len(rows):
+            st.caption(
+                f"The maps hold {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
+                "counts are those of all."
+            )
+    return Places(rows, xy, found.whole_map(xy))
 
 
 def _axes(view: View) -> tuple[str, str]:
@@ -226,6 +235,8 @@ def over_a_column(view: View) -> None:
             )
         level = level_of()
         bins = found.coverage_over(view, column, level)
+        if bins is None:
+            return
         held = [[row.coverage for row in side] for side in (bins.before, bins.after)]
         chart(
             drawn_once(

@@ -1,51 +1,44 @@
-"""What follows from a recalibration, computed once for each run, method and setting."""
+"""What the Recalibration page asks of a finished run; see `app.widgets.set_results`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import streamlit as st
 
-from app.widgets import job_results
-from app.widgets.kept import kept_by_bytes
+from app.widgets import job_results, set_results
 from app.widgets.map_region import Box
-from app.widgets.regression_results import RegressionRows
-from kdcal_core.charts import DensityPanel, MissPanel, SelectionCurve, density_curve, misses_of
+from app.widgets.pit_results import Judged
+from kdcal_core.charts import SelectionCurve
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics import (
-    CoverageRow,
-    Estimate,
-    Fault,
-    PitHistogram,
-    QuantileReliability,
-    column_regions,
-    coverage,
-    fault,
-    neighbourhoods,
-    pit_histogram,
-    quantile_reliability,
-)
-from kdcal_core.distributions import PredictiveDistribution, Quantiles
+from kdcal_core.diagnostics import Estimate
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
-    AXES,
-    MEAN,
-    OUTCOME,
     PARENT,
+    CoverageAlong,
+    IntervalRows,
     MethodResult,
+    PitValues,
+    RecalibratedMap,
     RecalibrationRun,
-    RowAnswers,
+    RowClosely,
     Selection,
+    ShownRows,
+    TrueMeans,
+    coverage_along,
+    opened_run,
+    recalibrated_intervals,
+    recalibrated_map,
+    recalibrated_pit,
+    row_closely,
+    shown_rows,
+    true_means,
 )
-from kdcal_core.tasks.recalibration_results import GRID
 
-COLUMN_BINS = 10
-LEVELS = tuple(i / 20 for i in range(1, 20))
 _NORMAL_95 = 1.96
 
 
@@ -59,6 +52,7 @@ class View:
     key : str
         Of the run.
     run : RecalibrationRun
+        Its record; its arrays are left to those who measure.
     chosen : str
         The method's key.
     """
@@ -68,10 +62,10 @@ class View:
     run: RecalibrationRun
     chosen: str
 
-    @cached_property
-    def judged(self) -> RegressionRows:
+    @property
+    def judged(self) -> Judged:
         """The rows that all methods are judged on."""
-        return RegressionRows(
+        return Judged(
             self.review, "evaluation" if self.run.record.has_evaluation else "calibration"
         )
 
@@ -85,192 +79,111 @@ class View:
         """The method that is looked at."""
         return self.run.result(self.chosen)
 
-    @cached_property
-    def before(self) -> RowAnswers:
-        """The model's answers."""
-        return self.run.answers(PARENT)
-
-    @cached_property
-    def after(self) -> RowAnswers:
-        """The method's answers."""
-        return self.run.answers(self.chosen)
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Whose answers every measure reads."""
+        return {"run": str(self.run.folder), "method": self.chosen}
 
 
-def run_of(job: JobSnapshot) -> tuple[str, RecalibrationRun] | None:
+def run_of(review: Review, job: JobSnapshot) -> tuple[str, RecalibrationRun] | None:
     """The recalibration of a job that is done; None, and why, where it cannot be read."""
-    return job_results.answer_of(job, _run)
+
+    def read(key: str, folder: Path) -> tuple[str, RecalibrationRun]:
+        return key, opened_run(set_results.keep_of(review), str(folder))
+
+    return job_results.answer_of(job, read)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the recalibration")
-def _run(key: str, _at: Path) -> tuple[str, RecalibrationRun]:
-    return key, RecalibrationRun.read(_at)
-
-
-def values_of(view: View, name: str) -> Any:
-    """A column of the judged rows, their prediction or outcome, or an axis of the space, (n,)."""
-    if name in AXES:
-        return view.run.axes[:, AXES.index(name)]
-    if name == MEAN:
-        return view.before.mean
-    return view.run.y if name == OUTCOME else view.judged.values_of(name)
-
-
-def places(view: View, across: str, up: str) -> FloatArray:
-    """Where the rows lie on the map, (n, 2); rows without a value there are NaN."""
-    return np.column_stack(
-        [np.asarray(values_of(view, name), dtype=np.float64) for name in (across, up)]
+def map_of(view: View, across: str, up: str, level: float) -> RecalibratedMap | None:
+    """Outcomes outside their intervals before and after, on a map."""
+    return set_results.of(
+        view.review,
+        recalibrated_map,
+        which=view.judged.which,
+        **view.asked,
+        across=across,
+        up=up,
+        level=level,
     )
 
 
-def misses(view: View, level: float) -> tuple[MissPanel, MissPanel]:
-    """Outcomes outside their intervals before and after."""
-    y = view.run.y
-    return (
-        misses_of("Model", y, *view.before.interval(level)),
-        misses_of(view.method.title, y, *view.after.interval(level)),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Intervals:
-    """Central intervals of one level: all that `coverage` asks of a distribution."""
-
-    low: FloatArray
-    high: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.low)
-
-    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        return self.low, self.high
-
-
-@dataclass(frozen=True)
-class Bins:
-    """Coverage in the bins of a column, before and after."""
-
-    names: list[str]
-    before: list[CoverageRow]
-    after: list[CoverageRow]
-
-
-def coverage_over(view: View, column: str, level: float) -> Bins:
+def coverage_over(view: View, column: str, level: float) -> CoverageAlong | None:
     """Coverage of the intervals of one level over a column."""
-    return _coverage_over(view.key, view.chosen, column, level, view)
-
-
-@st.cache_data(max_entries=64, show_spinner="Counting along the column")
-def _coverage_over(key: str, chosen: str, column: str, level: float, _view: View) -> Bins:
-    labels, names = column_regions(values_of(_view, column), COLUMN_BINS)
-    weight = _view.judged.scored.weight
-    rows = [np.flatnonzero(labels == at) for at in range(len(names))]
-    held = [at for at, mine in enumerate(rows) if len(mine)]
-
-    def covered(answers: RowAnswers) -> list[CoverageRow]:
-        low, high = answers.interval(level)
-        return [
-            coverage(
-                cast(PredictiveDistribution, _Intervals(low[rows[at]], high[rows[at]])),
-                _view.run.y[rows[at]],
-                (level,),
-                weight=None if weight is None else weight[rows[at]],
-            ).rows[0]
-            for at in held
-        ]
-
-    return Bins([names[at] for at in held], covered(_view.before), covered(_view.after))
-
-
-@dataclass(frozen=True, eq=False)
-class PitValues:
-    """PIT values of all judged rows by one method, as histogram and as quantiles come true."""
-
-    histogram: PitHistogram
-    quantiles: QuantileReliability
-
-
-def pit_of(view: View, who: str) -> PitValues:
-    """What the PIT values of a method, or of `PARENT`, show over all rows."""
-    return _pit_of(view.key, who, view)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _pit_of(key: str, who: str, _view: View) -> PitValues:
-    pit, weight = _view.run.answers(who).pit, _view.judged.scored.weight
-    return PitValues(
-        pit_histogram(pit, sample_weight=weight),
-        quantile_reliability(pit, LEVELS, sample_weight=weight),
+    return set_results.of(
+        view.review,
+        coverage_along,
+        which=view.judged.which,
+        **view.asked,
+        column=column,
+        level=level,
     )
 
 
-def near(view: View, row: int, k: int) -> IntArray:
-    """The ``k`` judged rows nearest to one in the space of the repair, (k,)."""
-    return _near(view.key, row, k, view.run)
+def pit_of(view: View) -> tuple[PitValues, PitValues] | None:
+    """What the PIT values show over all rows, before and after."""
+    each = [{**view.asked, "method": one, "which": view.judged.which} for one in _both(view)]
+    found = set_results.all_of(view.review, recalibrated_pit, each)
+    return None if found is None else (found[0], found[-1])
 
 
-@kept_by_bytes(show_spinner="Looking for the neighbours")
-def _near(key: str, row: int, k: int, _run: RecalibrationRun) -> IntArray:
-    return np.asarray(neighbourhoods(_run.space.judged, [row], k)[0])
+def _both(view: View) -> tuple[str, ...]:
+    return PARENT, view.chosen
 
 
-def neighbourhood(answers: RowAnswers, rows: IntArray) -> tuple[PitHistogram, Fault]:
-    """Where the outcomes of some rows fell, and what is wrong with them."""
-    pit = answers.pit[rows]
-    return pit_histogram(pit, 10), fault(pit)
+def shown_of(view: View) -> ShownRows | None:
+    """The rows that can be looked at one by one."""
+    return set_results.of(view.review, shown_rows, run=str(view.run.folder))
 
 
-def density_of(view: View, row: int) -> DensityPanel:
-    """The densities of a shown row before and after."""
-    outcome = float(view.run.y[row])
-    at = int(np.searchsorted(view.run.shown, row))
-    repaired = Quantiles(GRID, view.after.quantiles[at : at + 1].astype(np.float64))
-    curves = (
-        (density_curve(view.judged.scored.distribution[[row]], outcome), view.before),
-        (density_curve(repaired, outcome, "calibrated"), view.after),
+def closely(view: View, rows: Sequence[int], k: int) -> list[RowClosely] | None:
+    """Shown rows with the ``k`` judged rows nearest to each."""
+    each = [{"which": view.judged.which, **view.asked, "row": row, "k": k} for row in rows]
+    return set_results.all_of(view.review, row_closely, each)
+
+
+def intervals_of(view: View, *groups: IntArray) -> list[IntervalRows] | None:
+    """Intervals of several groups of rows."""
+    each = [{**view.asked, "rows": rows.tolist()} for rows in groups]
+    return set_results.all_of(view.review, recalibrated_intervals, each)
+
+
+def every_interval_of(
+    view: View, rows: IntArray | None, label: str
+) -> Callable[[], IntervalRows] | None:
+    """What gives rows' intervals for a download, or all rows'; ``label`` is that of the button."""
+    asked = None if rows is None else rows.tolist()
+    return set_results.on_demand(
+        view.review, recalibrated_intervals, label=label, **view.asked, rows=asked
     )
-    exact = []
-    for curve, answers in curves:
-        low, high = answers.interval(0.95)
-        exact.append(
-            replace(curve, low=float(low[row]), high=float(high[row]), pit=float(answers.pit[row]))
-        )
-    return DensityPanel(f"Row {row + 1:,}", outcome, tuple(exact))
 
 
-def nearest_shown(view: View, row: int) -> int:
+def truth_of(view: View, methods: Sequence[str]) -> TrueMeans | None:
+    """True and estimated means."""
+    return set_results.of(view.review, true_means, run=str(view.run.folder), methods=list(methods))
+
+
+def nearest_shown(shown: ShownRows, row: int) -> int:
     """The row itself where its distribution is kept, else the one nearest in the table."""
-    shown = view.run.shown
-    return int(shown[np.argmin(np.abs(shown - row))])
+    return int(shown.rows[np.argmin(np.abs(shown.rows - row))])
 
 
-def two_rows(view: View) -> tuple[int, int]:
+def two_rows(shown: ShownRows) -> tuple[int, int]:
     """Rows to begin with: at the tenth and the ninetieth percentile of the predicted means."""
-    shown = view.run.shown
-    order = shown[np.argsort(view.before.mean[shown], kind="stable")]
+    order = shown.by_mean
     last = len(order) - 1
     return int(order[round(0.1 * last)]), int(order[round(0.9 * last)])
 
 
-def spread_rows(view: View, count: int) -> IntArray:
+def spread_rows(shown: ShownRows, count: int) -> IntArray:
     """Kept rows spread evenly over the predicted means, ascending by them."""
-    shown = view.run.shown
-    order = shown[np.argsort(view.before.mean[shown], kind="stable")]
+    order = shown.by_mean
     at = np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(np.int64)
     return np.asarray(order[at])
 
 
-def kept(view: View, rows: IntArray) -> IntArray:
+def kept(shown: ShownRows, rows: IntArray) -> IntArray:
     """Those of the rows whose quantiles are kept, in their order."""
-    return rows[np.isin(rows, view.run.shown)]
-
-
-def interval_of(
-    view: View, answers: RowAnswers, rows: IntArray, level: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lower end, median and upper end of kept rows, (m,) each."""
-    low, high = answers.interval(level)
-    median = answers.quantiles[np.searchsorted(view.run.shown, rows), len(GRID) // 2]
-    return low[rows], median.astype(np.float64), high[rows]
+    return rows[np.isin(rows, shown.rows)]
 
 
 def whole_map(xy: FloatArray) -> Box:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -15,6 +15,7 @@ from app.widgets.numbers import column_format
 from app.widgets.recalibration_parts import MAP, Places, level_of
 from app.widgets.recalibration_results import View
 from kdcal_core.charts import (
+    DensityPanel,
     PitPanel,
     RowIntervals,
     density_table,
@@ -29,6 +30,8 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data import IntArray, escape_markdown
 from kdcal_core.data.csv_out import to_csv
+from kdcal_core.tasks import PARENT, IntervalRows, RowClosely, ShownRows
+from kdcal_core.tasks.pit_measures import MAX_ROWS
 
 NEAR = (50, 100, 250, 500, 1000)
 DEFAULT_NEAR = 250
@@ -36,12 +39,18 @@ DRAWN = 12
 PAGE_ROWS = 200
 
 
-def densities(view: View) -> None:
+def densities(view: View, shown: ShownRows) -> None:
     """Predictive densities of two rows, and the PIT values of the rows around them (Fig. 5)."""
     with st.container(border=True):
         st.markdown("**Two rows, before and after**")
-        rows, k = _picked(view)
-        panels = [found.density_of(view, row) for row in rows]
+        rows, k = _picked(view, shown)
+        closely = found.closely(view, rows, k)
+        if closely is None:
+            return
+        panels = [
+            DensityPanel(f"Row {row + 1:,}", one.outcome, one.curves)
+            for row, one in zip(rows, closely, strict=True)
+        ]
         chart(
             drawn_once(
                 predictive_density_figure, panels, dark=is_dark(), y_title=view.judged.outcome
@@ -53,11 +62,11 @@ def densities(view: View) -> None:
             table=lambda: density_table(panels),
             name=f"{view.review.title} densities",
         )
-        _neighbourhoods(view, rows, k)
+        _neighbourhoods(view, rows, closely)
 
 
-def _picked(view: View) -> tuple[list[int], int]:
-    n = len(view.run.y)
+def _picked(view: View, shown: ShownRows) -> tuple[list[int], int]:
+    n = view.run.record.n_judged
     with st.container(horizontal=True, vertical_alignment="bottom"):
         asked = [
             st.number_input(
@@ -71,13 +80,13 @@ def _picked(view: View) -> tuple[list[int], int]:
                 help="Its number in the table, from 1.",
             )
             - 1
-            for label, row in zip(("First row", "Second row"), found.two_rows(view), strict=True)
+            for label, row in zip(("First row", "Second row"), found.two_rows(shown), strict=True)
         ]
         k = _near(view, n)
-    rows = [found.nearest_shown(view, row) for row in asked]
+    rows = [found.nearest_shown(shown, row) for row in asked]
     if rows != asked:
         st.caption(
-            f"Whole distributions are kept of {len(view.run.shown):,} of {n:,} rows; shown are "
+            f"Whole distributions are kept of {len(shown.rows):,} of {n:,} rows; shown are "
             "the nearest of these in the table."
         )
     return list(dict.fromkeys(rows)), k
@@ -100,23 +109,13 @@ def _near(view: View, n: int) -> int:
     return k
 
 
-def _neighbourhoods(view: View, rows: list[int], k: int) -> None:
+def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) -> None:
     panels = []
-    for row in rows:
-        near = found.near(view, row, k)
-        for answers, who, name in (
-            (view.before, "parent", "model"),
-            (view.after, "calibrated", "recalibrated"),
-        ):
-            histogram, fault = found.neighbourhood(answers, near)
-            panels.append(
-                PitPanel(
-                    f"Around row {row + 1:,}, {name}",
-                    histogram,
-                    fault.kind,
-                    "parent" if who == "parent" else "calibrated",
-                )
-            )
+    for row, one in zip(rows, closely, strict=True):
+        (before, after), (fault, left) = one.around, one.faults
+        name = f"Around row {row + 1:,}"
+        panels.append(PitPanel(f"{name}, model", before, fault.kind))
+        panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, "calibrated"))
     chart(
         drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
         key="recalibration_near_pit",
@@ -128,14 +127,17 @@ def _neighbourhoods(view: View, rows: list[int], k: int) -> None:
     )
 
 
-def intervals(view: View, places: Places) -> None:
+def intervals(view: View, shown: ShownRows, places: Places) -> None:
     """Intervals of the rows in the dragged box, or of rows spread evenly; all to download."""
-    rows, words = _chosen(view, places)
+    rows, words = _chosen(shown, places)
     with st.container(border=True):
         st.markdown("**Intervals of single rows**")
         st.markdown(escape_markdown(words, 400))
-        _drawn(view, found.kept(view, rows)[:DRAWN])
-        readable = _readable(view, rows[:PAGE_ROWS])
+        page = found.intervals_of(view, found.kept(shown, rows)[:DRAWN], rows[:PAGE_ROWS])
+        if page is None:
+            return
+        _drawn(view, page[0])
+        readable = _readable(view, page[1].table)
         st.dataframe(
             readable,
             hide_index=True,
@@ -147,14 +149,13 @@ def intervals(view: View, places: Places) -> None:
             alt="Outcome, mean and intervals of the chosen rows before and after",
         )
         with st.container(horizontal=True, gap="small"):
-            _download(view, "these rows", len(rows), lambda: view.run.intervals(view.chosen, rows))
-            _download(view, "all rows", len(view.run.y), lambda: view.run.intervals(view.chosen))
+            _download(view, "these rows", len(rows), rows)
+            _download(view, "all rows", view.run.record.n_judged, None)
 
 
-def _readable(view: View, rows: IntArray) -> pd.DataFrame:
+def _readable(view: View, table: pd.DataFrame) -> pd.DataFrame:
     """The chosen intervals of some rows, under names for people."""
     level = f"{level_of():.0%}"
-    table = view.run.intervals(view.chosen, rows)
     names = {"row": "Row", "outcome": "Outcome"}
     for who, title in (("parent", "Model"), (view.chosen, "Repaired")):
         names |= {
@@ -165,19 +166,19 @@ def _readable(view: View, rows: IntArray) -> pd.DataFrame:
     return table[list(names)].rename(columns=names)
 
 
-def _drawn(view: View, rows: IntArray) -> None:
+def _drawn(view: View, some: IntervalRows) -> None:
     """Intervals of some kept rows by the model and by the method, with their outcomes."""
-    if not len(rows):
+    if not len(some.rows):
         return
-    level = level_of()
-    names, outcomes = [f"Row {row + 1:,}" for row in rows], view.run.y[rows]
-    shown = [
-        RowIntervals(key, label, *found.interval_of(view, answers, rows, level))
-        for key, label, answers in (
-            ("parent", "Model", view.before),
-            (view.chosen, view.method.title, view.after),
-        )
-    ]
+    level, table = level_of(), some.table
+    names, outcomes = [f"Row {row + 1:,}" for row in some.rows], table["outcome"].to_numpy()
+    shown = []
+    for key, label, median in (
+        (PARENT, "Model", some.before),
+        (view.chosen, view.method.title, some.after),
+    ):
+        low, high = (table[f"{key}_{end}_{level:.0%}"].to_numpy() for end in ("low", "high"))
+        shown.append(RowIntervals(key, label, low, median, high))
     words = recalibration_words.intervals_words(outcomes, shown, level)
     chart(
         drawn_once(
@@ -198,10 +199,14 @@ def _drawn(view: View, rows: IntArray) -> None:
     )
 
 
-def _download(view: View, what: str, n: int, table: Callable[[], pd.DataFrame]) -> None:
+def _download(view: View, what: str, n: int, rows: IntArray | None) -> None:
+    every = found.every_interval_of(view, rows, f"Prepare intervals of {what} as CSV")
+    if every is None:
+        return
+    held = f"{n:,}" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,}"
     st.download_button(
-        f"Intervals of {what} as CSV ({n:,})",
-        data=lambda: to_csv(table()),
+        f"Intervals of {what} as CSV ({held})",
+        data=lambda: to_csv(every().table),
         file_name=f"{file_stem(f'{view.review.title} {view.chosen} intervals {what}')}.csv",
         mime="text/csv",
         key=f"recalibration_csv_{file_stem(what)}",
@@ -211,18 +216,18 @@ def _download(view: View, what: str, n: int, table: Callable[[], pd.DataFrame]) 
     )
 
 
-def _chosen(view: View, places: Places) -> tuple[IntArray, str]:
+def _chosen(shown: ShownRows, places: Places) -> tuple[IntArray, str]:
     """The rows in the box on the map, or some spread evenly where there is none."""
     state = getattr(st.session_state.get(MAP), "selection", None)
     box = dragged_box(state, places.whole)
     if box != places.whole:
-        rows = found.inside(places.xy, box.x, box.y)
+        rows = places.rows[found.inside(places.xy, box.x, box.y)]
         if len(rows):
             return rows, f"{len(rows):,} rows lie in the box on the map; the first are drawn."
-        return found.spread_rows(view, DRAWN), (
+        return found.spread_rows(shown, DRAWN), (
             "No row lies in the box on the map; below are rows spread evenly over what was "
             "predicted."
         )
-    return found.spread_rows(view, DRAWN), (
+    return found.spread_rows(shown, DRAWN), (
         "Rows spread evenly over what was predicted. Drag a box on the map to choose others."
     )

@@ -116,12 +116,11 @@ def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -
     def read(which: Which) -> Any:
         return results.scored_set(workspace, review, which)
 
-    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        return KEPT.get((*key, *_rows_of(review)), make)
-
     def make() -> T:
         with st.spinner(escape_markdown(title_of(measure, settings), 120)):
-            sets = Sets(workspace, review.id, read, open_space=partial(_space, review), keep=keep)
+            sets = Sets(
+                workspace, review.id, read, open_space=partial(_space, review), keep=keep_of(review)
+            )
             return measure(sets, **settings)
 
     asides = _asides_of(review) if reads_asides(measure) else ()
@@ -137,6 +136,15 @@ def _is_large(review: Review, measure: Callable[..., Any]) -> bool:
 def _asides_of(review: Review) -> tuple[Hashable, ...]:
     foreign = tuple((name, table.digest) for name, table in review.foreign.items())
     return review.training and review.training.digest, foreign
+
+
+def keep_of(review: Review) -> Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]:
+    """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it."""
+
+    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        return KEPT.get((*key, *_rows_of(review)), make)
+
+    return keep
 
 
 def _rows_of(review: Review) -> tuple[Hashable, ...]:

@@ -46,7 +46,7 @@ from kdcal_core.charts.method_reliability import (
     method_reliability_table,
 )
 from kdcal_core.charts.methods import losses_figure, method_style
-from kdcal_core.charts.misses import MissPanel, drawn_rows, misses_figure, misses_of, misses_table
+from kdcal_core.charts.misses import drawn_rows, misses_figure, misses_table
 from kdcal_core.charts.palette import DARK, LIGHT, Palette, faded, palette
 from kdcal_core.charts.pit import (
     PitPanel,
@@ -58,9 +58,7 @@ from kdcal_core.charts.pit import (
 )
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
 from kdcal_core.charts.predictive_density import (
-    DensityCurve,
     DensityPanel,
-    density_curve,
     density_table,
     predictive_density_figure,
 )
@@ -114,11 +112,9 @@ __all__ = [
     "PARENT_NAME",
     "STYLED",
     "BandLine",
-    "DensityCurve",
     "DensityPanel",
     "MapPoints",
     "MeasuredRecalibration",
-    "MissPanel",
     "Moments",
     "Palette",
     "PickedNeighbourhood",
@@ -142,7 +138,6 @@ __all__ = [
     "coverage_by_figure",
     "coverage_figure",
     "coverage_table",
-    "density_curve",
     "density_figure",
     "density_table",
     "distance_figure",
@@ -163,7 +158,6 @@ __all__ = [
     "method_reliability_table",
     "method_style",
     "misses_figure",
-    "misses_of",
     "misses_table",
     "neighbour_selection_figure",
     "neighbour_selection_table",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,46 +13,21 @@ from numpy.typing import NDArray
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.regression_panels import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.charts.template import panel
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.diagnostics import Misses
 
 _OTHERS = 10  # marks that are no rows, such as the ends of a line
 
 
-@dataclass(frozen=True, eq=False)
-class MissPanel:
-    """Whose intervals, and which outcomes (n,) lie below and above them."""
-
-    name: str
-    below: NDArray[np.bool_]
-    above: NDArray[np.bool_]
-
-    @property
-    def share(self) -> float:
-        """Share of outcomes that the intervals missed; NaN without rows."""
-        missed = self.below | self.above
-        return float(missed.mean()) if missed.size else float("nan")
-
-
-def misses_of(name: str, y: FloatArray, low: FloatArray, high: FloatArray) -> MissPanel:
-    """Which outcomes (n,) lie outside intervals from ``low`` to ``high``, both (n,).
-
-    Examples
-    --------
-    >>> panel = misses_of("Model", np.array([0.0, 5.0, 9.0]), np.ones(3), np.full(3, 8.0))
-    >>> panel.below.tolist(), panel.above.tolist(), round(panel.share, 2)
-    ([True, False, False], [False, False, True], 0.67)
-    """
-    return MissPanel(name, y < low, y > high)
-
-
 def misses_figure(
     xy: FloatArray,
-    panels: Sequence[MissPanel],
+    panels: Sequence[Misses],
     *,
     dark: bool,
     x_title: str,
     y_title: str,
     level: float = 0.95,
+    rows: IntArray | None = None,
     seed: int = 0,
 ) -> go.Figure:
     """The same rows on the same axes for each panel: hits faint grey, misses light red.
@@ -64,12 +38,14 @@ def misses_figure(
 
     Parameters
     ----------
-    xy : (n, 2)
+    xy : (m, 2)
         Places of the rows on the map.
     x_title, y_title : str
         Untrusted, as the panels' names.
     level : float
         Of the intervals.
+    rows : (m,) int array, optional
+        The positions of these rows among all; None: they are all.
     """
     colours = palette(dark)
     kept = drawn_rows(len(xy), len(panels), seed)
@@ -79,13 +55,14 @@ def misses_figure(
     )
     named: set[str] = set()
     for at, shown in enumerate(panels):
-        for trace in _marks(xy, shown, kept, colours, **panel(at)):
+        for trace in _marks(xy, shown, kept, rows, colours, **panel(at)):
             if trace.x.size:
                 figure.add_trace(trace.update(showlegend=trace.name not in named))
                 named.add(trace.name)
     figure.update_layout(legend={"itemsizing": "constant"})
-    if kept.size < len(xy):
-        figure.add_annotation(_few(kept.size, len(xy), colours))
+    n = max((shown.n for shown in panels), default=len(xy))
+    if kept.size < n:
+        figure.add_annotation(_few(kept.size, n, colours))
     return figure
 
 
@@ -104,26 +81,29 @@ def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
 
 
 def misses_table(
-    xy: FloatArray, panels: Sequence[MissPanel], x_title: str, y_title: str
+    xy: FloatArray,
+    panels: Sequence[Misses],
+    x_title: str,
+    y_title: str,
+    rows: IntArray | None = None,
 ) -> pd.DataFrame:
     """A line for each row, counted from 1: its place, and "hit", "below" or "above" by panel."""
-    table = pd.DataFrame(
-        {"row": np.arange(1, len(xy) + 1), f"x: {x_title}": xy[:, 0], f"y: {y_title}": xy[:, 1]}
-    )
+    numbers = (np.arange(len(xy)) if rows is None else rows) + 1
+    table = pd.DataFrame({"row": numbers, f"x: {x_title}": xy[:, 0], f"y: {y_title}": xy[:, 1]})
     for shown in panels:
         table[shown.name] = np.where(shown.below, "below", np.where(shown.above, "above", "hit"))
     return table
 
 
-def _told(shown: MissPanel, level: float) -> str:
-    missed = int((shown.below | shown.above).sum())
-    return f"{missed:,} of {shown.below.size:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
+def _told(shown: Misses, level: float) -> str:
+    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
 
 
 def _marks(
     xy: FloatArray,
-    shown: MissPanel,
+    shown: Misses,
     kept: NDArray[np.int64],
+    rows: IntArray | None,
     colours: Palette,
     **axes: Any,
 ) -> list[go.Scatter]:
@@ -144,7 +124,7 @@ def _marks(
                 marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 0}},
                 name=name,
                 legendgroup=name,
-                customdata=mine + 1,
+                customdata=(mine if rows is None else rows[mine]) + 1,
                 hovertemplate=f"Row %{{customdata:,}}<extra>{name}</extra>",
                 **axes,
             )

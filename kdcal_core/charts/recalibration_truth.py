@@ -16,7 +16,7 @@ from kdcal_core.charts.recalibration_measures import recalibrator_style
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel, square
 from kdcal_core.data import escape_html
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +34,26 @@ class Moments:
 
 
 def truth_figure(
-    truth: Moments, estimates: Sequence[Moments], *, dark: bool, seed: int = 0
+    truth: Moments,
+    estimates: Sequence[Moments],
+    *,
+    dark: bool,
+    rows: IntArray | None = None,
+    seed: int = 0,
 ) -> go.Figure:
     """Two squares, mean and standard deviation: right estimates lie on the dashed diagonal.
 
     At most 5,000 marks: a uniform sample of rows, the same for every method.
+
+    Parameters
+    ----------
+    rows : (m,) int array, optional
+        The positions of these rows among all; None: they are all.
     """
     colours = palette(dark)
     quantities = ["mean"] + (["std"] if truth.std is not None else [])
     kept = drawn_rows(len(truth.mean), len(quantities) * max(len(estimates), 1), seed)
+    numbers = kept if rows is None else rows[kept]
     titles = [PanelTitle({"mean": "Mean", "std": "Standard deviation"}[key]) for key in quantities]
     figure = new_panels(
         titles, dark, columns=2, height=340, x_title="True", y_title="Estimated", shared=""
@@ -55,15 +66,18 @@ def truth_figure(
             values = getattr(shown, quantity)
             if values is not None:
                 figure.add_trace(
-                    _points(exact, values[kept], kept, shown, colours, first=at == 0, **axes)
+                    _points(exact, values[kept], numbers, shown, colours, first=at == 0, **axes)
                 )
         square(figure, axes["xaxis"], axes["yaxis"])
     return figure
 
 
-def truth_table(truth: Moments, estimates: Sequence[Moments]) -> pd.DataFrame:
+def truth_table(
+    truth: Moments, estimates: Sequence[Moments], rows: IntArray | None = None
+) -> pd.DataFrame:
     """A line for each row, counted from 1, with the true and every estimated moment."""
-    table = pd.DataFrame({"row": np.arange(1, len(truth.mean) + 1)})
+    numbers = (np.arange(len(truth.mean)) if rows is None else rows) + 1
+    table = pd.DataFrame({"row": numbers})
     for shown in (truth, *estimates):
         table[f"{shown.label}: mean"] = shown.mean
         if shown.std is not None:

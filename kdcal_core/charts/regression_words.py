@@ -9,10 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kdcal_core.charts.misses import MissPanel
 from kdcal_core.charts.pit import FAULT_TITLES, PitPanel
-from kdcal_core.data.types import FloatArray
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, Misses
 from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.results import (
     EcdfDifference,
@@ -111,21 +109,20 @@ def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
     return f"Map of neighbourhoods over {x_title} and {y_title}. {local_finding(local)}{where}"
 
 
-def misses_words(panels: Sequence[MissPanel], level: float = 0.95) -> str:
+def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
     """How many outcomes the intervals missed before and after, and on which side."""
     told = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
     return f"Outcomes outside their {level:.0%} intervals: {told}. Stated are {1 - level:.0%}."
 
 
-def _missed(shown: MissPanel) -> str:
-    below, above = int(shown.below.sum()), int(shown.above.sum())
+def _missed(shown: Misses) -> str:
     return (
-        f"{below + above:,} of {shown.below.size:,} ({shown.share:.1%}), {above:,} above and "
-        f"{below:,} below"
+        f"{shown.missed:,} of {shown.n:,} ({shown.share:.1%}), {shown.n_above:,} above and "
+        f"{shown.n_below:,} below"
     )
 
 
-def misses_alt(panels: Sequence[MissPanel], x_title: str, y_title: str) -> str:
+def misses_alt(panels: Sequence[Misses], x_title: str, y_title: str) -> str:
     """Alternative text of the maps of misses."""
     return f"Maps of hits and misses over {x_title} and {y_title}. {misses_words(panels)}"
 
@@ -213,15 +210,13 @@ def quantile_alt(before: QuantileReliability, after: QuantileReliability | None 
     return f"Stated against observed quantiles: {told}. {quantile_words(before, after)}"
 
 
-def truth_words(true_mean: FloatArray, estimates: Sequence[tuple[str, FloatArray]]) -> str:
+def truth_words(distances: Sequence[tuple[str, float]]) -> str:
     """Root mean squared distance of each method's mean from the true mean.
 
     Examples
     --------
-    >>> truth_words(np.array([1.0, 2.0]), [("Model", np.array([1.0, 4.0]))])
+    >>> truth_words([("Model", 2**0.5)])
     'Root mean squared distance from the true mean: Model 1.414.'
     """
-    told = ", ".join(
-        f"{label} {np.sqrt(np.mean((mean - true_mean) ** 2)):,.4g}" for label, mean in estimates
-    )
+    told = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
     return f"Root mean squared distance from the true mean: {told}."

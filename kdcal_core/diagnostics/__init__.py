@@ -94,6 +94,8 @@ from kdcal_core.diagnostics.regression import (
     uniformity_tests,
     wasserstein,
 )
+from kdcal_core.diagnostics.regression.density_curve import DensityCurve, density_curve
+from kdcal_core.diagnostics.regression.misses import Misses, misses_of
 from kdcal_core.diagnostics.reliability import confidence_reliability, reliability
 from kdcal_core.diagnostics.results import (
     Confusion,
@@ -133,6 +135,7 @@ __all__ = [
     "Coverage",
     "CoverageRow",
     "CriticalDifference",
+    "DensityCurve",
     "DistanceCurve",
     "EcdfDifference",
     "Estimate",
@@ -143,6 +146,7 @@ __all__ = [
     "LocalPit",
     "Measure",
     "MethodScores",
+    "Misses",
     "Norm",
     "PairedAuc",
     "PairedDifference",
@@ -181,6 +185,7 @@ __all__ = [
     "coverage",
     "coverage_finding",
     "critical_difference",
+    "density_curve",
     "describe_pit_regions",
     "describe_regions",
     "ecdf_difference",
@@ -201,6 +206,7 @@ __all__ = [
     "max_confidence_by_distance",
     "mean_max_confidence",
     "mean_scale",
+    "misses_of",
     "neighbourhoods",
     "ood_auroc",
     "ood_calibration_error",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -223,24 +224,12 @@ class RecalibrationRun:
     Attributes
     ----------
     record : RecalibrationRecord
-    y : (n,) float64
-        Outcomes of the judged rows, in the order of their table.
-    true_mean : (n,) float64 or None
-    shown : (r,) int64
-        Judged rows whose quantiles are kept.
-    space : Space
-        Coordinates of the rows where neighbours were sought.
-    axes : (n, 2) float64
-        The judged rows on the space's principal axes.
+    folder : Path
+        Its arrays, each of which is read when it is asked for.
     """
 
     record: RecalibrationRecord
-    y: FloatArray
-    true_mean: FloatArray | None
-    shown: IntArray
-    space: Space
-    axes: FloatArray
-    _folder: Path = field(repr=False)
+    folder: Path = field(repr=False)
 
     @classmethod
     def read(cls, folder: str | Path) -> RecalibrationRun:
@@ -252,16 +241,32 @@ class RecalibrationRun:
             Where it is not there (any more), or damaged.
         """
         path = Path(folder)
-        record = load_whole(path, RecalibrationRecord)
-        return cls(
-            record,
-            load_array(path, "y"),
-            load_array(path, "true_mean") if record.has_truth else None,
-            load_array(path, "shown"),
-            read_saved_space(path, record.space, record.has_evaluation),
-            load_array(path, "axes"),
-            path,
-        )
+        return cls(load_whole(path, RecalibrationRecord), path)
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """Outcomes of the judged rows, in the order of their table, (n,)."""
+        return load_array(self.folder, "y")
+
+    @cached_property
+    def true_mean(self) -> FloatArray | None:
+        """What the outcomes' means truly are, (n,), where the table holds it."""
+        return load_array(self.folder, "true_mean") if self.record.has_truth else None
+
+    @cached_property
+    def shown(self) -> IntArray:
+        """Judged rows whose quantiles are kept, ascending, (r,)."""
+        return load_array(self.folder, "shown")
+
+    @cached_property
+    def space(self) -> Space:
+        """Coordinates of the rows where neighbours were sought."""
+        return read_saved_space(self.folder, self.record.space, self.record.has_evaluation)
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """The judged rows on the space's principal axes, (n, 2)."""
+        return load_array(self.folder, "axes")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -283,7 +288,7 @@ class RecalibrationRun:
         if key not in self.keys:
             raise KeyError(key)
         names = ("pit", "mean", "std", "crps", "low", "high", "quantiles")
-        found = RowAnswers(*(load_array(self._folder, f"{key}_{name}") for name in names))
+        found = RowAnswers(*(load_array(self.folder, f"{key}_{name}") for name in names))
         n, levels = len(self.y), len(STATED)
         shapes = [(n,), (n,), (n,), (n,), (n, levels), (n, levels), (len(self.shown), len(GRID))]
         kept = [getattr(found, name).shape for name in names]

@@ -12,6 +12,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, load_set
 from kdcal_core.tasks import foreign_measures as foreign
 from kdcal_core.tasks import pit_measures as pit
+from kdcal_core.tasks import recalibrated_measures as recalibrated
 from kdcal_core.tasks import region_measures as regions
 from kdcal_core.tasks import set_measures as of
 from kdcal_core.tasks.equal_sets import equal_sets
@@ -46,6 +47,17 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
     pit.pit_places: lambda asked: f"PIT: testing places of {asked['k']:,} rows",
     pit.pit_rows: "PIT: picking rows",
+    recalibrated.recalibrated_map: "Recalibration: finding missed outcomes",
+    recalibrated.coverage_along: lambda asked: (
+        f"Recalibration: counting along {_column(asked['column'])}"
+    ),
+    recalibrated.recalibrated_pit: "Recalibration: counting PIT values",
+    recalibrated.shown_rows: "Recalibration: reading the rows",
+    recalibrated.row_closely: lambda asked: (
+        f"Recalibration: looking around row {asked['row'] + 1:,}"
+    ),
+    recalibrated.recalibrated_intervals: "Recalibration: reading intervals",
+    recalibrated.true_means: "Recalibration: comparing means",
     regions.region_columns: "Regions: reading the columns",
     regions.region_search: "Regions: looking for regions",
     regions.region_panels: "Regions: looking at them closely",

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from test_recalibration_page import line, review_of
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, start_sample
@@ -26,7 +27,6 @@ PAGES = (
 )
 READERS = (  # of the server; jobs read by themselves
     "app.widgets.results.scored_set",
-    "app.widgets.regression_results.regression_set",
     "app.widgets.map_results.table_of",
     "app.widgets.set_results.Sets",
 )
@@ -125,7 +125,9 @@ def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes(monkeypatch) -> N
 
 @pytest.fixture(scope="module")
 def samples(workspace: Workspace) -> dict[str, str]:
-    return {name: start_sample(workspace, name).id for name in ("adult", "diamonds")}
+    return {
+        name: start_sample(workspace, name).id for name in ("adult", "diamonds", "heteroscedastic")
+    }
 
 
 def launch(page: str, review: str) -> AppTest:
@@ -197,3 +199,42 @@ def test_a_large_repair_and_its_rows_look_the_same(
     asks = [one.label for one in by_jobs.button if (one.key or "").startswith("ask_")]
     assert len(asks) == 1
     assert asks[0].startswith("Prepare ")
+
+
+def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, settle
+) -> None:
+    review = review_of(workspace, calibration=line(300, 0), evaluation=line(200, 1))
+
+    def look() -> AppTest:
+        return settle(launch("../pages/recalibration.py", review))
+
+    at_once = look()
+    (button,) = (one for one in at_once.button if one.label == "Recalibrate")
+    at_once = settle(button.click().run())
+    figures = specs(at_once)
+    assert len(figures) == 11
+    from app.widgets import recalibration_results
+    from app.widgets.kept import KEPT
+
+    opened, whole = [], recalibration_results.run_of
+
+    def run_of(review, job):
+        opened.append(found := whole(review, job))
+        return found
+
+    monkeypatch.setattr(recalibration_results, "run_of", run_of)
+    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
+    for reader in READERS:
+        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
+    KEPT.clear()
+    by_jobs = look()
+    assert specs(by_jobs) == figures
+    assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
+    for mine, theirs in zip(by_jobs.dataframe, at_once.dataframe, strict=True):
+        pd.testing.assert_frame_equal(mine.value, theirs.value)
+    for part in ("subheader", "caption", "markdown"):
+        shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
+        assert shown[0] == shown[1]
+    assert opened
+    assert all(set(vars(run)) == {"record", "folder"} for _, run in opened)

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 from kdcal_core import charts
 from kdcal_core.charts import local_map, recalibration_words, regression_words
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, density_curve, misses_of
 from kdcal_core.diagnostics.regression.results import (
     Coverage,
     CoverageRow,
@@ -101,12 +101,12 @@ def draw(
     ring = charts.PickedNeighbourhood(HOSTILE, (x[0], y[0]), xy)
     panels = [charts.PitPanel(HOSTILE, one, kind) for kind in KINDS]
     sides = [
-        charts.misses_of(HOSTILE, y, line - 1.96 * spread, line + 1.96 * spread),
-        charts.misses_of("After", y, mean - 1.96 * std, mean + 1.96 * std),
+        misses_of(HOSTILE, y, line - 1.96 * spread, line + 1.96 * spread),
+        misses_of("After", y, mean - 1.96 * std, mean + 1.96 * std),
     ]
     curves = (
-        charts.density_curve(Normal(line[[at]], spread[[at]]), float(y[at])),
-        charts.density_curve(
+        density_curve(Normal(line[[at]], spread[[at]]), float(y[at])),
+        density_curve(
             Empirical(rng.normal(mean[at], std[at], (1, 500))), float(y[at]), "calibrated"
         ),
     )
@@ -235,8 +235,8 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
     y, xy = rng.normal(size=n), rng.normal(size=(n, 2))
     wide, tight = np.full(n, 1.96), np.full(n, 1.0)
     sides = [
-        charts.misses_of("before", y, -tight, tight),
-        charts.misses_of("after", y, -wide, wide),
+        misses_of("before", y, -tight, tight),
+        misses_of("after", y, -wide, wide),
     ]
     figure = charts.misses_figure(xy, sides, dark=False, x_title="a", y_title="b")
     drawn = [
@@ -256,7 +256,7 @@ def test_misses_draw_the_same_rows_before_and_after_in_their_true_shares() -> No
 
 def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
     y = np.array([-5.0, 0.0, 5.0])
-    side = charts.misses_of("m", y, np.full(3, -1.0), np.full(3, 1.0))
+    side = misses_of("m", y, np.full(3, -1.0), np.full(3, 1.0))
     figure = charts.misses_figure(
         np.column_stack([y, y]), [side], dark=False, x_title="a", y_title="b"
     )
@@ -269,11 +269,11 @@ def test_a_triangle_points_to_the_side_of_the_outcome() -> None:
     [Normal(np.array([3.0]), np.array([2.0])), Gamma(np.array([9.0]), np.array([20.0]))],
 )
 def test_a_density_is_that_of_the_distribution_and_a_smoothed_one_near_it(distribution) -> None:
-    curve = charts.density_curve(distribution, 4.0)
+    curve = density_curve(distribution, 4.0)
     assert np.trapezoid(curve.density, curve.y) == pytest.approx(1.0, abs=0.003)
     assert curve.pit == pytest.approx(float(distribution.cdf(4.0)[0]))
     many = Empirical(distribution.sample(20_000, 0))
-    smooth = charts.density_curve(many, 4.0)
+    smooth = density_curve(many, 4.0)
     assert smooth.smoothed
     assert not curve.smoothed
     assert np.trapezoid(smooth.density, smooth.y) == pytest.approx(1.0, abs=0.01)
@@ -282,7 +282,7 @@ def test_a_density_is_that_of_the_distribution_and_a_smoothed_one_near_it(distri
 
 
 def test_identical_samples_are_a_narrow_spike_and_not_an_error() -> None:
-    curve = charts.density_curve(Empirical(np.full((1, 50), 1e12)), 0.0)
+    curve = density_curve(Empirical(np.full((1, 50), 1e12)), 0.0)
     assert np.isfinite(curve.density).all()
     assert np.trapezoid(curve.density, curve.y) == pytest.approx(1.0, abs=0.01)
 
@@ -368,7 +368,7 @@ def test_words_tell_the_numbers() -> None:
 def test_tables_hold_every_row_whatever_is_drawn() -> None:
     n = 9000
     y = np.linspace(-3, 3, n)
-    side = charts.misses_of("before", y, np.full(n, -2.0), np.full(n, 2.0))
+    side = misses_of("before", y, np.full(n, -2.0), np.full(n, 2.0))
     table = charts.misses_table(np.column_stack([y, y]), [side], "a", "b")
     assert list(table.row) == list(range(1, n + 1))
     counts = table["before"].value_counts()
