@@ -6,6 +6,12 @@ and adding up trees is a network of full adders on whole vectors (carry-save, as
 Seal's count of bits): three or four instructions a tree for 512 polytopes, where comparing bytes
 takes eight times as many. Numba knows no such vectors, hence the intrinsic. It stands in one file
 with its callers, because numba's cache of compiled code follows their file only.
+
+The same adders as plain loops over words of 64 bits give the same bytes and take 5.6 times as
+long: 3.2 microseconds a row and chunk of 496 trees instead of 0.57 (one core with AVX-512, numba
+0.68, November 2026). With 500 trees, 20 columns and 10,000 rows the whole of `class_masses` then
+takes 1.6 times as long (1.12 s of processor time instead of 0.69), and `nearest_polytopes` 1.5
+times (1.11 s instead of 0.72).
 """
 
 from __future__ import annotations

@@ -1,10 +1,24 @@
 """Compiled inner loops over pairs of activation codes: bits compared, weights summed.
 
 Polytopes lie in tiles of ``LANES`` with their words transposed, so that one row is compared
-with eight of them by each vector instruction. LLVM's own vectoriser does not find this form
-(measured: 7 to 20 ns a pair of 4 x 1000 bits instead of 3), hence the intrinsics written
-with vector types, which LLVM lowers to whatever the processor has. All stand in one file,
-because numba's cache of compiled code follows the file of the compiled function only.
+with eight of them by each vector instruction. LLVM's own vectoriser does not find this form,
+hence the intrinsics written with vector types, which LLVM lowers to whatever the processor has.
+All stand in one file, because numba's cache of compiled code follows the file of the compiled
+function only.
+
+Plain loops whose only intrinsic is the popcount of one word give the same bytes in 4.5 to 11
+times as long. Class masses of 128 to 512 rows against 10,000 polytopes of 4 x 1,000 bits,
+alternating runs on one core with AVX-512 (numba 0.68, November 2026), in ns a pair:
+
+===============================  ==========  ====================  ======================
+exponents                        intrinsics  loops, lengths known  loops, lengths unknown
+===============================  ==========  ====================  ======================
+the usual grid, which is chained        4.5                    49                      23
+20 others                               8.2                    67                      37
+===============================  ==========  ====================  ======================
+
+Lengths are those of a tile and of a vector of exponents. Counting unequal bits alone takes 1.9 to
+2.5 ns by the intrinsic, 33 and 8 by the loops.
 """
 
 from __future__ import annotations
