@@ -259,10 +259,10 @@ def _ratio_only(prefix: str) -> bool:
         "Among the data",
         options=["blend", "ratio"],
         required=True,
-        format_func={"blend": "With the parent", "ratio": "Class ratio alone"}.__getitem__,
+        format_func={"blend": "With the model", "ratio": "Class ratio alone"}.__getitem__,
         key=f"{prefix}_inside",
         persist_state="session",
-        help="Whether the parent's opinion of a row moves the class ratio of its polytope. The "
+        help="Whether the model's opinion of a row moves the class ratio of its polytope. The "
         "papers have the ratio alone.",
     )
     return which == "ratio"

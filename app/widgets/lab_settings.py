@@ -66,7 +66,7 @@ def choose() -> LabSettings:
             )
         with model:
             parent = st.segmented_control(
-                "Parent",
+                "Model",
                 options=list(PARENTS),
                 default="forest",
                 required=True,
@@ -95,7 +95,7 @@ def _rows(simulation: str) -> tuple[int, int]:
         value=1000,
         format_func="{:,}".format,
         key="lab_rows",
-        help="The parent is trained on seven tenths of them; the others are held out.",
+        help="The model is trained on seven tenths of them; the others are held out.",
         **_KEPT,
     )
     if simulation != "trunk":

@@ -10,7 +10,7 @@ INTRODUCTION = (
     "anything and confidence should fall to the share of the commoner class."
 )
 EMPTY = """
-**Run** will draw the rows, train the parent on seven tenths of them, build its kernel density
+**Run** will draw the rows, train the model on seven tenths of them, build its kernel density
 versions, and show
 
 * the papers' maps: the rows, the true posterior, and what each method says instead of it,
@@ -24,9 +24,9 @@ LASTS = (
     "half an hour for 10,000 rows and 1,000 units a layer. The rest of the app stays usable "
     "meanwhile, and you can stop it at any time."
 )
-UNITS = "1 is the distance of the farthest row; a polytope is a region of the parent."
+UNITS = "1 is the distance of the farthest row; a polytope is a region of the model."
 SETTINGS = r"""
-The fit counts, for each polytope of the parent (a region where it takes the same leaves, or
+The fit counts, for each polytope of the model (a region where it takes the same leaves, or
 the same units are active), the rows of each class. What then makes it a density and a posterior
 needs no new fit:
 
@@ -43,7 +43,7 @@ needs no new fit:
 * **Among the data**: in the papers the class ratio of the polytope answers alone. **Class ratio
   alone** shows their fit: the output layer of a network belongs to the paths, and the exponent is
   chosen under the floor in force. **With the
-  parent**, it is weighed against the parent's opinion of the very row,
+  model**, it is weighed against the model's opinion of the very row,
   $\mathrm{softmax}(a\log p+b\log g)$, with the weights of the lowest log loss on the held-out
   rows. Densities, floor and prior stay what they are.
 
@@ -56,7 +56,7 @@ dashed box holds the data. This is paper 000 Fig. 8.
 
 * **True posterior**: from the formula of the simulation; the prior outside the box, where there
   are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
-* **Parent**: a forest or a network extends what it learned at the edge of the data to infinity
+* **Model**: a forest or a network extends what it learned at the edge of the data to infinity
   (the text after Eq. 5).
 * **Kernel density**: the density of the polytope that represents a point, Gaussian around the
   rows in it, $\tilde f_y(x)=\frac{\tilde n_{ry}}{\tilde n_y}\,G(x;\hat\mu_r,\hat\Sigma_r)$
@@ -65,7 +65,7 @@ dashed box holds the data. This is paper 000 Fig. 8.
   theirs, the **Euclidean** one the polytope whose centre is nearest (Eq. 6).
 
 All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
-prior. Among the data the classes' shares answer, and the parent where it is weighed in; the last
+prior. Among the data the classes' shares answer, and the model where it is weighed in; the last
 map is the papers' own fit, with their floor and the shares alone.
 """
 DISTANCE = r"""
@@ -74,7 +74,7 @@ Mean of the largest probability over 1,000 points drawn uniformly on a sphere ab
 middle half of the points, those without one tell it where a mark is pointed at.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
-sigmoid calibration cannot fall to it: they only relabel what the parent says, and far away it
+sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it
 says what it says at the edge. The two curves **as in the papers** are
 fitted with all of the papers' settings, the exponent chosen under their floor. They use
 $\log b=-10^7$ at $\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope
@@ -83,7 +83,7 @@ of one row, and far later where several rows lie apart in one.
 Click on a name in the legend to hide its curve, twice to see it alone.
 """
 MEASURES = r"""
-A dot is the value, its stroke the 95% interval, the pale band the parent's interval.
+A dot is the value, its stroke the 95% interval, the pale band the model's interval.
 
 * **Error** and **log loss** on 2,000 fresh rows.
 * **Hellinger** distance to the true posterior, from 0 to 1: the mean over points $x$ of
@@ -94,7 +94,7 @@ A dot is the value, its stroke the 95% interval, the pale band the parent's inte
 * **ECE**: how far confidence and accuracy lie apart on the fresh rows, in 15 bins of equal width.
 * **Confidence at radius 2**: should be the prior.
 
-The parent was trained, and the graphs were fitted, on seven tenths of the rows. The other three
+The model was trained, and the graphs were fitted, on seven tenths of the rows. The other three
 tenths set isotonic, sigmoid, the exponent and the floor (paper 000 section 3).
 """
 SELECTION = r"""
@@ -104,12 +104,12 @@ open). The smallest chooses; of equal ones the largest exponent. Dashed: the one
 """
 SIZES = r"""
 Each point is the median over the repetitions, each band goes from the first to the third quartile
-(paper 000 Fig. 3, paper 001 Fig. 1). A repetition draws its own rows, trains its own parent and
+(paper 000 Fig. 3, paper 001 Fig. 1). A repetition draws its own rows, trains its own model and
 judges it on its own fresh rows. Exponent and floor are those that the data choose each time; the
 sliders above do not act here.
 """
 SIZES_LAST = (
-    "{} runs, each with its own rows and its own parent: a minute or so for forests up to 1,000 "
+    "{} runs, each with its own rows and its own model: a minute or so for forests up to 1,000 "
     "rows, many minutes for networks. The number of rows set above does not count here."
 )
 FLAWS = r"""

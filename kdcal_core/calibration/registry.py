@@ -113,7 +113,7 @@ _ENTRIES = (
         "Uncalibrated",
         UncalibratedConfidence,
         "paper 002 section XIV",
-        "The parent's own probability of the predicted class, as it is.",
+        "The model's own probability of the predicted class, as it is.",
         "parent",
         offered=True,
     ),

@@ -154,7 +154,7 @@ def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]
     higher = [word for key, word in named.items() if graph[key].low > parent[key].high]
     if not lower and not higher:
         return (
-            "Inside the data no measure of the kernel density version differs from the parent's "
+            "Inside the data no measure of the kernel density version differs from the model's "
             "by more than the intervals."
         )
     parts = [
@@ -163,7 +163,7 @@ def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]
         if words
     ]
     return (
-        "Inside the data, of the kernel density version beside the parent: "
+        "Inside the data, of the kernel density version beside the model: "
         f"{', '.join(parts)}; what is not named lies within the intervals."
     )
 
@@ -209,11 +209,11 @@ def blend_words(blend: Blend | None) -> str:
     Examples
     --------
     >>> blend_words(Blend(0.62, 0.3))
-    'Weights by data: parent 0.62, class ratio 0.30.'
+    'Weights by data: model 0.62, class ratio 0.30.'
     """
     if blend is None:
-        return "The parent's opinion does not count."
-    return f"Weights by data: parent {blend.parent:.2f}, class ratio {blend.graph:.2f}."
+        return "The model's opinion does not count."
+    return f"Weights by data: model {blend.parent:.2f}, class ratio {blend.graph:.2f}."
 
 
 def switch_words(distances: FloatArray) -> str:

@@ -228,14 +228,14 @@ def mix_words(labels: IntArray, classes: Sequence[str]) -> str:
     Examples
     --------
     >>> mix_words(np.array([0, 1, 1, 1]), ("cat", "dog"))
-    'dog 3 (75%), cat 1 (25%)'
+    'dog: 3 (75%), cat: 1 (25%)'
     """
     count = np.bincount(labels, minlength=len(classes))
     order = [int(at) for at in np.argsort(-count, kind="stable") if count[at]]
-    named = [f"{classes[at]} {count[at]:,} ({count[at] / labels.size:.0%})" for at in order]
+    named = [f"{classes[at]}: {count[at]:,} ({count[at] / labels.size:.0%})" for at in order]
     rest = len(named) - _NAMED
     if rest > 1:
-        named = [*named[:_NAMED], f"{rest} further classes {count[order[_NAMED:]].sum():,}"]
+        named = [*named[:_NAMED], f"{rest} further classes: {count[order[_NAMED:]].sum():,}"]
     return ", ".join(named)
 
 

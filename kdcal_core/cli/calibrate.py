@@ -117,7 +117,8 @@ def _listed() -> str:
     for key, entry in CALIBRATORS.items():
         needs = ", ".join(_NEEDED[need] for need in entry.needs)
         settings = ", ".join(one.name for one in settings_of(key))
-        rows.append((key, entry.family, "yes" if entry.offered else "", needs))
+        family = "no calibrator" if entry.family == "parent" else entry.family
+        rows.append((key, family, "yes" if entry.offered else "", needs))
         below.append(entry.description + (f" Settings: {settings}." if settings else ""))
     head = ("Key", "Family", "Offered", "Also reads")
     more = "What a setting may be: kdcal calibrate --list --calibrator KEY"

@@ -36,7 +36,7 @@ Method = Literal[
 ]
 
 METHODS: dict[Method, str] = {
-    "parent": "Parent",
+    "parent": "Model",
     "isotonic": "Isotonic",
     "sigmoid": "Sigmoid",
     "geodesic": "Kernel density, geodesic",

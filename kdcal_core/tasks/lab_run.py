@@ -195,7 +195,7 @@ def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
 def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Parent:
     from kdcal_core.models import wrap_model
 
-    progress(0.0, "Training the parent")
+    progress(0.0, "Training the model")
     if settings.parent == "forest":
         return wrap_model(grow_forest(X, y, settings.n_trees, settings.seed), task="classification")
     network = train_network(

@@ -39,7 +39,7 @@ def launch(*, dark: bool = False, **chosen: Any) -> AppTest:
     for name, value in {"rows": 1000, "parent": "forest", "trees": 100, **chosen}.items():
         if value is None:
             continue
-        key = f"lab_{name}"
+        key = "lab_model" if name == "parent" else f"lab_{name}"
         kinds = (at.select_slider, at.segmented_control, at.number_input, at.slider)
         widget = next(w for kind in kinds for w in kind if w.key == key)
         at = widget.set_value(value).run()

@@ -1,5 +1,6 @@
 """Numbers and claims in the pages' explanations, held to what the core computes."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,14 @@ import pytest
 
 from app.widgets import foreign_text, lab_text
 from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.calibration.registry import CALIBRATORS
 from kdcal_core.simulation.planar import acceptance
-from kdcal_core.tasks.lab_measures import PAPER_LOG_FLOOR, PRINTED_LOG_FLOOR, switch_distances
+from kdcal_core.tasks.lab_measures import (
+    METHODS,
+    PAPER_LOG_FLOOR,
+    PRINTED_LOG_FLOOR,
+    switch_distances,
+)
 
 
 def graph(counts, masses, prior, **settings):
@@ -77,3 +84,10 @@ def test_where_the_papers_floor_lets_go():
     assert f"{one:.2f} from the centre of a polytope of one row" in words
     assert several > 50 * one
     assert "far later where several rows lie apart in one" in words
+
+
+def test_a_model_is_called_a_model():
+    of_the_lab = [text for text in vars(lab_text).values() if isinstance(text, str)]
+    described = [entry.description for entry in CALIBRATORS.values()]
+    shown = [*of_the_lab, *described, *METHODS.values()]
+    assert [text for text in shown if re.search(r"\bparent", text, re.I)] == []

@@ -43,6 +43,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_list_has_every_calibrator(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--list")
+    assert "parent" not in out
     assert (code, err) == (0, "")
     listed = out.split("\n\n")[0].splitlines()[1:]
     assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(CALIBRATORS)

@@ -157,7 +157,7 @@ def compare(
     answers = {one.key: done[at :: len(methods)] for at, one in enumerate(methods)}
     failed = {key: words for key, found in answers.items() if (words := _failure(found))}
     if REFERENCE in failed:
-        raise InputError(f"The parent's own scores cannot be judged: {failed[REFERENCE]}")
+        raise InputError(f"The model's own scores cannot be judged: {failed[REFERENCE]}")
     left = [one for one in methods if one.key not in failed]
     fits = [[answer for answer in answers[one.key] if answer is not None] for one in left]
     judged = Judged(
