@@ -1,1 +1,1 @@
-"""The browser app: entry point and shared widgets."""
+"""The browser app: its entry point, what pages share, and a folder of what each page shows."""

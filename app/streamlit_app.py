@@ -16,8 +16,8 @@ def main() -> None:
 
     import streamlit as st
 
-    from app.widgets import jobs_badge, server_process, theme_watch
-    from app.widgets.session import pages, telling
+    from app.shared import jobs_badge, server_process, theme_watch
+    from app.shared.session import pages, telling
 
     server_process.begin()
     assets = ROOT / "app" / "assets"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.widgets import compare_parts as parts
-from app.widgets import session
+from app.compare import compare_parts as parts
+from app.shared import session
 
 review = session.scored_review("compare")
 if review is not None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.widgets import confidence_parts as parts
-from app.widgets import session, set_results
+from app.confidence_by_class import confidence_parts as parts
+from app.shared import session, set_results
 from kdcal_core.tasks import set_overview
 
 review = session.scored_review("confidence")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.widgets import export_files as files
-from app.widgets import export_parts as parts
-from app.widgets import session
+from app.export import export_files as files
+from app.export import export_parts as parts
+from app.shared import session
 
 review = session.scored_review("export")
 if review is not None:

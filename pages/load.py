@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import load_parts, role_form, session, waiting
+from app.load import load_parts, role_form
+from app.shared import session, waiting
 
 review = session.current_review()
 # Two places of their own: whatever comes and goes above, the uploaders stay where they are, so

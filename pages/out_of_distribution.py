@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from app.widgets import foreign_choice, session
-from app.widgets import foreign_parts as parts
+from app.out_of_distribution import foreign_choice
+from app.out_of_distribution import foreign_parts as parts
+from app.shared import session
 
 review = session.scored_review("foreign")
 if review is not None and parts.has_model(review):

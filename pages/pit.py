@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import pit_columns, pit_map, pit_parts, pit_results, pit_rows, session
-from app.widgets.pit_results import Judged
-from app.widgets.set_choice import choose_set
+from app.pit import pit_columns, pit_parts
+from app.shared import pit_map, pit_results, pit_rows, session
+from app.shared.pit_results import Judged
+from app.shared.set_choice import choose_set
 
 review = session.scored_review("pit")
 if review is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import foreign_results, map_region, session
-from app.widgets import map_parts as parts
+from app.posterior_map import map_parts as parts
+from app.shared import foreign_results, map_region, session
 
 review = session.scored_review("map")
 if review is not None and parts.can_be_drawn(review):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.widgets import recalibration_compare as compare
-from app.widgets import recalibration_parts as parts
-from app.widgets import recalibration_results as results
-from app.widgets import recalibration_rows as rows
-from app.widgets import session
+from app.recalibration import recalibration_compare as compare
+from app.recalibration import recalibration_parts as parts
+from app.recalibration import recalibration_results as results
+from app.recalibration import recalibration_rows as rows
+from app.shared import session
 
 review = session.scored_review("recalibration")
 if review is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import (
+from app.regions import (
     regions_conditions,
     regions_finding,
     regions_region,
     regions_repair,
     regions_search,
-    session,
 )
-from app.widgets import regions_parts as parts
+from app.regions import regions_parts as parts
+from app.shared import session
 
 review = session.scored_review("regions")
 if review is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.widgets import reliability_parts as parts
-from app.widgets import session, set_results
-from app.widgets.set_choice import choose_set
+from app.reliability import reliability_parts as parts
+from app.shared import session, set_results
+from app.shared.set_choice import choose_set
 from kdcal_core.tasks import set_overview
 
 review = session.scored_review("reliability")

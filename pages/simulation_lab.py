@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import lab_jobs, lab_parts, lab_settings, lab_sizes, lab_text
-from app.widgets.lab_results import run_of
+from app.simulation_lab import lab_jobs, lab_parts, lab_settings, lab_sizes, lab_text
+from app.simulation_lab.lab_results import run_of
 from kdcal_core.tasks import lab_request
 
 st.title("Simulation lab")

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import plotly.io
 import pytest
 
-from app.widgets import charts
-from app.widgets.charts import dragged, drawn_once
+from app.shared import charts
+from app.shared.charts import dragged, drawn_once
 from kdcal_core.charts import reliability_figure
 from kdcal_core.diagnostics import reliability
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.widgets import compare_parts, compare_text
+from app.compare import compare_parts, compare_text
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import PairedDifference

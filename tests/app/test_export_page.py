@@ -18,7 +18,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.export_text import file_name
+from app.export.export_text import file_name
 from kdcal_core import load_calibrator
 from kdcal_core.cli.main import main
 from kdcal_core.jobs import jobs

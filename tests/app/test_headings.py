@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.session import PLACES
+from app.shared.session import PLACES
 from kdcal_core.review import Workspace, start_sample
 
 ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")

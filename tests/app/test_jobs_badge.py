@@ -188,7 +188,7 @@ def _page(target, kwargs, key):  # type: ignore[no-untyped-def]
     """A page that needs a result, as the docstring of `waiting` has it."""
     import streamlit as st
 
-    from app.widgets import jobs_badge, waiting
+    from app.shared import jobs_badge, waiting
 
     st.session_state.runs = st.session_state.get("runs", 0) + 1
     wanted = {"key": key, "title": "Fitting", "owner": "lab"}

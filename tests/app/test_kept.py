@@ -26,15 +26,15 @@ PAGES = (
     ("../pages/regions.py", "diamonds"),
 )
 READERS = (  # of the server; jobs read by themselves
-    "app.widgets.results.scored_set",
-    "app.widgets.map_results.table_of",
-    "app.widgets.set_results.Sets",
+    "app.shared.results.scored_set",
+    "app.shared.map_results.table_of",
+    "app.shared.set_results.Sets",
 )
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 def test_what_is_kept_stays_below_its_bytes() -> None:
-    from app.widgets.kept import Kept
+    from app.shared.kept import Kept
 
     kept = Kept(10_000)
     for at in range(100):
@@ -48,7 +48,7 @@ def test_what_is_kept_stays_below_its_bytes() -> None:
 
 
 def test_the_least_recently_used_goes_first() -> None:
-    from app.widgets.kept import Kept
+    from app.shared.kept import Kept
 
     kept = Kept(240)
     for key in "abc":
@@ -59,7 +59,7 @@ def test_the_least_recently_used_goes_first() -> None:
 
 
 def test_two_that_ask_at_once_compute_once() -> None:
-    from app.widgets.kept import Kept
+    from app.shared.kept import Kept
 
     kept, made = Kept(1000), []
 
@@ -77,7 +77,7 @@ def test_two_that_ask_at_once_compute_once() -> None:
 
 
 def test_a_failure_is_not_kept() -> None:
-    from app.widgets.kept import Kept
+    from app.shared.kept import Kept
 
     kept = Kept(1000)
     with pytest.raises(ZeroDivisionError):
@@ -86,7 +86,7 @@ def test_a_failure_is_not_kept() -> None:
 
 
 def test_bytes_of_rows_estimators_and_frames_are_counted(tmp_path: Path) -> None:
-    from app.widgets.kept import bytes_of
+    from app.shared.kept import bytes_of
     from kdcal_core.calibration import TopLabelKDE
 
     rng = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_bytes_of_rows_estimators_and_frames_are_counted(tmp_path: Path) -> None
 
 
 def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes(monkeypatch) -> None:
-    from app.widgets import kept
+    from app.shared import kept
 
     store = kept.Kept(10_000)
     monkeypatch.setattr(kept, "KEPT", store)
@@ -149,7 +149,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
 ) -> None:
     at_once = launch(page, samples[sample])
     assert at_once.caption
-    from app.widgets.kept import KEPT
+    from app.shared.kept import KEPT
 
     monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in READERS:
@@ -174,14 +174,14 @@ def test_a_large_repair_and_its_rows_look_the_same(
         at.session_state["regions_search"] = "thorough"
         return settle(at.switch_page("../pages/regions.py").run())
 
-    monkeypatch.setattr("app.widgets.regions_thorough.REDRAWS", 20)
+    monkeypatch.setattr("app.regions.regions_thorough.REDRAWS", 20)
     at_once = look()
     for button in ("regions_harder", "regions_start"):
         at_once = settle(at_once.button(key=button).click().run())
     assert "The thorough search is shown" in " ".join(one.value for one in at_once.caption)
     figures = specs(at_once)
     assert len(figures) == 7  # the tree, two of the region, four of the repair
-    from app.widgets.kept import KEPT
+    from app.shared.kept import KEPT
 
     monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in READERS:
@@ -214,8 +214,8 @@ def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
     at_once = settle(button.click().run())
     figures = specs(at_once)
     assert len(figures) == 11
-    from app.widgets import recalibration_results
-    from app.widgets.kept import KEPT
+    from app.recalibration import recalibration_results
+    from app.shared.kept import KEPT
 
     opened, whole = [], recalibration_results.run_of
 

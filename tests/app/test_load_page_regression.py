@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import session
-from app.widgets.role_form import _family_name
-from app.widgets.role_table import role_table, roles_from_table
+from app.load.role_form import _family_name
+from app.load.role_table import role_table, roles_from_table
+from app.shared import session
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import ColumnInfo, Workspace, create_review, read_review, samples

@@ -15,7 +15,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.kept import KEPT
+from app.shared.kept import KEPT
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     Workspace,
@@ -279,7 +279,7 @@ def test_of_a_large_review_the_server_reads_no_rows(
     KEPT.clear()
     monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in ("results.scored_set", "set_results.Sets"):
-        monkeypatch.setattr(f"app.widgets.{reader}", lambda *_, **__: pytest.fail("rows are read"))
+        monkeypatch.setattr(f"app.shared.{reader}", lambda *_, **__: pytest.fail("rows are read"))
     by_jobs = settle(launch(review))
     assert by_jobs.get("plotly_chart")
     assert specs(by_jobs) == specs(at_once)

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import pit_columns, pit_results, pit_rows
-from app.widgets.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
-from app.widgets.pit_results import Judged
+from app.pit import pit_columns
+from app.shared import pit_results, pit_rows
+from app.shared.pit_picks import Box, Centre, picked, rows_in, suggested, with_pick
+from app.shared.pit_results import Judged
 from kdcal_core.diagnostics import LocalPit
 from kdcal_core.review import (
     Review,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.map_region import Box, dragged_box, rows_in, worst_first
+from app.shared.map_region import Box, dragged_box, rows_in, worst_first
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (

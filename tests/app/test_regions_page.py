@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import regions_thorough
-from app.widgets.regions_parts import picked_leaf
-from app.widgets.regions_table import region_table
-from app.widgets.regions_text import rule_words
+from app.regions import regions_thorough
+from app.regions.regions_parts import picked_leaf
+from app.regions.regions_table import region_table
+from app.regions.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import shown_regions
 from kdcal_core.diagnostics import describe_pit_regions, describe_regions, find_regions

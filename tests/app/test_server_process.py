@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.widgets import server_process
+from app.shared import server_process
 from tests.benchmarks.bench_visitors import Visitor, server
 
 resource = pytest.importorskip("resource")  # of open files, on all but Windows
@@ -72,7 +72,7 @@ def test_libraries_imported_later_are_frozen_too() -> None:
 def test_the_soft_limit_of_open_files_is_raised_to_the_hard_one() -> None:
     script = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, 300));"
-        "from app.widgets.server_process import raise_descriptor_limit as f; f();"
+        "from app.shared.server_process import raise_descriptor_limit as f; f();"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
     done = subprocess.run(

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.widgets import foreign_text, lab_text
+from app.out_of_distribution import foreign_text
+from app.simulation_lab import lab_text
 from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.calibration.registry import CALIBRATORS
 from kdcal_core.simulation.planar import acceptance

@@ -8,7 +8,7 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.widgets import jobs_badge, waiting
+from app.shared import jobs_badge, waiting
 
 JOB = {
     "target": "kdcal_core.jobs._probes:count",

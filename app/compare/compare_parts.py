@@ -1,0 +1,282 @@
+"""The Compare page: job, finding, dots, table, paired differences, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from app.compare import compare_settings
+from app.compare import compare_text as text
+from app.shared import job_results, session
+from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.numbers import interval, number
+from kdcal_core.charts import (
+    comparison_figure,
+    comparison_table,
+    comparison_words,
+    method_name,
+    method_reliability_figure,
+    method_reliability_table,
+    paired_figure,
+    ranked,
+)
+from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.diagnostics.comparison.results import Against, Group
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review
+from kdcal_core.tasks import ComparisonRun, comparison_request
+from kdcal_core.text import p_text
+
+_NOTHING = 0.0001  # of any measure: nobody acts on less
+AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A finished comparison and what is looked at.
+
+    Attributes
+    ----------
+    review : Review
+    run : ComparisonRun
+    group : str
+        What matters.
+    measure : str
+        Key of the measure that orders the methods; one of the group's.
+    """
+
+    review: Review
+    run: ComparisonRun
+    group: Group
+    measure: str
+
+    @property
+    def found(self) -> Comparison:
+        """The comparison itself."""
+        return self.run.comparison
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Methods, the best first."""
+        return ranked(self.found, self.measure)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The group's measures, the one that orders first."""
+        keys = [one.key for one in self.found.measures if one.group == self.group]
+        return (self.measure, *(key for key in keys if key != self.measure))
+
+
+def compared(review: Review) -> View | None:
+    """A finished comparison and what matters; until then the page says how it is."""
+    with st.container(border=True):
+        settings, button = compare_settings.choose(review), st.empty()
+    try:
+        asked = comparison_request(session.workspace(), review.id, settings)
+    except InputError as error:
+        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        return None
+    job = job_results.asked_for(
+        asked, review, button, label="Compare", name="compare", will_show=text.WILL_SHOW
+    )
+    run = None if job is None else job_results.answer_of(job, _read)
+    if job is None or run is None:
+        return None
+    return _view(review, run)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the comparison")
+def _read(key: str, _at: Path) -> ComparisonRun:
+    return ComparisonRun.read(_at)
+
+
+def _view(review: Review, run: ComparisonRun) -> View | None:
+    found = run.comparison
+    for key, why in found.failed.items():
+        st.warning(escape_markdown(text.failed(key, why), 600), icon=":material/visibility:")
+    for note in found.notes:
+        if warns_of_copies(note):
+            st.warning(escape_markdown(note, 600), icon=":material/content_copy:")
+    if len(found.methods) < 2:
+        st.info("No calibrator could be fitted, so there is nothing to compare.")
+        return None
+    groups = [one for one in text.GROUPS if any(m.group == one for m in found.measures)]
+    left, right = st.columns([2, 1], vertical_alignment="bottom", gap="medium")
+    with left:
+        group: Group = st.segmented_control(
+            "What matters",
+            options=groups,
+            default=groups[0],
+            required=True,
+            format_func=text.GROUPS.__getitem__,
+            key="compare_group",
+            persist_state="session",
+            help=text.MATTERS,
+        )
+    keys = [one.key for one in found.measures if one.group == group]
+    lead = text.LEADS[group]
+    with right:
+        measure: str = st.selectbox(
+            "In the order of",
+            options=keys,
+            index=keys.index(lead) if lead in keys else 0,
+            format_func=lambda key: found.measure(key).title,
+            key=f"compare_measure_{group}",
+            persist_state="session",
+        )
+    return View(review, run, group, measure)
+
+
+def finding(view: View) -> None:
+    """What the rows allow to say, and at most four estimates."""
+    found = view.found
+    st.subheader(escape_markdown(comparison_words.finding(found, view.measure), 800), anchor=False)
+    told = comparison_words.against_parent(found, view.measure)
+    if told:
+        st.markdown(escape_markdown(told, 800))
+    if view.group != "speed":
+        estimates, notes = text.tiles(found, view.measure)
+        estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
+    st.caption(comparison_words.judged_text(found, view.run.n_fit))
+    for note in text.notes_for(found, view.group):
+        st.caption(escape_markdown(note, 600))
+
+
+def dots(view: View) -> None:
+    """Every measure of the group, with intervals."""
+    found = view.found
+    with st.container(border=True):
+        st.markdown(f"**{text.GROUPS[view.group]}: every measure, every method**")
+        chart(
+            drawn_once(comparison_figure, found, view.measures, view.order, dark=is_dark()),
+            key=f"compare_dots_{view.group}",
+            takeaway=text.dots_takeaway(view.group),
+            how_to_read=text.SPEED if view.group == "speed" else text.DOTS,
+            alt=comparison_words.comparison_alt(found, view.measures, view.order),
+            table=lambda: comparison_table(found, view.measures),
+            name=f"{view.review.title} comparison {view.group}",
+        )
+
+
+def paired(view: View) -> None:
+    """Differences on the same rows, against the model as it is or against the best."""
+    if view.group == "speed":
+        return
+    found = view.found
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.markdown("**Paired differences, row by row**")
+            against: Against = st.segmented_control(
+                "Held against",
+                options=list(AGAINST),
+                default="parent",
+                required=True,
+                format_func=AGAINST.__getitem__,
+                key="compare_against",
+                persist_state="session",
+                label_visibility="collapsed",
+            )
+        chart(
+            drawn_once(paired_figure, found, view.measures, view.order, against, dark=is_dark()),
+            key=f"compare_paired_{view.group}_{against}",
+            takeaway=comparison_words.paired_words(found, view.measure, against),
+            how_to_read=text.PAIRED,
+            alt=comparison_words.paired_alt(found, view.measure, against),
+            table=lambda: comparison_table(found, view.measures),
+            name=f"{view.review.title} paired {view.group}",
+        )
+        pairs = {pair.key: pair for pair in found.paired[view.measure, against]}
+        other = found.best[view.measure] if against == "best" else found.reference
+        rows = [
+            {
+                "Method": method_name(found, key),
+                f"{found.measure(view.measure).title}: difference": _told(
+                    text.difference(found, view.measure, pairs[key])
+                ),
+                "p": p_text(pairs[key].p_value),
+                "p, allowing for all methods": p_text(pairs[key].adjusted_p),
+                "What that says": pairs[key].verdict,
+            }
+            for key in view.order
+            if key != other
+        ]
+        st.dataframe(
+            pd.DataFrame(rows),
+            hide_index=True,
+            height="content",
+            key="compare_pairs",
+            alt="Paired differences of every method with p values and verdicts",
+        )
+
+
+def pictures(view: View) -> None:
+    """The reliability diagram of every method, on one scale."""
+    found, order = view.found, view.order
+    with st.container(border=True):
+        st.markdown("**Every method's picture**")
+        chart(
+            drawn_once(method_reliability_figure, found, order, dark=is_dark()),
+            key="compare_pictures",
+            takeaway=comparison_words.reliability_words(found, order),
+            how_to_read=text.PICTURES,
+            alt=comparison_words.reliability_alt(found, order),
+            table=lambda: method_reliability_table(found, order),
+            name=f"{view.review.title} reliability of every method",
+        )
+
+
+def table(view: View) -> None:
+    """All measures of all methods, and what the fits had to say."""
+    found = view.found
+    with st.container(border=True):
+        st.markdown("**All numbers**")
+        st.dataframe(
+            pd.DataFrame([_line(found, key) for key in view.order]),
+            hide_index=True,
+            height="content",
+            key="compare_table",
+            column_config={"Method": st.column_config.TextColumn(pinned=True)},
+            alt="Every measure of every method with its interval, times and size",
+        )
+        csv_button(
+            lambda: comparison_table(found, [one.key for one in found.measures]),
+            key="compare_table_csv",
+            name=f"{view.review.title} comparison",
+        )
+        notes = [(one.name, note) for one in found.methods for note in one.notes]
+        if notes:
+            with st.expander("What the fits had to say", icon=":material/notes:"):
+                for name, note in notes:
+                    st.caption(escape_markdown(f"{name}: {note}", 600))
+
+
+def onward() -> None:
+    """Where to go from here."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Look at one calibrator closely, and take it away as a file:")
+        session.page_link("export", "Choose and export")
+
+
+def _line(found: Comparison, key: str) -> dict[str, str]:
+    method = found.method(key)
+    line = {"Method": method_name(found, key)}
+    for measure in found.measures:
+        estimate = method.scores[measure.key]
+        line[measure.title] = (
+            comparison_words.amount(measure.key, estimate.value)
+            if measure.group == "speed"
+            else _told(estimate)
+        )
+    return line
+
+
+def _told(estimate: Estimate) -> str:
+    if 0 < max(abs(estimate.low), abs(estimate.high)) < _NOTHING:
+        return f"less than {_NOTHING} either way"
+    return f"{number(estimate)} ({interval(estimate)})"

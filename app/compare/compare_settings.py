@@ -1,0 +1,96 @@
+"""What is compared: calibrators by family, who judges, folds; one click suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import streamlit as st
+
+from app.compare import compare_text as text
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.calibration.registry import Family
+from kdcal_core.diagnostics.comparison.results import Judge
+from kdcal_core.review import Review
+from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
+
+JUDGES: dict[Judge, str] = {"evaluation": "Evaluation set", "cross-fitted": "Cross-fitting"}
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+def choose(review: Review) -> ComparisonSettings:
+    """The settings that stand in the card."""
+    usable = usable_calibrators(review)
+    offered = default_calibrators(review)
+    st.markdown("**Calibrators**, held against the model as it is and against each other")
+    chosen = [
+        key
+        for family in get_args(Family)
+        for key in _family(review, family, [key for key, why in usable.items() if not why], offered)
+    ]
+    for sentence in text.not_here(
+        {CALIBRATORS[key].label: why for key, why in usable.items() if why}
+    ):
+        st.caption(sentence)
+    judge = _judge(review)
+    folds, seed = _more(usable)
+    return ComparisonSettings(tuple(chosen), judge, folds, seed)
+
+
+def _family(
+    review: Review, family: Family, usable: list[str], offered: tuple[str, ...]
+) -> list[str]:
+    keys = [key for key in usable if CALIBRATORS[key].family == family]
+    if not keys:
+        return []
+    name, what = text.FAMILIES[family]
+    return list(
+        st.pills(
+            name,
+            options=keys,
+            selection_mode="multi",
+            default=[key for key in keys if key in offered],
+            format_func=text.pill,
+            key=f"compare_{family}_{review.id}",
+            help=what,
+            **_KEPT,
+        )
+        or ()
+    )
+
+
+def _judge(review: Review) -> Judge:
+    if not review.has_evaluation:
+        st.caption(text.NO_EVALUATION)
+        return "cross-fitted"
+    judge: Judge = st.segmented_control(
+        "Judged by",
+        options=list(JUDGES),
+        default="evaluation",
+        required=True,
+        format_func=JUDGES.__getitem__,
+        key="compare_judge",
+        help=text.JUDGE,
+        **_KEPT,
+    )
+    return judge
+
+
+def _more(usable: Mapping[str, str | None]) -> tuple[int, int]:
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("More settings", icon=":material/tune:", type="tertiary"):
+            folds: int = st.slider(
+                "Folds",
+                min_value=2,
+                max_value=20,
+                value=5,
+                key="compare_folds",
+                help="Of the cross-fitting, where it judges.",
+                **_KEPT,
+            )
+            seed: int = st.number_input(
+                "Seed", min_value=0, max_value=2**31 - 1, value=0, key="compare_seed", **_KEPT
+            )
+        with st.popover("What each one does", icon=":material/help:", type="tertiary"):
+            st.markdown(text.descriptions(usable))
+    return folds, seed

@@ -1,0 +1,142 @@
+"""The lower part of the page Choose and export: files to take away, and a file to try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.export import export_parts
+from app.export import export_results as found
+from app.export import export_text as text
+from app.export.export_results import View
+from app.shared import job_results, session
+from app.shared.charts import csv_button
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.calibration.export import CalibratorCard
+from kdcal_core.data import escape_markdown
+from kdcal_core.review import Review
+from kdcal_core.tasks.export_try import try_request
+from kdcal_core.text import bytes_text
+
+SUFFIX = ".kdcal"
+_TRIED = "export_tried"
+
+
+def take_away(view: View) -> None:
+    """The calibrator file, the ONNX model where there is one, the card, and how to use them."""
+    run, review = view.run, view.review
+    key = run.record.settings.key
+    name = text.file_name(review, key, SUFFIX)
+    with st.container(border=True):
+        st.markdown("**Take it away**")
+        st.caption(text.fitted_on(run.record))
+        with st.container(horizontal=True, gap="small"):
+            _download("Calibrator file", run.calibrator_file, name, "calibrator", primary=True)
+            if run.onnx_file is not None:
+                onnx = text.file_name(review, key, ".onnx")
+                _download("Model and calibrator as ONNX", run.onnx_file, onnx, "onnx")
+        if run.onnx_file is not None:
+            st.caption(
+                "The ONNX file is the model with the calibrator behind it and needs no kdcal. Over "
+                f"{run.record.onnx_rows:,} real rows its probabilities differ from the "
+                f"calibrator's by at most {run.record.onnx_difference:.1g}."
+            )
+        else:
+            why = escape_markdown(run.record.why_no_onnx or "", 600)
+            st.caption(f"There is no ONNX file. {why}")
+        _usage(view, name)
+        with st.popover("Who may use it, and where", type="tertiary", icon=":material/help:"):
+            st.markdown(text.use(view.review))
+        st.markdown("**What the file says of itself**")
+        card_table(run.card, f"{review.title} {key} card", "export_card")
+
+
+def _download(label: str, path: Path, name: str, key: str, *, primary: bool = False) -> None:
+    st.download_button(
+        f"{label} ({bytes_text(path.stat().st_size)})",
+        data=path.read_bytes,  # read when it is asked for, and kept nowhere
+        file_name=name,
+        mime="application/octet-stream",
+        key=f"export_download_{key}",
+        type="primary" if primary else "secondary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _usage(view: View, name: str) -> None:
+    card, entry = view.run.card, CALIBRATORS[view.run.record.settings.key]
+    python, command = st.columns(2, gap="medium")
+    with python:
+        st.markdown("In Python:")
+        st.code(
+            text.python_lines(name, card, reads_rows="inputs" in entry.needs),
+            language="python",
+            wrap_lines=True,
+        )
+    with command:
+        st.markdown("On the command line, for tables of any length:")
+        st.code(text.score_line(name, card), language="bash", wrap_lines=True)
+
+
+def card_table(card: CalibratorCard, name: str, key: str) -> None:
+    """The card as a table. All of it is shown as plain text."""
+    rows = text.card_rows(card)
+    table = pd.DataFrame({"": list(rows), "Value": list(rows.values())})
+    # a plain table breaks long lines, which a data frame cuts off
+    st.table(
+        table.map(lambda cell: escape_markdown(text.breakable(cell), 2000)),
+        border="horizontal",
+        hide_index=True,
+        hide_header=True,
+        alt="The card of the calibrator file",
+    )
+    csv_button(lambda: table.rename(columns={"": "What"}), key=f"{key}_csv", name=name)
+
+
+def try_a_file(review: Review) -> None:
+    """Somebody's calibrator file on the rows of this review."""
+    with st.container(border=True):
+        st.markdown("**Try a calibrator file**")
+        st.markdown(text.TRY)
+        _uploader(review)
+        asked = st.session_state.get(_TRIED, {}).get(review.id)
+        if asked is None:
+            return
+        job = job_results.finished(asked, review)
+        tried = None if job is None else found.tried_of(job)
+        if tried is None:
+            return
+        st.markdown(
+            f"**{escape_markdown(tried.card.title, 200)}.** "
+            f"{text.belongs(tried.record.has_parent, review)}"
+        )
+        if tried.record.same_rows:
+            st.warning(
+                "It was fitted on the very rows that judge it here, which flatters it.",
+                icon=":material/visibility:",
+            )
+        st.markdown(escape_markdown(text.finding("The file", tried.gain), 600))
+        export_parts.tiles(tried.gain)
+        export_parts.diagrams(tried.gain, f"{review.title} tried file", "tried")
+        card_table(tried.card, f"{review.title} tried card", "tried_card")
+
+
+def _uploader(review: Review) -> None:
+    generation = st.session_state.setdefault("export_uploads", 0)
+    uploaded: Any = st.file_uploader(
+        "Calibrator file", type=[SUFFIX], key=f"export_file_{generation}"
+    )
+    if uploaded is None:
+        return
+    workspace = session.workspace()
+    path = workspace.keep(review.id, uploaded, f"tried{SUFFIX}")
+    asked = try_request(workspace, review.id, path, uploaded.name)
+    st.session_state[_TRIED] = {**st.session_state.get(_TRIED, {}), review.id: asked}
+    # A fresh key empties the uploader, so that the bytes do not stay in memory.
+    st.session_state["export_uploads"] = generation + 1
+    job_results.begin(asked, review)
+    st.rerun()

@@ -1,0 +1,178 @@
+"""The upper part of the page Choose and export: choice, finding, diagrams, the map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app.export import export_results as found
+from app.export import export_settings
+from app.export import export_text as text
+from app.export.export_results import View
+from app.shared import job_results, session, waiting
+from app.shared.charts import chart, drawn_once, estimate_row, is_dark
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.charts import reliability_figure, words
+from kdcal_core.charts.export_maps import (
+    calibrator_map_figure,
+    calibrator_map_regions,
+    calibrator_map_table,
+    calibrator_map_words,
+)
+from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review
+from kdcal_core.tasks.export_results import CalibratorMap, Gain
+from kdcal_core.tasks.export_run import export_request
+
+TILES = {
+    "log_loss": "Log loss",
+    "ece_mass": "ECE, debiased",
+    "auc": "AUROC",
+    "accuracy": "Accuracy",
+}
+
+
+def exported(review: Review) -> View | None:
+    """A fitted calibrator with its finding on top; until then the page says how far it is."""
+    top = st.container()
+    with st.container(border=True):
+        settings, button = export_settings.choose(review), st.empty()
+    if settings is None:
+        st.info(text.NO_COLUMNS, icon=":material/info:")
+        return None
+    try:
+        asked = export_request(session.workspace(), review.id, settings)
+    except InputError as error:
+        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        return None
+    if waiting.find(asked.key) is None:
+        if button.button(
+            "Fit, judge and write the file",
+            key="export_start",
+            type="primary",
+            icon=":material/play_arrow:",
+        ):
+            job_results.begin(asked, review)
+            st.rerun()
+        with st.container(border=True):
+            st.markdown(text.WILL_SHOW)
+        return None
+    job = job_results.finished(asked, review)
+    run = None if job is None else found.run_of(job)
+    if run is None:
+        return None
+    view = View(review, asked.key, run)
+    _finding(view, top)
+    return view
+
+
+def _finding(view: View, top: Any) -> None:
+    """What the calibrator gains: one sentence, and what it costs elsewhere."""
+    run = view.run
+    with top:
+        if run.gain is None:
+            why = run.record.why_not_judged or ""
+            st.subheader("What it gains could not be judged", anchor=False)
+            st.warning(escape_markdown(why, 600), icon=":material/visibility:")
+            return
+        st.subheader(escape_markdown(text.finding(run.record.title, run.gain), 600), anchor=False)
+        st.markdown(text.also(run.gain))
+        if CALIBRATORS[run.record.settings.key].family == "kernel density":
+            st.caption(text.FAR)
+        for note in run.gain.comparison.notes:
+            st.caption(escape_markdown(note, 400))
+        compared = found.comparison_of(view.review)
+        if compared is not None and text.chosen_there(compared, run.gain, run.record.settings.key):
+            st.caption(text.flattered(compared))
+
+
+def gained(view: View) -> None:
+    """At most four estimates, and the diagrams before and after."""
+    gain = view.run.gain
+    if gain is not None:
+        tiles(gain)
+        diagrams(gain, f"{view.review.title} {view.run.record.settings.key}", "export")
+
+
+def tiles(gain: Gain) -> None:
+    """After calibration, with the model's value below."""
+    shown = [key for key in TILES if key in gain.pairs]
+    estimate_row(
+        [replace(gain.after.scores[key], label=TILES[key]) for key in shown],
+        notes=[text.tile_note(gain, key) for key in shown],
+    )
+
+
+def diagrams(gain: Gain, name: str, key: str) -> None:
+    """Reliability before and after, side by side on one scale."""
+    with st.container(border=True):
+        st.markdown("**Reliability before and after**")
+        before, after = (one.reliability.curves[0] for one in (gain.before, gain.after))
+        for column, curve, who, repaired in zip(
+            st.columns(2, gap="medium"),
+            (before, after),
+            ("The model as it is", "Calibrated"),
+            (False, True),
+            strict=True,
+        ):
+            with column:
+                chart(
+                    drawn_once(reliability_figure, curve, dark=is_dark(), repaired=repaired),
+                    key=f"{key}_{'after' if repaired else 'before'}",
+                    takeaway=f"{who}: {text.worst_words(curve)}",
+                    how_to_read=text.DIAGRAMS,
+                    alt=f"{who}. {words.reliability_alt(curve)}",
+                    table=curve.table,
+                    name=f"{name} reliability {'after' if repaired else 'before'}",
+                )
+
+
+def mapping(view: View) -> None:
+    """What the calibrator does to a score."""
+    found_map = view.run.map
+    across, up = text.axes(view.review.classes)
+    told = f"{text.scale(view.review.classes)}: {calibrator_map_words(found_map)}"
+    with st.container(border=True):
+        st.markdown("**What the calibrator does**")
+        chart(
+            drawn_once(
+                calibrator_map_figure, found_map, dark=is_dark(), x_title=across, y_title=up
+            ),
+            key="export_map",
+            takeaway=told,
+            how_to_read=text.MAP,
+            alt=f"Stated against calibrated probability. {told}",
+            table=lambda: calibrator_map_table(found_map),
+            name=f"{view.review.title} {view.run.record.settings.key} map",
+        )
+        if found_map.shape == "regions":
+            _regions(found_map)
+        for note in view.run.fit_notes:
+            st.caption(escape_markdown(note, 600))
+        left_out = found_map.n_lines - len(found_map.lines)
+        if left_out > 0:
+            what = "regions" if found_map.shape == "regions" else "classes"
+            st.caption(
+                f"Drawn are the {len(found_map.lines)} {what} with most rows; {left_out:,} are not."
+            )
+
+
+def _regions(found_map: CalibratorMap) -> None:
+    table = calibrator_map_regions(found_map)
+    shares = [name for name in table.columns if name.endswith("becomes")]
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="export_regions",
+        row_height=54,
+        column_config={
+            "Region": st.column_config.NumberColumn(width=60),
+            "Where": st.column_config.TextColumn(width=500),
+            "Rows": st.column_config.NumberColumn(format="localized", width=70),
+            **{name: st.column_config.NumberColumn(format="percent") for name in shares},
+        },
+        alt="The regions of the calibrator with what becomes of some scores",
+    )

@@ -1,0 +1,69 @@
+"""A fitted calibrator on the page: read once for each run, with what is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from app.shared import job_results, waiting
+from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review
+from kdcal_core.tasks.comparison_results import ComparisonRun
+from kdcal_core.tasks.export_results import ExportRun, TriedRun
+
+LAST_COMPARISON = "compare_last"  # of the Compare page: the key of each review's last job
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A fitted calibrator of the open review."""
+
+    review: Review
+    key: str
+    run: ExportRun
+
+    @property
+    def binary(self) -> bool:
+        """Whether scores are the probability of the second class."""
+        return len(self.review.classes) == 2
+
+
+def run_of(job: JobSnapshot) -> ExportRun | None:
+    """The calibrator of a job that is done; None, and why, where it cannot be read."""
+    return job_results.answer_of(job, _run)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _run(key: str, _at: Path) -> ExportRun:
+    return ExportRun.read(_at)
+
+
+def tried_of(job: JobSnapshot) -> TriedRun | None:
+    """The tried file of a job that is done; None, and why, where it cannot be read."""
+    return job_results.answer_of(job, _tried)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _tried(key: str, _at: Path) -> TriedRun:
+    return TriedRun.read(_at)
+
+
+def comparison_of(review: Review) -> Comparison | None:
+    """The comparison of this review that was last looked at, where it is still kept."""
+    key = st.session_state.get(LAST_COMPARISON, {}).get(review.id)
+    job = None if key is None else waiting.find(key)
+    if job is None or job.state != "done" or job.folder is None:
+        return None
+    try:
+        return _compared(job.key, job.folder)
+    except InputError:  # the Compare page tells of it
+        return None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _compared(key: str, _at: Path) -> Comparison:
+    return ComparisonRun.read(_at).comparison

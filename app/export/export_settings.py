@@ -1,0 +1,167 @@
+"""Which calibrator is taken away: the choice, which the address keeps, and its settings."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import streamlit as st
+
+from app.export import export_results
+from app.export import export_text as text
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.calibration.registry import Family
+from kdcal_core.calibration.settings import BY_TREE
+from kdcal_core.review import Review
+from kdcal_core.tasks.comparison_run import usable_calibrators
+from kdcal_core.tasks.export_results import ExportSettings
+from kdcal_core.tasks.export_run import few_trees, partition_columns
+
+ADDRESS = "calibrator"
+_USUAL = "platt"
+_INPUTS = ("inputs", "")
+_PRUNED = (BY_TREE, "heterogeneous_auc")
+Choice = tuple[str, str]  # a kind, and the name of a layer or column
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+def choose(review: Review) -> ExportSettings | None:
+    """The settings that stand in the card; None until all is chosen."""
+    usable = usable_calibrators(review)
+    keys = [
+        key
+        for family in get_args(Family)
+        for key, why in usable.items()
+        if why is None and CALIBRATORS[key].family == family
+    ]
+    compared = export_results.comparison_of(review)
+    key: str = st.selectbox(
+        "Calibrator",
+        options=keys,
+        index=keys.index(_first(keys, None if compared is None else text.preselected(compared))),
+        format_func=_named,
+        key=f"export_calibrator_{review.id}",
+        help="Only those that this review can have. The page Compare holds them against each "
+        "other.",
+        **_KEPT,
+    )
+    if st.query_params.get(ADDRESS) != key:
+        st.query_params[ADDRESS] = key
+    entry = CALIBRATORS[key]
+    st.markdown(f"{entry.description} Described in {entry.reference}.")
+    if compared is not None:
+        st.caption(text.compared(compared, key))
+    return _regions(review, key) if entry.family == "partition" else ExportSettings(key)
+
+
+def _first(keys: list[str], best: str | None) -> str:
+    """What the address names, else the best of the last comparison, else a usual one."""
+    asked = st.query_params.get(ADDRESS)
+    return next(one for one in (asked, best, _USUAL, keys[0]) if one in keys)
+
+
+def _named(key: str) -> str:
+    entry = CALIBRATORS[key]
+    return f"{entry.label}: {entry.name} ({text.FAMILIES[entry.family]})"
+
+
+def _regions(review: Review, key: str) -> ExportSettings | None:
+    """What matters for calibration region by region; None until all is chosen."""
+    choices = _choices(review, key)
+    places = st.columns(4 if len(choices) > 1 else 3, vertical_alignment="bottom")
+    kind, name = _INPUTS
+    if len(choices) > 1:
+        with places[0]:
+            kind, name = st.selectbox(
+                "Regions of",
+                options=choices,
+                format_func=text.region_choice,
+                key=f"export_of_{review.id}_{key}",
+                help=text.REGIONS_OF,
+                **_KEPT,
+            )
+    by_trees = kind in (_INPUTS[0], "layer")
+    with places[-3]:
+        inner: str = st.selectbox(
+            "In each region",
+            options=list(text.INNER),
+            format_func=text.INNER.__getitem__,
+            key="export_inner",
+            help="Regions with few rows lean on the region around them.",
+            **_KEPT,
+        )
+    depth, rows = _size(key, places[-2], places[-1], by_trees)
+    prune = by_trees and key in _PRUNED and _pruned(key)
+    if few_trees(key, inner) is not None:
+        st.caption(text.FEW_TREES)
+    if kind == "several":
+        columns = _several(review)
+        return ExportSettings(key, inner, columns=columns) if columns else None
+    if kind == "column":
+        return ExportSettings(key, inner, columns=(name,))
+    layer = name if kind == "layer" else None
+    return ExportSettings(key, inner, max_depth=depth, min_rows=rows, prune=prune, layer=layer)
+
+
+def _choices(review: Review, key: str) -> list[Choice]:
+    """What the regions can be regions of."""
+    layers = review.parent.layers if review.parent is not None else ()
+    columns = partition_columns(review) if key == BY_TREE else ()
+    several = [("several", "")] if len(columns) > 1 else []
+    return [
+        _INPUTS,
+        *(("layer", name) for name in layers),
+        *several,
+        *(("column", name) for name in columns),
+    ]
+
+
+def _size(key: str, left: Any, right: Any, by_trees: bool) -> tuple[int | None, int | None]:
+    """Depth of the trees, and fewest rows in a region."""
+    with left:
+        depth: int | None = st.number_input(
+            "Depth",
+            min_value=1,
+            max_value=12,
+            value=None,
+            placeholder="As measured best",
+            key=f"export_depth_{key}",
+            disabled=not by_trees,
+            help="Questions asked before a region is reached.",
+            **_KEPT,
+        )
+    with right:
+        rows: int | None = st.number_input(
+            "Fewest rows",
+            min_value=1,
+            max_value=10**6,
+            value=None,
+            placeholder="By rule",
+            key=f"export_rows_{key}",
+            disabled=not by_trees,
+            help="Calibration rows in a region of a tree.",
+            **_KEPT,
+        )
+    return depth, rows
+
+
+def _pruned(key: str) -> bool:
+    return st.toggle(
+        "Cut the tree back",
+        key=f"export_prune_{key}",
+        help="To the size with the best cross-validated log loss: the depth is then the most that "
+        "is tried.",
+        **_KEPT,
+    )
+
+
+def _several(review: Review) -> tuple[str, ...]:
+    chosen: list[str] = st.multiselect(
+        "Columns",
+        options=partition_columns(review),
+        format_func=lambda name: name[:40],
+        key=f"export_columns_{review.id}",
+        placeholder="Choose columns",
+        help="Each combination of their values is a region; numbers are cut into ten ranges.",
+        **_KEPT,
+    )
+    return tuple(chosen)

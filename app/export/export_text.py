@@ -1,0 +1,386 @@
+"""Words of the page Choose and export."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from math import isfinite
+
+import numpy as np
+
+from app.shared.charts import file_stem
+from app.shared.numbers import interval, number
+from kdcal_core.calibration.export import CalibratorCard
+from kdcal_core.calibration.registry import Family
+from kdcal_core.data import escape_html
+from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.review import Review
+from kdcal_core.tasks.export_results import ExportRecord, Gain
+from kdcal_core.text import listed
+
+FAMILIES: dict[Family, str] = {
+    "parent": "the model",
+    "top-label": "confidence of the predicted class",
+    "temperature": "temperature",
+    "standard": "known elsewhere",
+    "partition": "region by region",
+    "kernel density": "kernel density graph",
+}
+INNER = {
+    "platt": "Platt scaling",
+    "isotonic": "Isotonic regression",
+    "beta": "Beta calibration",
+    "histogram": "Histogram",
+    "temperature": "Temperature",
+    "kde": "Kernel densities",
+}
+_LONGEST = 40
+
+WILL_SHOW = (
+    "Here you will see what this calibrator gains over the model as it is, its reliability before "
+    "and after and what it does to a score, and you can take it away: as one file that scores new "
+    "rows anywhere, and as part of the model's ONNX file where it can be told so."
+)
+FAR = (
+    "Judged here are rows like the data's. What this calibrator is made for are rows far from "
+    "them, where it says the prior: see Compare (far outside) and Out of distribution."
+)
+REGIONS_OF = (
+    "A tree may cut the columns themselves, or what a hidden layer of the network makes of them "
+    "(paper 004 section 5); or the values of a column, such as a branch or a device, are the "
+    "regions."
+)
+NO_COLUMNS = "Choose at least one column to divide the rows by."
+FEW_TREES = (
+    "Kernel densities take long in each of many regions, so 10 trees are grown in place of 100. On "
+    "3,000 rows that still takes about a minute, and about five without an evaluation set, as each "
+    "fold is fitted."
+)
+DIAGRAMS = """
+Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
+the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
+calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
+of a fault. The bars below count the rows: a calibrator may move rows to other scores. Paper 002
+section XII: no calibrator without its picture.
+"""
+MAP = """
+Across what the model states, up what the calibrator makes of it. On the dashed diagonal nothing
+changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
+
+With two classes the score is the probability of the second class. With more it is the confidence
+in the predicted class, with a line for each class that is predicted. With regions (paper 004
+section 5) each has a line of its own. Where the answer depends on more than the score, as on the
+other classes' probabilities or on several partitions that are averaged, there are dots alone. At
+most eight lines are drawn, those with most rows.
+"""
+_FEW = 200  # rows that judge: on fewer, no difference says little
+USE = """
+**Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
+names of columns and classes, and digests. The kernel density graph is the exception: most of its
+regions hold one row, whose features are the region's centre, and up to 64 rows tell whether the
+model is its own. Share its file as you would share the rows.
+
+Every file is read without pickle, so opening it runs nothing; every part of it is checked, and a
+file that was cut off or altered is refused.
+
+@MODEL@
+
+**For which rows.** For rows like those of the calibration set. It does not know where the data end,
+unless it is the kernel density graph: the page Out of distribution shows what the model says there.
+
+**When to fit it again.** When the model is trained again, when the rows it meets have changed, or
+when a new audit shows confidence and hits apart. The page Compare tells whether another calibrator
+is better by then.
+"""
+_MODEL = """**With which model.** With this one alone. The file keeps the SHA-256 of the model's
+file, and another model, also the same one trained again, is refused."""
+_NO_MODEL = """**With which model.** With the one whose predictions these are, and only you can
+see to that: there is no model here, so the file cannot know it and refuses no other."""
+TRY = (
+    "A file that this page or `kdcal calibrate` has written. You will see its card, whether it "
+    "belongs to this model, and what it does to the rows of this review. It is opened in a "
+    "process of its own, and nothing in it is run."
+)
+
+
+def use(review: Review) -> str:
+    """Who may use the file, with which model, for which rows, until when."""
+    return USE.replace("@MODEL@", _NO_MODEL if review.parent is None else _MODEL)
+
+
+def finding(title: str, gain: Gain) -> str:
+    """What the calibrator gains in log loss, and whether that is more than chance."""
+    before, after, pair = _measured(gain, "log_loss")
+    rows = f"on {after.n:,} rows ({judged(gain.comparison)})"
+    values = f"from {number(after, before.value)} to {number(after)}"
+    by = f"by {_size(pair)} ({_sizes(pair)}) {rows}, {values}"
+    if pair.verdict == "better":
+        return f"{title}: the log loss falls {by}."
+    if pair.verdict == "worse":
+        return f"{title}: the log loss rises {by}. Rather keep the model as it is."
+    change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
+    if gain.pairs["ece_mass"].verdict == "better":
+        return (
+            f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
+            "better."
+        )
+    if after.n < _FEW:
+        return (
+            f"{title}: {after.n:,} rows cannot tell whether anything is gained. The log loss "
+            f"changes by {change}."
+        )
+    return (
+        f"{title}: nothing is gained beyond chance. The log loss changes by {change}. This "
+        "calibrator is not needed; the pages Regions and Compare tell whether another one is."
+    )
+
+
+def also(gain: Gain) -> str:
+    """What it does to how well confidence fits, to the ranking, and to accuracy."""
+    sentences = []
+    for key, what in (
+        ("ece_mass", "The calibration error (ECE, debiased)"),
+        ("auc", "The AUROC"),
+        ("accuracy", "Accuracy"),
+    ):
+        if key not in gain.pairs:
+            continue
+        before, after, pair = _measured(gain, key)
+        if pair.verdict == "cannot be told apart":
+            sentences.append(f"{what} cannot be told apart from the model's.")
+        else:
+            sentences.append(
+                f"{what} gets {pair.verdict}: {number(after, before.value)} before, "
+                f"{number(after)} after."
+            )
+    return " ".join(sentences)
+
+
+def tile_note(gain: Gain, key: str) -> str:
+    """Under a tile: what the model has, and the change on the same rows."""
+    before, after, pair = _measured(gain, key)
+    if not isfinite(pair.difference.low):
+        return f"model {number(after, before.value)}; too few rows to tell"
+    change, low, high = (
+        number(after, value)
+        for value in (pair.difference.value, pair.difference.low, pair.difference.high)
+    )
+    return f"model {number(after, before.value)}, change {change} ({low} to {high})"
+
+
+def judged(found: Comparison) -> str:
+    """Which rows judge."""
+    return "evaluation set" if found.folds == 0 else f"cross-fitted, {found.folds} folds"
+
+
+def fitted_on(record: ExportRecord) -> str:
+    """What rows the file was fitted on."""
+    sentence = f"Fitted on {record.n_fit:,} calibration rows"
+    if record.n_training:
+        sentence += f"; the regions were found on {record.n_training:,} training rows"
+    seconds = record.fit_seconds
+    return f"{sentence}, in {f'{seconds:,.1f} s' if seconds >= 0.1 else 'under 0.1 s'}."
+
+
+def compared(found: Comparison, chosen: str) -> str:
+    """What a finished comparison says of the chosen calibrator. Names in it are ours."""
+    best = found.method(found.best["log_loss"])
+    best_name = "the model as it is" if best.key == found.reference else best.name
+    close = found.close_to_best("log_loss")
+    rows = f"these {found.n:,} rows"
+    if chosen not in {one.key for one in found.methods}:
+        return f"The last comparison left it out; there {best_name} has the lowest log loss."
+    if chosen == best.key:
+        others = len(close) - 1
+        if not others:
+            return f"In the last comparison it is better than all others on {rows}, by log loss."
+        apart = "one other" if others == 1 else f"{others} others"
+        return (
+            f"In the last comparison it has the lowest log loss; {apart} cannot be told apart from "
+            f"it on {rows}."
+        )
+    if chosen in close:
+        return (
+            f"In the last comparison it cannot be told apart from {best_name}, which has the "
+            f"lowest log loss on {rows}."
+        )
+    return f"In the last comparison it is worse than {best_name} on {rows}, by log loss."
+
+
+def chosen_there(found: Comparison, gain: Gain, key: str) -> bool:
+    """Whether a comparison on the very rows that judge the gain has picked this calibrator."""
+    judged = gain.comparison
+    same = (found.judged, found.n, found.folds) == (judged.judged, judged.n, judged.folds)
+    return same and len(found.methods) > 2 and preselected(found) == key
+
+
+def flattered(found: Comparison) -> str:
+    """What choosing by the rows that judge does to the judgement."""
+    return (
+        f"It is the best of {len(found.methods) - 1:,} calibrators on these very rows: chosen by "
+        "them, its gain is a little flattered."
+    )
+
+
+def preselected(found: Comparison) -> str | None:
+    """The best calibrator of a comparison by log loss; None where the model itself is."""
+    best = found.best["log_loss"]
+    return None if best == found.reference else best
+
+
+def file_name(review: Review, key: str, suffix: str) -> str:
+    """What a file is called when it is taken away; a long title ends with a whole word."""
+    stem = file_stem(review.title)
+    if len(stem) > _LONGEST:
+        whole = stem[: _LONGEST + 1].rpartition("-")[0]
+        stem = whole or stem[:_LONGEST]
+    return f"{stem}-{file_stem(key)}{suffix}"
+
+
+def region_choice(choice: tuple[str, str]) -> str:
+    """What the regions of a calibrator are regions of. Untrusted text in it."""
+    kind, name = choice
+    named = {"inputs": "The inputs", "several": "Several columns"}
+    return named.get(kind) or f"{kind.capitalize()} {name[:_LONGEST]}"
+
+
+def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
+    """The lines of Python that calibrate new rows; they run as they stand.
+
+    ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
+    model.
+    """
+    if card.parent is None:
+        inputs = ", X" if reads_rows else ""
+        return (
+            f"# proba: the model's probabilities, (n, {len(card.classes)})\n"
+            "from kdcal_core import load_calibrator\n\n"
+            f"calibrator = load_calibrator({name!r})\n"
+            f"calibrated = calibrator.predict_proba(proba{inputs})\n"
+        )
+    return (
+        "# X: a data frame of new rows\n"
+        "from kdcal_core import load_calibrator\n\n"
+        "# refused with any other model than the one that was calibrated\n"
+        f"calibrator = load_calibrator({name!r}, model={card.parent.name!r})\n"
+        "scored = calibrator.score_rows(X)  # scored.proba, .predicted, .confidence\n"
+    )
+
+
+def score_line(name: str, card: CalibratorCard) -> str:
+    """The command that scores a table."""
+    words = ["kdcal", "score", "--calibrator", name]
+    if card.parent is None:
+        words += ["--predictions", "new_predictions.csv"]
+    else:
+        words += ["--model", card.parent.name, "--data", "new_rows.csv"]
+    return shlex.join([*words, "--out", "scored.csv"])
+
+
+def card_rows(card: CalibratorCard) -> Mapping[str, str]:
+    """The card as lines of a table. Untrusted text."""
+    rows = {"Calibrator": card.title}
+    settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
+    rows["Settings"] = settings or "none"
+    if card.parent is None:
+        rows["Model"] = "not known, only its predictions"
+    else:
+        rows["Model"] = f"{card.parent.name} ({card.parent.kind})"
+        rows["SHA-256 of the model"] = card.parent.digest
+    for which, mark in card.data.items():
+        rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
+        rows[f"SHA-256 of the {which} set"] = mark.digest
+    rows["Classes"] = listed(card.classes, 12)
+    if card.layer is not None:
+        rows["Hidden layer"] = card.layer
+    if card.features:
+        rows["Columns"] = listed(card.features, 12)
+    for one in card.estimates:
+        width = Estimate("", "", one.after, one.low, one.high, one.n)
+        rows[one.label] = (
+            f"{number(width, one.before)} before, {number(width)} after "
+            f"({interval(width)}), {one.n:,} rows, {one.judged}"
+        )
+    for at, note in enumerate(card.notes, 1):
+        rows["Note" if len(card.notes) == 1 else f"Note {at}"] = note
+    rows["Fitted"] = f"{card.created} (UTC), kdcal {card.kdcal_version}"
+    if card.seed is not None:
+        rows["Seed"] = str(card.seed)
+    return rows
+
+
+def breakable(value: str) -> str:
+    """A digest in groups, so that a line can end between them; other text as it is.
+
+    Examples
+    --------
+    >>> breakable("0123456789abcdef" * 4)[:26], breakable("no digest")
+    ('01234567 89abcdef 01234567', 'no digest')
+    """
+    if not re.fullmatch("[0-9a-f]{64}", value):
+        return value
+    return " ".join(value[at : at + 8] for at in range(0, 64, 8))
+
+
+def belongs(has_parent: bool, review: Review) -> str:
+    """Whether a file that was tried is for the model of the review."""
+    if review.parent is None:
+        return (
+            "The review holds no model, so it cannot be told whether the file belongs to the "
+            "model that made these predictions."
+            if has_parent
+            else "File and review both come without a model: the classes agree, and more cannot "
+            "be checked."
+        )
+    if has_parent:
+        return "It belongs to this model: the SHA-256 of the model's file agrees."
+    return (
+        "It was fitted on predictions without their model, so it cannot be told whether they were "
+        "this model's."
+    )
+
+
+def scale(classes: tuple[str, ...]) -> str:
+    """What the map is of. Names in it are untrusted text."""
+    return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
+
+
+def axes(classes: tuple[str, ...]) -> tuple[str, str]:
+    """What the map has across and up."""
+    if len(classes) == 2:
+        event = escape_html(classes[1], limit=30)
+        return f"Stated probability of {event}", f"Calibrated probability of {event}"
+    return "Stated confidence in the predicted class", "Calibrated probability of that class"
+
+
+def worst_words(curve: ReliabilityCurve) -> str:
+    """How many bins are outside what chance explains, and the one that is farthest out."""
+    filled = curve.count > 0
+    with np.errstate(invalid="ignore"):
+        out = np.maximum(curve.band_low - curve.accuracy, curve.accuracy - curve.band_high)
+    out = np.where(filled & np.isfinite(out), out, -np.inf)
+    n_out = int((out > 0).sum())
+    if not n_out:
+        return f"all {int(filled.sum())} bins lie where chance may put them."
+    at = int(np.argmax(out))
+    return (
+        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "
+        f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
+        f"({curve.count[at]:,} rows)."
+    )
+
+
+def _measured(gain: Gain, key: str) -> tuple[Estimate, Estimate, PairedDifference]:
+    return gain.before.scores[key], gain.after.scores[key], gain.pairs[key]
+
+
+def _size(pair: PairedDifference) -> str:
+    return number(pair.difference, abs(pair.difference.value))
+
+
+def _sizes(pair: PairedDifference) -> str:
+    """The interval of a change's size, smaller end first."""
+    low, high = sorted((abs(pair.difference.low), abs(pair.difference.high)))
+    return f"{number(pair.difference, low)} to {number(pair.difference, high)}"

@@ -1,0 +1,107 @@
+"""What a scored set is fit for: its rows, what is missing, what looks suspicious."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import set_results
+from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
+from kdcal_core.review import Review, Which
+from kdcal_core.tasks import set_fitness
+from kdcal_core.text import number_text
+
+
+def fitness_card(review: Review, which: Which) -> None:
+    """One card for one set: its flags as sentences, its rows per class or its outcomes."""
+    found = set_results.of(review, set_fitness, which=which)
+    if found is None:
+        return
+    with st.container(border=True):
+        if found.regression is not None:
+            _regression(review, which, found.regression)
+        if found.classification is not None:
+            _classification(review, which, found.classification)
+
+
+def _classification(review: Review, which: Which, fitness: Fitness) -> None:
+    st.markdown(
+        f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
+        f"{fitness.accuracy:.1%} predicted right"
+    )
+    above = review.sets[which].doubts  # which the header shows
+    flags = tuple(flag for flag in fitness.flags if flag not in above)
+    fine = "Nothing stands in the way: every class has rows enough to be looked at."
+    _flags(flags, "" if above else fine)
+    with st.expander(f"Rows per class, {which} set"):
+        st.dataframe(
+            _rows_per_class(review, fitness),
+            hide_index=True,
+            alt=f"Rows of each class in the {which} set, by true and by predicted class",
+        )
+
+
+def _regression(review: Review, which: Which, fitness: RegressionFitness) -> None:
+    width = fitness.rmse_high - fitness.rmse_low
+    error, low, high = (
+        _as_sure(x, width) for x in (fitness.rmse, fitness.rmse_low, fitness.rmse_high)
+    )
+    between = f" ({low} to {high})" if isfinite(width) else ""
+    st.markdown(
+        f"**{which.capitalize()} set**: {fitness.n_rows:,} rows, "
+        f"root mean squared error {error}{between}"
+    )
+    _flags(
+        fitness.flags,
+        "Nothing stands in the way: there are rows enough, and every outcome lies where its "
+        "distribution holds it possible.",
+    )
+    st.caption(
+        f"Outcomes from {plain(fitness.low)} to {plain(fitness.high)}, "
+        f"median {plain(fitness.median)}, {fitness.n_distinct:,} different values."
+    )
+    spread = review.sets[which].spread
+    if spread is not None and which == "calibration":
+        log = " of the logarithm" if review.roles and review.roles.family == "log_point" else ""
+        st.caption(
+            f"The model gives a single number a row. All rows share one standard deviation{log}, "
+            f"{plain(spread)}, fitted to the {fitness.n_rows:,} residuals of this "
+            "set; its own rows are judged with that of the other folds."
+        )
+
+
+def plain(value: float) -> str:
+    """A quantity of unknown size to four digits, thousands separated.
+
+    Examples
+    --------
+    >>> plain(14546.2), plain(0.012345), plain(-2.0), plain(1.5e12)
+    ('14,546', '0.01235', '-2', '1.5e+12')
+    """
+    if 1000 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _as_sure(value: float, width: float) -> str:
+    """Decimals as the interval warrants, where the number is of a size that people write out."""
+    return number_text(value, width) if width > 1e-3 and abs(value) < 1e9 else plain(value)
+
+
+def _flags(flags: tuple[str, ...], none: str) -> None:
+    for flag in flags:
+        st.markdown(f":material/flag: {escape_markdown(flag, 500)}")
+    if not flags and none:
+        st.caption(none)
+
+
+def _rows_per_class(review: Review, fitness: Fitness) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Class": review.classes,
+            "Rows of this class": fitness.rows_true,
+            "Rows predicted as it": fitness.rows_predicted,
+        }
+    )

@@ -1,0 +1,324 @@
+"""The parts of the Load page, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import get_args
+
+import streamlit as st
+
+from app.load.fitness_card import fitness_card, plain
+from app.load.role_table import OUTPUT, TARGET, roles_sentence
+from app.shared import session, uploads, waiting
+from app.shared.equal_notes import equal_notes
+from app.shared.task_choice import task_choice
+from kdcal_core.data import escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.models import ModelInfo
+from kdcal_core.progress import Progress
+from kdcal_core.review import (
+    Review,
+    Sample,
+    TableInfo,
+    Which,
+    Workspace,
+    confirm_class,
+    may_be_swapped,
+    open_doubts,
+    remove_training,
+    samples,
+    score,
+    split_table,
+    start_sample,
+    swap_classes,
+)
+from kdcal_core.text import counted
+
+_CARDS_PER_ROW = 3
+_NAMED_OUTPUTS = 12  # of a model, in one line
+
+WHICH_ROWS = """
+**Calibration set.** Rows that the model has never seen: not for training, not for early stopping,
+not for choosing its settings. On rows it has seen, a model looks more certain and more right than
+it is, and a calibrator fitted there learns that flattery.
+
+**The papers use other words for it.** Salamon et al. (paper 002) say test set, *Model-Free Local
+Recalibration* (003) validation set, *Heterogeneous Calibration* (004) calibration split. Here it is
+always the calibration set.
+
+**Evaluation set.** Further rows of the same kind, to judge the calibrators on rows they were not
+fitted on. With one set only, kdcal fits on four fifths and judges on the last fifth, five times
+over (cross-fitting), and says so beside every number.
+
+**Training set.** The rows that the model learnt from, where they can be had. They never calibrate:
+the Out of distribution page and the posterior map fit a kernel density version of the model on
+them, which knows where the model has seen data. Without them the calibration set takes their place.
+
+**Frequencies matter.** Confidence depends on how often each class occurs. Use rows whose mix of
+classes is the one the model will meet, and calibrate again when that mix changes.
+"""
+
+
+def report(job: JobSnapshot) -> None:
+    """How the last job ended, where that is not plain to see."""
+    if job.error is not None:
+        session.error_box(job.error)
+    elif job.state == "cancelled":
+        st.info("Stopped. What was loaded before is still here.", icon=":material/stop_circle:")
+
+
+def welcome() -> None:
+    """What kdcal is for, while nothing is open."""
+    st.markdown(
+        "kdcal shows how far a model's stated confidence can be trusted: overall, class by class, "
+        "and far from the data. Of a regression it shows where the predicted distributions hold. "
+        "Every number comes with the uncertainty that the number of rows leaves. "
+        "Open a sample to look around, or bring your own model."
+    )
+
+
+def sample_cards() -> None:
+    """One card a shipped sample, each opened by one click."""
+    st.subheader("Start with a sample")
+    cards = samples()
+    rows_of_cards = [st.columns(_CARDS_PER_ROW) for _ in cards[::_CARDS_PER_ROW]]
+    places = [column for row in rows_of_cards for column in row]
+    for column, sample in zip(places, cards, strict=False):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{escape_markdown(sample.title)}**")
+            st.write(escape_markdown(sample.summary, 400))
+            rows = sample.rows
+            st.caption(
+                f"{rows['calibration']:,} + {rows['evaluation']:,} held-out rows, "
+                f"{_card_result(sample)}"
+            )
+            st.space("stretch")
+            if st.button(
+                "Open",
+                key=f"open_{sample.name}",
+                type="primary" if sample is cards[0] else "secondary",
+                width="stretch",
+            ):
+                _open_sample(sample.name, sample.title)
+
+
+def _card_result(sample: Sample) -> str:
+    if sample.task == "classification" and sample.accuracy is not None:
+        return f"{sample.n_classes} classes, accuracy {sample.accuracy:.0%}"
+    error = "" if sample.rmse is None else f", root mean squared error {plain(sample.rmse)}"
+    return f"{sample.task}{error}"
+
+
+def _open_sample(name: str, title: str) -> None:
+    with st.spinner(f"Opening {escape_markdown(title)}: reading the model and scoring its rows"):
+        try:
+            opened = start_sample(session.workspace(), name)
+        except InputError as error:
+            session.error_box(error)
+            return
+    session.open_review(opened.id)
+    st.rerun()
+
+
+def about_sample(review: Review) -> None:
+    """What the card of a shipped sample says of its rows, its model and their licence."""
+    sample = next((one for one in samples() if one.name == review.sample), None)
+    if sample is None:
+        return
+    with st.expander("About this sample", icon=":material/info:"):
+        st.write(escape_markdown(sample.summary, 400))
+        for heading, text in (
+            ("Rows", sample.source),
+            ("Training", sample.trained),
+            ("Licence", sample.licence),
+        ):
+            st.markdown(f"**{heading}.** {escape_markdown(text, 1000)}")
+
+
+def settle_doubts(review: Review) -> None:
+    """Under the header's doubts of the classes: one click swaps them, another confirms a guess."""
+    if not open_doubts(review) or waiting.busy(review.id):
+        return
+    roles = review.roles
+    guessed = roles is not None and roles.class_by != "name"
+    with st.container(horizontal=True):
+        if may_be_swapped(review):
+            first, second = (escape_markdown(name, 40) for name in review.classes)
+            if st.button(
+                f"Swap the classes {first} and {second}",
+                icon=":material/swap_horiz:",
+                type="primary"
+                if any(info.swapped for info in review.sets.values())
+                else "secondary",
+                help="The probabilities are then read as those of the other class, and the rows "
+                "are scored again.",
+            ):
+                changed = swap_classes(session.workspace(), review.id)
+                if review.scored:
+                    _start_scoring(changed)
+                st.rerun()
+        if guessed and roles is not None and roles.outputs:
+            name = escape_markdown(roles.outputs[0][0], 40)
+            if st.button(f"It is the probability of {name}", icon=":material/check:"):
+                confirm_class(session.workspace(), review.id)
+                st.rerun()
+
+
+def own_files(review: Review | None) -> None:
+    """The uploaders, with the explanation of which rows belong in them."""
+    st.subheader("Your model and rows" if review is None else "Files")
+    task_choice(review)
+    uploads.upload_row(review)
+    with st.popover("Which rows belong here?", icon=":material/help:"):
+        st.markdown(WHICH_ROWS)
+    if review is None:
+        return
+    if review.parent is not None:
+        parent = review.parent
+        st.caption(
+            f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
+            f"{counted(parent.n_features, 'input')}, {_answers_of(parent)}"
+        )
+    for which, table in review.tables.items():
+        st.caption(_table_line(f"{which.capitalize()} set", table))
+    if review.training is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(_table_line("Training set", review.training), width="content")
+            if st.button(
+                "Remove",
+                key="remove_training",
+                type="tertiary",
+                help="Take the training set out of this review. The scores stay.",
+            ):
+                remove_training(session.workspace(), review.id)
+                st.rerun()
+    for table in review.foreign.values():
+        st.caption(_table_line("Foreign rows", table))
+    for note in review.notes:
+        st.caption(f":material/info: {escape_markdown(note, 400)}")
+
+
+def _answers_of(parent: ModelInfo) -> str:
+    if parent.task == "classification":
+        return f"{len(parent.classes):,} classes"
+    if len(parent.outputs) > _NAMED_OUTPUTS:
+        return f"{len(parent.outputs):,} outputs"
+    noun = "output" if len(parent.outputs) == 1 else "outputs"
+    return f"{noun} {escape_markdown(', '.join(parent.outputs), 200)}"
+
+
+def _table_line(what: str, table: TableInfo) -> str:
+    return (
+        f"{what} **{escape_markdown(table.name)}**: {table.n_rows:,} rows, "
+        f"{len(table.columns):,} columns. {escape_markdown(' '.join(table.notes), 400)}"
+    )
+
+
+def still_missing(review: Review) -> str:
+    """What has to come before the rows can be scored, and how; empty where nothing is missing."""
+    regression = review.task == "regression"
+    truth = "outcome" if regression else "true class"
+    if not review.tables:
+        return (
+            f"The calibration set comes next: rows with their {truth}, none of which the "
+            "model has learnt from."
+        )
+    if "calibration" not in review.tables:
+        return (
+            "The calibration set is still missing. If this is your only table, upload it as the "
+            "calibration set: an evaluation set cannot stand alone."
+        )
+    if review.roles is None or review.roles.target is None:
+        return (
+            f"No column is known to hold the {truth}. Give one the role "
+            f"'{TARGET}' below, and apply."
+        )
+    if regression and review.parent is None and not review.roles.parameters:
+        return (
+            "There is no model yet, and no column is known to hold its predictions. Upload the "
+            f"model, or give those columns the role '{OUTPUT}' below, each with its parameter, "
+            "and apply."
+        )
+    if not regression and review.parent is None and not review.roles.outputs:
+        return (
+            "There is no model yet, and no column is known to hold its probabilities. Upload the "
+            f"model, or give those columns the role '{OUTPUT}' below, each with its class, and "
+            "apply."
+        )
+    return ""
+
+
+def start_scoring(review: Review) -> None:
+    """What is still missing, or else the button that turns files into a scored review."""
+    if review.scored or waiting.busy(review.id):
+        return
+    if missing := still_missing(review):
+        st.info(missing, icon=":material/pending:")
+        return
+    if review.roles is not None:
+        st.markdown(roles_sentence(review.roles, with_model=review.parent is not None))
+    if review.roles is not None and review.roles.split and not review.has_evaluation:
+        st.caption(
+            "The table has a split column: its rows will be divided into the two sets, and its "
+            "training rows, where there are any, are kept aside."
+        )
+    if st.button(
+        "Score the rows",
+        type="primary",
+        icon=":material/play_arrow:",
+        help="Runs the model on every row, or reads its predictions from the table.",
+    ):
+        _start_scoring(review)
+        st.rerun()
+
+
+def _start_scoring(review: Review) -> None:
+    waiting.start(
+        partial(_split_and_score, session.workspace(), review),
+        title="Scoring the rows",
+        owner=review.id,
+    )
+
+
+def _split_and_score(
+    workspace: Workspace, review: Review, progress: Progress, cancelled: Callable[[], bool]
+) -> Review:
+    if review.roles is not None and review.roles.split and not review.has_evaluation:
+        split_table(workspace, review.id)
+    return score(workspace, review.id, progress=progress, cancelled=cancelled)
+
+
+def fit_for_use(review: Review) -> None:
+    """What the scored rows are fit for, and where to go next."""
+    st.subheader("What these rows are fit for")
+    for which in get_args(Which):
+        if which in review.tables:
+            fitness_card(review, which)
+    equal_notes(review)
+    if not review.has_evaluation:
+        what = "repairs" if review.task == "regression" else "calibrators"
+        st.caption(
+            f"One set only: {what} are fitted on four fifths of the rows and judged on the "
+            "last fifth, five times over (cross-fitting)."
+        )
+    with st.container(horizontal=True):
+        if review.task == "regression":
+            session.page_link("pit", "See where outcomes fall")
+            session.page_link("regions", "Find where it is wrong")
+            session.page_link("recalibration", "Repair it and compare")
+            return
+        session.page_link("reliability", "Read the reliability diagrams", ":material/analytics:")
+        session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
+        session.page_link("regions", "Find where it is wrong")
+        session.page_link("compare", "Compare calibrators")
+        if review.parent is not None:
+            session.page_link("foreign", "See it far from the data")
+
+
+def another(review: Review) -> None:
+    """Leave this review for a new one; its link stays good."""
+    if st.button("Start another review", icon=":material/add:"):
+        session.close_review()
+        st.rerun()

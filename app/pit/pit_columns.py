@@ -1,0 +1,213 @@
+"""Coverage and faults along any column of the table, with p values corrected for all regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import pit_results
+from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.numbers import interval, number
+from app.shared.pit_map import column_title
+from app.shared.pit_results import Judged
+from kdcal_core.charts import (
+    PitPanel,
+    coverage_by_figure,
+    coverage_table,
+    pit_panels,
+    pit_table,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.charts.pit import FAULT_TITLES
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import RegionPit, regions_finding
+from kdcal_core.tasks import MEAN, SPREAD
+from kdcal_core.text import p_text
+
+MAX_PANELS = 12
+CORRECTION = """
+**p value**: how often a right model would show PIT values of this region as far from uniform as
+these, with as many rows. **Corrected (Holm)**: the same, made larger for the number of regions in
+this table, because among many regions some look wrong by chance. A fault is named where the
+corrected p value is below 0.05; were the model right everywhere, any would be named in at most 5%
+of all samples.
+
+Numbers are cut where each region gets as many rows as the next; words are regions of their own, the
+rarest together. The outcome is no choice: rows picked by their outcome make every prediction
+look wrong.
+"""
+
+
+@st.fragment
+def over_a_column(judged: Judged) -> None:
+    """Coverage bin by bin of one column, and the table of its regions."""
+    with st.container(border=True):
+        st.markdown("**Along a column**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            column = _column(judged)
+            bins = st.slider(
+                "Regions",
+                2,
+                20,
+                8,
+                key="pit_regions",
+                persist_state="session",
+                width=230,
+                help="For a column of numbers: into how many regions it is cut at most.",
+            )
+        regions = pit_results.by_column(judged, column, bins)
+        if regions is None:
+            return
+        st.markdown(escape_markdown(regions_finding(regions), 800))
+        _coverage(judged, column, regions)
+        _table(judged, regions)
+        _histograms(judged, regions)
+
+
+def columns_of(judged: Judged) -> list[str]:
+    """Features first, then what was predicted, then whatever else the table holds."""
+    roles = judged.review.roles
+    assert roles is not None
+    named = [column.name for column in judged.review.tables[judged.which].columns]
+    taken = {roles.target, roles.true_mean, roles.weight, *(name for _, name in roles.parameters)}
+    others = [name for name in named if name not in {*roles.features, *taken}]
+    return [*roles.features, MEAN, SPREAD, *others]
+
+
+def _column(judged: Judged) -> str:
+    column: str = st.selectbox(
+        "Column",
+        options=columns_of(judged),
+        format_func=partial(column_title, judged),
+        key=f"pit_column_{judged.review.id}",
+        persist_state="session",
+        width=260,
+        help="Any column of the table, or what was predicted. It need not be a feature: "
+        "calibration along a column that the model never saw is worth a look.",
+    )
+    return column
+
+
+def _coverage(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None:
+    kept = [(one.name, one.coverage) for one in regions if one.coverage is not None]
+    names, rows = [name for name, _ in kept], [row for _, row in kept]
+    title = column_title(judged, column)
+    held = [row.coverage for row in rows]
+    chart(
+        drawn_once(coverage_by_figure, names, rows, dark=is_dark(), column=title),
+        key="pit_by_column",
+        takeaway=regression_words.coverage_words(names, held, 0.95),
+        how_to_read=regression_reading.COVERAGE_BY,
+        alt=regression_words.coverage_alt(title, names, held),
+        table=lambda: coverage_table(names, rows),
+        name=f"{judged.review.title} {judged.which} coverage by {title}",
+    )
+
+
+def _table(judged: Judged, regions: Sequence[RegionPit]) -> None:
+    table = region_table(regions)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=390 if len(table) > 10 else "content",
+        key="pit_region_table",
+        column_config={
+            "Rows": st.column_config.NumberColumn(format="localized"),
+            "Bias": st.column_config.NumberColumn(
+                format="%+.2f", help="Mean PIT minus 0.5: above 0 predictions are too low."
+            ),
+            "Spread": st.column_config.NumberColumn(
+                format="%+.2f",
+                help="Standard deviation of the PIT over uniform's, minus 1: above 0 the stated "
+                "spread is too narrow.",
+            ),
+        },
+        alt="Regions of the column with rows, fault, coverage and corrected p value",
+    )
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("How p values are corrected", type="tertiary", icon=":material/help:"):
+            st.markdown(CORRECTION)
+        csv_button(
+            lambda: full_table(regions),
+            key="pit_region_csv",
+            name=f"{judged.review.title} {judged.which} regions",
+        )
+
+
+def region_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
+    """A line for each region, for reading."""
+    return pd.DataFrame(
+        {
+            "Region": [one.name for one in regions],
+            "Rows": [one.n for one in regions],
+            "Fault": [FAULT_TITLES[one.fault.kind].capitalize() for one in regions],
+            "95% intervals hold": [
+                f"{number(one.coverage.coverage)} ({interval(one.coverage.coverage)})"
+                if one.coverage
+                else ""
+                for one in regions
+            ],
+            "Bias": [one.fault.bias.value for one in regions],
+            "Spread": [one.fault.spread.value for one in regions],
+            "Corrected p": [p_text(one.adjusted_p) for one in regions],
+        }
+    )
+
+
+def full_table(regions: Sequence[RegionPit]) -> pd.DataFrame:
+    """A line for each region with its sentence and every number, for download."""
+    return pd.DataFrame(
+        [
+            {
+                "region": one.name,
+                "rows": one.n,
+                "share": one.share,
+                "fault": one.fault.kind,
+                "words": one.fault.words,
+                "coverage95": one.coverage.coverage.value if one.coverage else None,
+                "coverage95_low": one.coverage.coverage.low if one.coverage else None,
+                "coverage95_high": one.coverage.coverage.high if one.coverage else None,
+                "bias": one.fault.bias.value,
+                "bias_low": one.fault.bias.low,
+                "bias_high": one.fault.bias.high,
+                "spread": one.fault.spread.value,
+                "spread_low": one.fault.spread.low,
+                "spread_high": one.fault.spread.high,
+                "p_value": one.p_value,
+                "p_value_holm": one.adjusted_p,
+                "kolmogorov_smirnov_p": one.tests[0].p_value,
+            }
+            for one in regions
+        ]
+    )
+
+
+def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
+    with st.expander(
+        "PIT histogram of each region", key="pit_region_histograms", on_change="rerun"
+    ) as shown:
+        if not shown.open:
+            return
+        largest = sorted(regions, key=lambda one: -one.n)[:MAX_PANELS]
+        drawn = [one for one in regions if one in largest]
+        if len(drawn) < len(regions):
+            st.caption(
+                f"The {MAX_PANELS} regions with most rows of {len(regions):,} are drawn; the CSV "
+                "holds all."
+            )
+        panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in drawn]
+        chart(
+            drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
+            key="pit_region_panels",
+            takeaway="",
+            how_to_read=regression_reading.PIT_PANELS,
+            alt=regression_words.pit_panels_alt(panels),
+            table=lambda: pit_table(
+                [PitPanel(one.name, one.pit, one.fault.kind) for one in regions]
+            ),
+            name=f"{judged.review.title} {judged.which} PIT by region",
+        )

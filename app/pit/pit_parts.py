@@ -1,0 +1,292 @@
+"""The parts of the PIT page that speak of all rows together."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import pit_results
+from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.numbers import interval, number
+from app.shared.pit_picks import OPPOSITES
+from app.shared.pit_results import BINS, Judged
+from kdcal_core.charts import (
+    coverage_figure,
+    ecdf_figure,
+    pit_figure,
+    quantile_reliability_figure,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
+from kdcal_core.tasks import PitOverview
+from kdcal_core.text import p_text
+
+TESTS = """
+Four tests ask whether the PIT values of all rows could have come from the uniform distribution,
+as those of right distributions do (paper 003 section 4.1 uses several). **Statistic**: how far they
+are from it, each in its own measure. **p value**: how often right distributions would give
+as large a statistic with as many rows; below 0.05 is commonly called a departure beyond chance.
+With very many rows a small p value can stand for a difference too small to matter: the histogram
+shows how large it is.
+
+Kolmogorov-Smirnov takes the largest gap between observed and uniform shares, Cramér-von Mises the
+mean square of all gaps, Anderson-Darling the same with more weight at the ends, where extreme
+outcomes fall, and Frosini the mean of the absolute gaps; its p value comes from random draws.
+"""
+
+
+def finding(judged: Judged, whole: PitOverview, local: LocalPit | None) -> None:
+    """What a reviewer should know first, and the row of estimates."""
+    fitted = judged.review.sets[judged.which].spread is not None
+    first, *more = regression_findings(
+        whole.coverage, whole.fault, local=local, fitted_spread=fitted
+    )
+    scores = whole.scores.rows
+    wrong = local is not None and bool((local.kind != "none").any())
+    headline = (
+        _headline(scores["coverage95"], local, fitted) if local is not None and wrong else first
+    )
+    st.subheader(escape_markdown(headline, 400), anchor=False)
+    if more:
+        st.markdown(escape_markdown(" ".join(more), 1500))
+    estimates = [scores["coverage95"], scores["crps"], whole.fault.bias]
+    left, right = st.columns([3, 1])
+    with left:
+        estimate_row(estimates, notes=[_stated(estimates[0], fitted), *map(_rows, estimates[1:])])
+        if whole.resolution:
+            st.caption(whole.resolution)
+    with right.container(border=True, height="stretch"):
+        _places(local)
+
+
+def _headline(held: Estimate, local: LocalPit, fitted: bool) -> str:
+    """What a total hides: places that are off."""
+    kinds = set(local.kind.tolist())
+    opposite = any(set(pair) <= kinds for pair in OPPOSITES)
+    lead = "95% intervals with a fitted spread hold" if fitted else "Stated 95% intervals hold"
+    return (
+        f"{lead} {number(held)} ({interval(held)}) of all {held.n:,} outcomes, "
+        f"but {_wrong(local):,} of {len(local.kind):,} places are off by more than chance"
+        f"{', in opposite ways' if opposite else ''}."
+    )
+
+
+def _wrong(local: LocalPit) -> int:
+    return int((local.kind != "none").sum())
+
+
+def _stated(estimate: Estimate, fitted: bool) -> str:
+    return f"{'spread fitted for 95%' if fitted else '95% stated'}, {_rows(estimate)}"
+
+
+def _rows(estimate: Estimate) -> str:
+    return f"{estimate.n:,} rows"
+
+
+def _places(local: LocalPit | None) -> None:
+    """The tile that counts neighbourhoods; they overlap, so that no interval belongs to it."""
+    st.metric(
+        "Places that differ",
+        f"{_wrong(local):,} of {len(local.kind):,}" if local is not None else "not tested",
+        delta=f"{local.adjusted_p.min():.3g} smallest p" if local is not None else None,
+        delta_color="off",
+        delta_arrow="off",
+        help="Neighbourhoods whose PIT values depart from uniform ones beyond chance. The p values "
+        "are corrected for the number of neighbourhoods: were the model right everywhere, any "
+        "would be named in at most 5% of all samples.",
+    )
+    st.caption(f"neighbourhoods of {local.k:,} rows" if local is not None else "see place by place")
+
+
+@st.fragment
+def all_rows(judged: Judged, whole: PitOverview | None) -> None:
+    """Histogram and ECDF difference of all PIT values, and the tests of uniformity."""
+    with st.container(border=True):
+        title, setting = st.columns([3, 1], vertical_alignment="center")
+        title.markdown("**All rows together**")
+        with setting:
+            bins = st.slider("Bins", *BINS, 20, key="pit_bins", persist_state="session")
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _histogram(judged, bins, whole)
+        if whole is None:
+            return
+        with right:
+            chart(
+                drawn_once(ecdf_figure, whole.ecdf, dark=is_dark()),
+                key="pit_ecdf",
+                takeaway=regression_words.ecdf_words(whole.ecdf),
+                how_to_read=regression_reading.ECDF,
+                alt=regression_words.ecdf_words(whole.ecdf),
+                table=whole.ecdf.table,
+                name=f"{judged.review.title} {judged.which} PIT ECDF difference",
+            )
+        _tests(judged, whole)
+
+
+def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
+    found = pit_results.histogram_of(judged, bins)
+    if found is None:
+        return
+    kind = whole.fault.kind if whole is not None else "none"
+    chart(
+        drawn_once(pit_figure, found, dark=is_dark(), kind=kind),
+        key="pit_histogram",
+        takeaway=regression_words.pit_words(found),
+        how_to_read=regression_reading.PIT_HISTOGRAM,
+        alt=regression_words.pit_alt(found),
+        table=found.table,
+        name=f"{judged.review.title} {judged.which} PIT histogram",
+    )
+    outside = judged.review.sets[judged.which].outside
+    if outside:
+        verb = "outcome lies" if outside == 1 else "outcomes lie"
+        st.caption(
+            f"{outside:,} {verb} so far out of what was predicted that the PIT value is exactly 0 "
+            "or 1: counted in the first or the last bar."
+        )
+
+
+def _tests(judged: Judged, whole: PitOverview) -> None:
+    table = _test_table(whole.tests)
+    st.dataframe(
+        table.assign(**{"p value": [p_text(test.p_value) for test in whole.tests]}),
+        hide_index=True,
+        key="pit_tests",
+        column_config={
+            "Statistic": st.column_config.NumberColumn(format="%.4g"),
+            "Rows": st.column_config.NumberColumn(format="localized"),
+        },
+        alt="Tests of uniformity of the PIT values with statistic and p value",
+    )
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("What these tests ask", type="tertiary", icon=":material/help:"):
+            st.markdown(TESTS)
+        csv_button(
+            lambda: table, key="pit_tests_csv", name=f"{judged.review.title} uniformity tests"
+        )
+
+
+def _test_table(tests: tuple[UniformityTest, ...]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Test of uniformity": [test.title for test in tests],
+            "Statistic": [test.statistic for test in tests],
+            "p value": [test.p_value for test in tests],
+            "Rows": [test.n for test in tests],
+            "Note": [_test_note(test) for test in tests],
+        }
+    )
+
+
+def _test_note(test: UniformityTest) -> str:
+    drawn = f"{test.draws:,} random draws, seed {test.seed}" if test.draws is not None else ""
+    return "; ".join(part for part in (drawn, test.note) if part)
+
+
+def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
+    """Reliability of stated quantiles, beside coverage at several levels."""
+    title = f"{judged.review.title} {judged.which}"
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown("**Stated quantiles**")
+        chart(
+            drawn_once(quantile_reliability_figure, whole.quantiles, dark=is_dark()),
+            key="pit_quantiles",
+            takeaway=regression_words.quantile_words(whole.quantiles),
+            how_to_read=regression_reading.QUANTILES,
+            alt=regression_words.quantile_alt(whole.quantiles),
+            table=whole.quantiles.table,
+            name=f"{title} quantile reliability",
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**Stated intervals**")
+        levels = [f"{row.level:.0%}" for row in whole.coverage.rows]
+        held = [row.coverage for row in whole.coverage.rows]
+        chart(
+            drawn_once(coverage_figure, whole.coverage, dark=is_dark()),
+            key="pit_levels",
+            takeaway=_levels_words(levels, held),
+            how_to_read=regression_reading.COVERAGE,
+            alt=regression_words.coverage_alt("the stated level", levels, held),
+            table=whole.coverage.table,
+            name=f"{title} coverage by level",
+        )
+        _width_table(whole)
+
+
+def _levels_words(levels: list[str], held: list[Estimate]) -> str:
+    said = ", ".join(
+        f"{level} hold {number(estimate)}" for level, estimate in zip(levels, held, strict=True)
+    )
+    return f"Of all {held[0].n:,} outcomes, intervals of {said}."
+
+
+def _width_table(whole: PitOverview) -> None:
+    rows = whole.coverage.rows
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Stated": [f"{row.level:.0%}" for row in rows],
+                "Observed": [f"{number(row.coverage)} ({interval(row.coverage)})" for row in rows],
+                "Mean width": [_width(row.width) for row in rows],
+                "Scaled score": [number(row.smis) if row.smis else "" for row in rows],
+            }
+        ),
+        hide_index=True,
+        key="pit_widths",
+        column_config={
+            "Scaled score": st.column_config.TextColumn(
+                help="sMIS: width plus a penalty for each miss, over the mean absolute outcome of "
+                "the calibration set (paper 003 Eq. 5, as Gneiting and Raftery define the "
+                "score). Lower is better."
+            )
+        },
+        alt="Coverage, mean width and scaled interval score of intervals by stated level",
+    )
+
+
+def _width(width: Estimate) -> str:
+    """Where all intervals are equally wide, the estimate's own leaves no room for decimals."""
+    return number(width) if width.high > width.low else f"{width.value:,.5g}"
+
+
+@st.fragment
+def every_measure(judged: Judged, whole: PitOverview) -> None:
+    """The table of all measures with full names."""
+    with st.expander(
+        "Every measure, with its full name", key="pit_measures_open", on_change="rerun"
+    ) as shown:
+        if not shown.open:
+            return
+        estimates = [one for key, one in whole.scores.rows.items() if _is_known(key, whole)]
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "Measure": [e.name for e in estimates],
+                    "Value": [number(e) for e in estimates],
+                    "Interval": [interval(e) for e in estimates],
+                    "Expected by chance": [
+                        number(e, e.expected) if e.expected is not None else "" for e in estimates
+                    ],
+                    "Rows": [e.n for e in estimates],
+                    "Made by": [e.interval for e in estimates],
+                }
+            ),
+            hide_index=True,
+            key="pit_measures",
+            column_config={"Rows": st.column_config.NumberColumn(format="localized")},
+            alt="Every measure with its value, interval and the value expected by chance",
+        )
+        csv_button(
+            lambda: pd.DataFrame([vars(e) for e in estimates]),
+            key="pit_measures_csv",
+            name=f"{judged.review.title} {judged.which} measures",
+        )
+
+
+def _is_known(key: str, whole: PitOverview) -> bool:
+    """The scaled score has no scale where all outcomes of the calibration set are zero."""
+    return key != "smis95" or whole.scale is not None

@@ -1,0 +1,419 @@
+"""The parts of the Posterior map page down to the picture: what is drawn, and how."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from app.shared import graph_results, job_results, map_results, session
+from app.shared.charts import chart, drawn_once, is_dark
+from app.shared.graph_results import Fit, Setting, Version
+from app.shared.map_results import Map
+from kdcal_core.charts import (
+    MapPoints,
+    PosteriorPanel,
+    foreign_words,
+    map_words,
+    posterior_map_figure,
+)
+from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, TableInfo
+from kdcal_core.simulation import true_posterior
+from kdcal_core.tasks import GraphRun, GridRun, GridSettings, grid_request
+
+Posteriors = dict[str, FloatArray]  # title -> posterior, (n_y, n_x, K)
+
+PARENT, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
+TOP = -1  # shown in place of a class: whichever is the surest
+AXES: dict[Literal["features", "principal"], str] = {
+    "features": "Two features",
+    "principal": "Principal axes",
+}
+RESOLUTIONS = {50: "Coarse", 100: "Fine", 200: "Finest"}
+ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+ENOUGH_VALUES = 10
+# samples drawn from a simulation, so that the truth is known: its name and its features
+SIMULATED = dict.fromkeys(("xor_forest", "xor_network"), ("gaussian_xor", ("x1", "x2")))
+
+OFFER = (
+    "**Where does this model know what it says?** A kernel density version of it keeps the "
+    "model's regions and its answers among the data, and falls back to the class frequencies "
+    "where there are none. Both then stand side by side."
+)
+MAP = r"""
+**Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
+and white is its prior, its share among the rows of the fit: the answer without any
+knowledge of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and
+whatever a model says there is extrapolation.
+
+**A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
+surely, all the way out in the outermost ones (paper 000 section 1; Fig. 8 is this picture). **The
+kernel density version** keeps the polytopes and puts a Gaussian in each, centred on its own rows
+(Eqs. 14, 15 and 19). A constant is added to every density, so that the posterior
+
+$$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
+
+goes to the prior where all densities are small against it (Prop. 2): far from the rows the map
+turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
+but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
+class shares and of what the model itself says (our addition to the papers).
+
+**With more features than the two shown** the map is a slice: in every other direction it stays
+in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
+most respects, and the version may stay sure there. The sentence above therefore goes by the
+density, in all features, and not by the box. What it says where all features leave the data
+together stands on the page Out of distribution.
+
+**Drag a box** on any panel to see the rows in it below. A double click takes it away.
+"""
+SETTINGS = """
+* **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
+  unknown. A larger alpha lets the prior in closer to the data (in place of the constant that
+  paper 000 prints, which lowers the accuracy inside).
+* **The exponent** of the kernel (paper 000 Eq. 18: gamma times log n) says how fast the rows of
+  other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
+  rows. It was chosen by the log loss of held-out rows.
+* **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper
+  000 Eq. 15), here as a multiple of what the fit chose. A larger one carries the answers farther
+  out.
+
+All three act at once: nothing is refitted.
+"""
+
+
+def numeric_features(review: Review) -> tuple[str, ...]:
+    """The features a plane can run through, those that vary first."""
+    assert review.roles is not None
+    table = _reference(review)
+    distinct = {c.name: c.n_distinct for c in table.columns if c.kind == "number"}
+    names = [name for name in review.roles.features if name in distinct]
+    return tuple(
+        sorted(names, key=lambda name: (distinct[name] <= ENOUGH_VALUES, distinct[name] <= 1))
+    )
+
+
+def can_be_drawn(review: Review) -> bool:
+    """Whether there is a model and a plane; else says what is missing."""
+    if review.parent is None:
+        st.title(session.PLACES["map"].title)
+        with st.container(border=True):
+            st.markdown(
+                "A map asks the model about points that are in no table, and this review holds "
+                "predictions without their model. Add the model on the Load page."
+            )
+            session.page_link("load", "Go to Load")
+        return False
+    if len(numeric_features(review)) < 2:
+        st.title(session.PLACES["map"].title)
+        st.info(
+            "A map needs two features that are numbers, and these rows have fewer. The other "
+            "pages show confidence without a map.",
+            icon=":material/info:",
+        )
+        return False
+    return True
+
+
+def fitted_graph(review: Review) -> Fit | None:
+    """The kernel density version; where there is none, why not, or a way to one."""
+    try:
+        return graph_results.fitted(review, OFFER)
+    except InputError as error:
+        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        return None
+
+
+def controls(review: Review) -> tuple[GridSettings, int]:
+    """What is drawn: the plane, and the class whose posterior it shows (or TOP)."""
+    names = numeric_features(review)
+    n_features = _n_features(review)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        axes = _axes() if len(names) > 2 else "features"
+        x, y, row = None, None, None
+        if axes == "features":
+            if len(names) > 2:
+                x = _feature("Across", "x", review, names)
+                y = _feature("Up", "y", review, tuple(name for name in names if name != x))
+            if n_features > 2:
+                row = _held_row(review)
+        label = _class(review)
+        resolution: int = st.selectbox(
+            "Grid",
+            options=list(RESOLUTIONS),
+            index=1,
+            format_func=lambda n: f"{RESOLUTIONS[n]}: {n} x {n}",
+            key="map_resolution",
+            persist_state="session",
+            width=170,
+            help="At how many points the model is asked.",
+        )
+    return GridSettings(axes=axes, x=x, y=y, row=row, resolution=resolution), label
+
+
+def _axes() -> Literal["features", "principal"]:
+    axes: Literal["features", "principal"] = st.segmented_control(
+        "Axes",
+        options=list(AXES),
+        default="principal",
+        required=True,
+        format_func=AXES.__getitem__,
+        key="map_axes",
+        persist_state="session",
+        width="content",
+        help="Principal axes show most of how rows differ in two dimensions. Two features are "
+        "easier to read, but the others have to be held still.",
+    )
+    return axes
+
+
+def _feature(label: str, key: str, review: Review, names: tuple[str, ...]) -> str:
+    name: str = st.selectbox(
+        label,
+        options=names,
+        format_func=lambda name: name[:60],
+        key=f"map_{key}_{review.id}",
+        persist_state="session",
+        width=190,
+    )
+    return name
+
+
+def _n_features(review: Review) -> int:
+    assert review.roles is not None
+    return len(review.roles.features)
+
+
+def _held_row(review: Review) -> int | None:
+    held: str = st.selectbox(
+        "Other features at",
+        options=["typical", "row"],
+        format_func={"typical": "Medians", "row": "A row's values"}.__getitem__,
+        key=f"map_held_{review.id}",
+        persist_state="session",
+        width=150,
+        help="Medians of numbers and most frequent values of everything else; or what one row "
+        "holds, to see what the model would say were only these two features different.",
+    )
+    if held == "typical":
+        return None
+    row: int = st.number_input(
+        "Row",
+        min_value=1,
+        max_value=_judged(review).n_rows,
+        value=1,
+        key=f"map_row_{review.id}",
+        persist_state="session",
+        width=130,
+        help="Its number in the table of rows below.",
+    )
+    return row - 1
+
+
+def _class(review: Review) -> int:
+    n = len(review.classes)
+    label: int = st.selectbox(
+        "Shown",
+        options=[*range(n), TOP],
+        index=1 if n == 2 else n,
+        format_func=lambda at: "Confidence" if at == TOP else f"P({review.classes[at][:40]})",
+        key=f"map_class_{review.id}",
+        persist_state="session",
+        width=190,
+        help="The probability of one class; or confidence, that of whichever is the surest.",
+    )
+    return label
+
+
+def grid(review: Review, settings: GridSettings, fit: Fit | None) -> Map | None:
+    """The map for these axes; begun at once where there is none yet."""
+    folder = None if fit is None else fit.folder
+    try:
+        asked = grid_request(session.workspace(), review.id, settings, graph_folder=folder)
+        job = job_results.finished(asked, review)
+        return None if job is None else map_results.map_of(job)
+    except InputError as error:
+        session.error_box(error)
+        return None
+
+
+def set_anew(fit: Fit) -> Version:
+    """The kernel density version under the settings that the reader chooses, without a fit.
+
+    They are those of the Out of distribution page: what is set on one holds on the other.
+    """
+    graph = fit.run.graph
+    keys = (
+        "foreign_alpha",
+        f"foreign_exponent_{fit.key[:16]}",
+        f"foreign_variance_{fit.key[:16]}",
+    )
+    chosen = int(np.argmin(np.abs(graph.gammas - graph.gamma)))
+    columns = st.columns([1, 1, 1, 0.5], vertical_alignment="bottom", gap="medium")
+    alpha: float = columns[0].select_slider(
+        "Alpha: ordinary rows that may be unknown",
+        options=ALPHAS,
+        value=graph.floor_quantile if graph.floor_quantile in ALPHAS else 0.01,
+        format_func=lambda share: f"{share:.1%}",
+        key=keys[0],
+        persist_state="session",
+    )
+    at: int = columns[1].select_slider(
+        "Exponent of the kernel",
+        options=range(len(graph.exponents)),
+        value=chosen,
+        format_func=lambda at: f"{graph.exponents[at]:.3g}" + " (chosen)" * (at == chosen),
+        key=keys[1],
+        persist_state="session",
+    )
+    factor: float = columns[2].select_slider(
+        "Least variance, times its own",
+        options=FACTORS,
+        value=1.0,
+        format_func=lambda times: f"{times:g}",
+        key=keys[2],
+        persist_state="session",
+    )
+    with columns[3].container(horizontal=True):
+        st.button(
+            "Reset",
+            key="map_reset",
+            icon=":material/restart_alt:",
+            on_click=_forget,
+            args=keys,
+            help="Back to what the data chose.",
+        )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
+            st.markdown(SETTINGS)
+            if (blend := graph.blend) is not None:
+                st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
+        _about(fit.run, alpha)
+    for note in fit.run.record.notes:
+        st.caption(f":material/info: {escape_markdown(note, 400)}")
+    return Version(fit, Setting(float(graph.gammas[at]), factor, alpha))
+
+
+def _about(run: GraphRun, alpha: float) -> None:
+    record = run.record
+    st.caption(
+        f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {run.graph.n_polytopes:,} "
+        f"regions. {map_words.floor_words(alpha, record.n_holdout)}",
+        width="content",
+    )
+
+
+def _forget(*keys: str) -> None:
+    for key in keys:
+        st.session_state.pop(key, None)
+
+
+def posteriors(review: Review, drawn: Map, version: Version | None) -> Posteriors:
+    """What each of those that can be asked says on the grid."""
+    run = drawn.run
+    maps = {PARENT: run.as_map(run.rows.proba)}
+    if version is not None:
+        maps[VERSION] = run.as_map(version.posterior(drawn.key, run.rows.located))
+    simulation, names = SIMULATED.get(review.sample or "", ("", ()))
+    axes = (run.record.x_name, run.record.y_name)
+    if simulation and sorted(axes) == sorted(names):
+        across, up = np.meshgrid(run.x, run.y)
+        places = dict(zip(axes, (across.ravel(), up.ravel()), strict=True))
+        points = np.column_stack([places[name] for name in names])
+        maps[TRUTH] = run.as_map(true_posterior(simulation, points))
+    return maps
+
+
+def finding(
+    review: Review, drawn: Map, version: Version | None, maps: Posteriors, prior: FloatArray
+) -> None:
+    """The page's one sentence, and what a slice leaves out of it."""
+    run = drawn.run
+    confidence = {title: posterior.max(axis=-1) for title, posterior in maps.items()}
+    outside = run.outside if version is None else unknown(drawn, version)
+    sentence = map_words.map_finding(
+        confidence[PARENT], confidence.get(VERSION), outside, float(prior.max())
+    )
+    st.subheader(escape_markdown(sentence, 600), anchor=False)
+    if version is not None and (
+        words := map_words.slice_words(outside, run.outside, _n_features(review) - 2)
+    ):
+        st.caption(words)
+
+
+def unknown(drawn: Map, version: Version) -> NDArray[np.bool_]:
+    """Which points of the grid the version counts as unknown, by their density, y first."""
+    density = version.log_density(drawn.key, drawn.run.rows.located)
+    below: NDArray[np.bool_] = drawn.run.as_map(density < version.graph.effective_log_floor)
+    return below
+
+
+def picture(
+    review: Review, run: GridRun, maps: Posteriors, label: int, prior: FloatArray, on_box: Any
+) -> None:
+    """The rows and the maps side by side, on any of which a box can be dragged."""
+    shown = {title: _shown(posterior, label) for title, posterior in maps.items()}
+    drawn = run.picture[np.isfinite(run.points[run.picture]).all(axis=1)]
+    x, y = run.points[drawn].T
+    record = run.record
+    name = "confidence" if label == TOP else f"the probability of class {record.classes[label]}"
+    chart(
+        drawn_once(
+            posterior_map_figure,
+            run.x,
+            run.y,
+            [PosteriorPanel(title, values) for title, values in shown.items()],
+            MapPoints(x, y, run.labels[drawn], record.classes),
+            class_name="" if label == TOP else record.classes[label],
+            scale_title="Confidence" if label == TOP else "",
+            prior=float(prior.max() if label == TOP else prior[label]),
+            x_title=record.x_name,
+            y_title=record.y_name,
+            dark=is_dark(),
+            equal=TRUTH in maps or bool(record.explained),
+            data_box=run.data_box,
+        ),
+        key="posterior_map",
+        takeaway="",
+        how_to_read=MAP,
+        alt=map_words.map_alt(record.x_name, record.y_name, name, list(shown.items()), run.outside),
+        table=lambda: _table(run, shown),
+        name=f"{review.title} posterior map",
+        on_box=on_box,
+    )
+    _captions(review, run, len(drawn))
+
+
+def _shown(posterior: FloatArray, label: int) -> FloatArray:
+    values: FloatArray = posterior.max(axis=-1) if label == TOP else posterior[..., label]
+    return values
+
+
+def _captions(review: Review, run: GridRun, n_drawn: int) -> None:
+    record = run.record
+    lines = [map_words.held_words(_n_features(review) - 2, record.settings.row)]
+    if record.explained:
+        lines = list(map_words.axes_words(record.explained, record.strongest))
+    if n_drawn < record.n_rows:
+        lines.append(f"{n_drawn:,} of {record.n_rows:,} rows are drawn, of each class its share.")
+    if text := " ".join(lines).strip():
+        st.caption(escape_markdown(text, 1500))
+
+
+def _table(run: GridRun, shown: Posteriors) -> pd.DataFrame:
+    across, up = np.meshgrid(run.x, run.y)
+    columns = {run.record.x_name: across.ravel(), run.record.y_name: up.ravel()}
+    return pd.DataFrame(columns | {title: values.ravel() for title, values in shown.items()})
+
+
+def _reference(review: Review) -> TableInfo:
+    return review.training or review.tables["calibration"]
+
+
+def _judged(review: Review) -> TableInfo:
+    return review.tables.get("evaluation") or review.tables["calibration"]

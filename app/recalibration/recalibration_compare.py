@@ -1,0 +1,205 @@
+"""All rows together: PIT, quantiles, every measure of every method, how neighbours were chosen."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.recalibration import recalibration_results as found
+from app.recalibration import recalibration_text as text
+from app.recalibration.recalibration_results import View
+from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.numbers import interval, number
+from kdcal_core.charts import (
+    MEASURES,
+    MeasuredRecalibration,
+    Moments,
+    PitPanel,
+    neighbour_selection_figure,
+    neighbour_selection_table,
+    pit_panels,
+    pit_table,
+    quantile_reliability_figure,
+    quantile_reliability_table,
+    recalibration_differences_figure,
+    recalibration_measures_figure,
+    recalibration_measures_table,
+    recalibration_words,
+    regression_reading,
+    regression_words,
+    truth_figure,
+    truth_table,
+)
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.tasks import PARENT, MethodResult, space_title
+
+
+def pit_and_quantiles(view: View) -> None:
+    """PIT histograms before and after, beside the reliability of quantiles."""
+    both = found.pit_of(view)
+    if both is None:
+        return
+    before, after = both
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown("**All PIT values**")
+        panels = [
+            PitPanel("Model", before.histogram, view.parent.fault.kind),
+            PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
+        ]
+        chart(
+            drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
+            key="recalibration_pit",
+            takeaway=regression_words.pit_panels_words(panels),
+            how_to_read=text.PIT_BEFORE_AFTER,
+            alt=regression_words.pit_panels_alt(panels),
+            table=lambda: pit_table(panels),
+            name=f"{view.review.title} PIT before and after",
+        )
+    with right.container(border=True, height="stretch"):
+        st.markdown("**Stated quantiles**")
+        chart(
+            drawn_once(
+                quantile_reliability_figure,
+                before.quantiles,
+                dark=is_dark(),
+                after=after.quantiles,
+                after_name=view.method.title,
+            ),
+            key="recalibration_quantiles",
+            takeaway=regression_words.quantile_words(before.quantiles, after.quantiles),
+            how_to_read=regression_reading.QUANTILES,
+            alt=regression_words.quantile_alt(before.quantiles, after.quantiles),
+            table=lambda: quantile_reliability_table(before.quantiles, after.quantiles),
+            name=f"{view.review.title} quantiles before and after",
+        )
+
+
+def every_method(view: View) -> None:
+    """All measures of all methods, their paired differences to the model, and their times."""
+    lines = [
+        MeasuredRecalibration(
+            one.key, text.short_title(one.key, one.title), one.scores, one.differences
+        )
+        for one in view.run.record.methods
+    ]
+    with st.container(border=True):
+        st.markdown("**Every measure, every method**")
+        measures = list(MEASURES)
+        chart(
+            drawn_once(recalibration_measures_figure, lines, dark=is_dark()),
+            key="recalibration_measures",
+            takeaway=recalibration_words.measures_words(lines),
+            how_to_read=regression_reading.MEASURES,
+            alt=recalibration_words.measures_alt(lines, measures),
+            table=lambda: recalibration_measures_table(lines),
+            name=f"{view.review.title} measures",
+        )
+        st.plotly_chart(
+            drawn_once(recalibration_differences_figure, lines, dark=is_dark()),
+            key="recalibration_differences",
+            theme=None,
+            config={"displayModeBar": False},
+            alt="Paired differences of each method to the model, with intervals",
+        )
+        table = pd.DataFrame([_line(one) for one in view.run.record.methods])
+        st.dataframe(
+            table,
+            hide_index=True,
+            key="recalibration_table",
+            column_config={
+                "Places off": st.column_config.TextColumn(
+                    help="Neighbourhoods that are miscalibrated beyond chance, of those looked at."
+                ),
+                "Change": st.column_config.TextColumn(
+                    help="Paired difference of the CRPS to the model, row by row."
+                ),
+            },
+            alt="Measures, paired differences and times of every method",
+        )
+        csv_button(
+            lambda: table, key="recalibration_table_csv", name=f"{view.review.title} methods"
+        )
+
+
+def _line(one: MethodResult) -> dict[str, str]:
+    rows = one.scores.rows
+    return {
+        "Method": text.short_title(one.key, one.title),
+        "CRPS": _told(rows.get("crps")),
+        "Change": _told(one.differences.get("crps")),
+        "Inside 95%": _told(rows.get("coverage95")),
+        "sMIS": _told(rows.get("smis95")),
+        "RMSE": _told(rows.get("rmse")),
+        "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
+        "Fitted in": "" if one.key == PARENT else _seconds(one.fit_seconds),
+        "Predicted in": _seconds(one.predict_seconds),
+    }
+
+
+def _seconds(taken: float) -> str:
+    return f"{taken:.2f} s" if taken >= 0.01 else "below 0.01 s"
+
+
+def _told(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{number(estimate)} ({interval(estimate)})"
+
+
+def choice(view: View) -> None:
+    """How the number of neighbours and the space were chosen, where they were."""
+    selection = view.run.record.selection
+    if selection is None:
+        return
+    titles = {name: space_title(name) for name in selection.spaces}
+    curves = found.selection_curves(selection, titles)
+    chosen, parent = (titles[selection.space], selection.k), found.selection_parent(selection)
+    words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())
+    with st.container(border=True):
+        st.markdown("**How the neighbours were chosen**")
+        chart(
+            drawn_once(
+                neighbour_selection_figure, curves, dark=is_dark(), chosen=chosen, parent=parent
+            ),
+            key="recalibration_choice",
+            takeaway=words,
+            how_to_read=regression_reading.SELECTION,
+            alt=words,
+            table=lambda: neighbour_selection_table(curves),
+            name=f"{view.review.title} neighbours",
+        )
+
+
+def truth(view: View) -> None:
+    """True means against the model's and the method's, where the table tells the truth."""
+    if not view.run.record.has_truth:
+        return
+    labels = {PARENT: "Model", view.chosen: view.method.title}
+    if view.chosen != "global" and "global" in view.run.keys:
+        other = view.run.result("global")
+        labels = {PARENT: "Model", "global": other.title, view.chosen: view.method.title}
+    means = found.truth_of(view, tuple(labels))
+    if means is None:
+        return
+    shown = [Moments(key, label, means.means[key]) for key, label in labels.items()]
+    moments, rows = Moments("truth", "True", means.exact), means.rows
+    words = regression_words.truth_words(
+        [(label, means.distance[key]) for key, label in labels.items()]
+    )
+    with st.container(border=True):
+        st.markdown("**True and estimated means**")
+        chart(
+            drawn_once(truth_figure, moments, shown, dark=is_dark(), rows=rows),
+            key="recalibration_truth",
+            takeaway=words,
+            how_to_read=regression_reading.TRUTH,
+            alt=words,
+            table=lambda: truth_table(moments, shown, rows),
+            name=f"{view.review.title} true means",
+        )
+
+
+def advice() -> None:
+    """What the paper says of such a repair, and what it does not promise."""
+    with st.expander("Before you rely on it", icon=":material/menu_book:"):
+        st.markdown(text.ADVICE)
+        st.caption(text.PAPER)

@@ -1,0 +1,258 @@
+"""The upper part of the Recalibration page: settings, job, finding, maps, coverage by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.recalibration import recalibration_results as found
+from app.recalibration import recalibration_settings
+from app.recalibration import recalibration_text as text
+from app.recalibration.recalibration_results import View
+from app.shared import job_results, session
+from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
+from app.shared.map_region import Box
+from kdcal_core.charts import (
+    coverage_by_figure,
+    coverage_table,
+    misses_figure,
+    misses_table,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.data import FloatArray, IntArray, escape_markdown
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review
+from kdcal_core.tasks import (
+    AXES,
+    MEAN,
+    OUTCOME,
+    PARENT,
+    RecalibrationRun,
+    recalibration_request,
+    recommended,
+    space_title,
+)
+from kdcal_core.tasks.recalibration_results import STATED
+
+TILES = ("crps", "coverage95", "smis95", "rmse")
+MAP = "recalibration_map"
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The rows on the map, (m,), where they lie, (m, 2), and the box that holds them all."""
+
+    rows: IntArray
+    xy: FloatArray
+    whole: Box
+
+
+def recalibrated(review: Review) -> View | None:
+    """A finished recalibration and the method to look at; until then the page says how it is."""
+    with st.container(border=True):
+        settings, button = recalibration_settings.choose(review), st.empty()
+    try:
+        asked = recalibration_request(session.workspace(), review.id, settings)
+    except InputError as error:
+        st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+        return None
+    job = job_results.asked_for(
+        asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
+    )
+    opened = None if job is None else found.run_of(review, job)
+    if opened is None:
+        return None
+    key, run = opened
+    return _view(review, key, run)
+
+
+def _view(review: Review, key: str, run: RecalibrationRun) -> View | None:
+    methods = [one for one in run.keys if one != PARENT]
+    for note in run.record.notes:
+        st.warning(escape_markdown(note, 600), icon=":material/visibility:")
+    if not methods:
+        return None
+    best = recommended(run.record.methods)
+    titles = {one.key: text.short_title(one.key, one.title) for one in run.record.methods}
+    chosen = st.segmented_control(
+        "Method in the pictures below",
+        options=methods,
+        default=best if best in methods else methods[0],
+        required=True,
+        format_func=titles.__getitem__,
+        key=f"recalibration_shown_{key[:16]}",
+        persist_state="session",
+        help="All methods stand beside each other under Every measure.",
+    )
+    assert chosen is not None
+    return View(review, key, run, chosen)
+
+
+def finding(view: View) -> None:
+    """What was gained, in one sentence and four tiles, before and after."""
+    parent, method = view.parent, view.method
+    st.subheader(escape_markdown(text.finding(parent, method), 600), anchor=False)
+    st.markdown(escape_markdown(text.local_finding(parent, method, view.run.record.space), 400))
+    st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
+    shown = [key for key in TILES if key in method.scores.rows]
+    changes = {**method.differences, "rmse": None}
+    estimate_row(
+        [method.scores.rows[key] for key in shown],
+        notes=[text.tile_note(parent.scores.rows.get(key), changes.get(key)) for key in shown],
+    )
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+            st.markdown(text.TILES)
+            st.markdown(text.WORK)
+            st.caption(text.PAPER)
+        st.caption(escape_markdown(text.how_judged(view.run.record), 400))
+    outside = view.review.sets[view.judged.which].outside
+    for note in (*method.notes, *text.outside_notes(outside)):
+        st.caption(escape_markdown(note, 400))
+
+
+def numbers_of(view: View) -> list[str]:
+    """Features that are numbers, in the order of the table."""
+    review = view.review
+    assert review.roles is not None
+    table = review.tables[view.judged.which]
+    kinds = {column.name: column.kind for column in table.columns}
+    return [name for name in review.roles.features if kinds.get(name) == "number"]
+
+
+def title_of(view: View, name: str) -> str:
+    """A place on the map, or a column, for people. Untrusted text."""
+    if name in AXES:
+        where = space_title(view.run.record.space).lower()
+        return f"Principal axis {AXES.index(name) + 1} ({where})"
+    if name == MEAN:
+        return "Predicted mean"
+    return f"{view.judged.outcome} (outcome)" if name == OUTCOME else name
+
+
+def maps(view: View) -> Places | None:
+    """Outcomes that their intervals missed, on a map before and after; None while a job looks."""
+    with st.container(border=True):
+        st.markdown("**Missed outcomes, before and after**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            across, up = _axes(view)
+            level = _level()
+        shown = found.map_of(view, across, up, level)
+        if shown is None:
+            return None
+        rows, xy, panels = shown.rows, shown.xy, (shown.before, shown.after)
+        titles = (title_of(view, across), title_of(view, up))
+        figure = drawn_once(
+            dragged,
+            misses_figure,
+            "select",
+            xy,
+            panels,
+            dark=is_dark(),
+            x_title=titles[0],
+            y_title=titles[1],
+            level=level,
+            rows=rows,
+        )
+        chart(
+            figure,
+            key=MAP,
+            takeaway=regression_words.misses_words(panels, level),
+            how_to_read=regression_reading.MISSES,
+            alt=regression_words.misses_alt(panels, *titles),
+            table=lambda: misses_table(xy, panels, *titles, rows),
+            name=f"{view.review.title} missed outcomes",
+            on_box=lambda: None,
+        )
+        st.caption("Drag a box on a map to see the intervals of the rows in it below.")
+        if shown.before.n > len(rows):
+            st.caption(
+                f"The maps hold {len(rows):,} of {shown.before.n:,} rows, drawn at random; the "
+                "counts are those of all."
+            )
+    return Places(rows, xy, found.whole_map(xy))
+
+
+def _axes(view: View) -> tuple[str, str]:
+    """What the map shows across and up: at first what tells most in two dimensions."""
+    features = numbers_of(view)
+    options = [*features, *AXES, MEAN, OUTCOME]
+    assert view.review.roles is not None
+    if len(view.review.roles.features) > 2:
+        first = AXES
+    elif len(features) == 2:
+        first = (features[0], features[1])
+    else:
+        first = (features[0] if features else MEAN, OUTCOME)
+    across, up = (
+        st.selectbox(
+            label,
+            options=options,
+            index=options.index(name),
+            format_func=lambda name: title_of(view, name)[:60],
+            key=f"recalibration_{label.lower()}_{view.review.id}",
+            persist_state="session",
+            width=260,
+        )
+        for label, name in zip(("Across", "Up"), first, strict=True)
+    )
+    return across, up
+
+
+def _level() -> float:
+    level: float = st.selectbox(
+        "Intervals",
+        options=STATED,
+        index=STATED.index(0.95),
+        format_func=lambda level: f"{level:.0%}",
+        key="recalibration_level",
+        persist_state="session",
+        width=110,
+        help="Stated probability of the central intervals, here and in the cards below.",
+    )
+    return level
+
+
+def level_of() -> float:
+    """The stated probability that was chosen at the maps."""
+    return float(st.session_state.get("recalibration_level", 0.95))
+
+
+def over_a_column(view: View) -> None:
+    """Coverage along a column, before and after."""
+    assert view.review.roles is not None
+    with st.container(border=True):
+        title, setting = st.columns([2, 1], vertical_alignment="center")
+        title.markdown("**Coverage along a column**")
+        with setting:
+            column: str = st.selectbox(
+                "Column",
+                options=[*view.review.roles.features, MEAN],
+                format_func=lambda name: title_of(view, name)[:60],
+                key=f"recalibration_column_{view.review.id}",
+                persist_state="session",
+            )
+        level = level_of()
+        bins = found.coverage_over(view, column, level)
+        if bins is None:
+            return
+        held = [[row.coverage for row in side] for side in (bins.before, bins.after)]
+        chart(
+            drawn_once(
+                coverage_by_figure,
+                bins.names,
+                bins.before,
+                dark=is_dark(),
+                column=title_of(view, column),
+                after=bins.after,
+                after_name=view.method.title,
+            ),
+            key="recalibration_coverage",
+            takeaway=regression_words.coverage_words(bins.names, held[0], level, held[1]),
+            how_to_read=regression_reading.COVERAGE_BY,
+            alt=regression_words.coverage_alt(title_of(view, column), bins.names, *held),
+            table=lambda: coverage_table(bins.names, bins.before, bins.after),
+            name=f"{view.review.title} coverage along {title_of(view, column)}",
+        )

@@ -1,0 +1,215 @@
+"""What the Recalibration page asks of a finished run; see `app.shared.set_results`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.shared import job_results, set_results
+from app.shared.map_region import Box
+from app.shared.pit_results import Judged
+from kdcal_core.charts import SelectionCurve
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.jobs import JobSnapshot
+from kdcal_core.review import Review
+from kdcal_core.tasks import (
+    PARENT,
+    CoverageAlong,
+    IntervalRows,
+    MethodResult,
+    PitValues,
+    RecalibratedMap,
+    RecalibrationRun,
+    RowClosely,
+    Selection,
+    ShownRows,
+    TrueMeans,
+    coverage_along,
+    opened_run,
+    recalibrated_intervals,
+    recalibrated_map,
+    recalibrated_pit,
+    row_closely,
+    shown_rows,
+    true_means,
+)
+
+_NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A finished recalibration with the method that is looked at.
+
+    Attributes
+    ----------
+    review : Review
+    key : str
+        Of the run.
+    run : RecalibrationRun
+        Its record; its arrays are left to those who measure.
+    chosen : str
+        The method's key.
+    """
+
+    review: Review
+    key: str
+    run: RecalibrationRun
+    chosen: str
+
+    @property
+    def judged(self) -> Judged:
+        """The rows that all methods are judged on."""
+        return Judged(
+            self.review, "evaluation" if self.run.record.has_evaluation else "calibration"
+        )
+
+    @property
+    def parent(self) -> MethodResult:
+        """The model as it is."""
+        return self.run.result(PARENT)
+
+    @property
+    def method(self) -> MethodResult:
+        """The method that is looked at."""
+        return self.run.result(self.chosen)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Whose answers every measure reads."""
+        return {"run": str(self.run.folder), "method": self.chosen}
+
+
+def run_of(review: Review, job: JobSnapshot) -> tuple[str, RecalibrationRun] | None:
+    """The recalibration of a job that is done; None, and why, where it cannot be read."""
+
+    def read(key: str, folder: Path) -> tuple[str, RecalibrationRun]:
+        return key, opened_run(set_results.keep_of(review), str(folder))
+
+    return job_results.answer_of(job, read)
+
+
+def map_of(view: View, across: str, up: str, level: float) -> RecalibratedMap | None:
+    """Outcomes outside their intervals before and after, on a map."""
+    return set_results.of(
+        view.review,
+        recalibrated_map,
+        which=view.judged.which,
+        **view.asked,
+        across=across,
+        up=up,
+        level=level,
+    )
+
+
+def coverage_over(view: View, column: str, level: float) -> CoverageAlong | None:
+    """Coverage of the intervals of one level over a column."""
+    return set_results.of(
+        view.review,
+        coverage_along,
+        which=view.judged.which,
+        **view.asked,
+        column=column,
+        level=level,
+    )
+
+
+def pit_of(view: View) -> tuple[PitValues, PitValues] | None:
+    """What the PIT values show over all rows, before and after."""
+    each = [{**view.asked, "method": one, "which": view.judged.which} for one in _both(view)]
+    found = set_results.all_of(view.review, recalibrated_pit, each)
+    return None if found is None else (found[0], found[-1])
+
+
+def _both(view: View) -> tuple[str, ...]:
+    return PARENT, view.chosen
+
+
+def shown_of(view: View) -> ShownRows | None:
+    """The rows that can be looked at one by one."""
+    return set_results.of(view.review, shown_rows, run=str(view.run.folder))
+
+
+def closely(view: View, rows: Sequence[int], k: int) -> list[RowClosely] | None:
+    """Shown rows with the ``k`` judged rows nearest to each."""
+    each = [{"which": view.judged.which, **view.asked, "row": row, "k": k} for row in rows]
+    return set_results.all_of(view.review, row_closely, each)
+
+
+def intervals_of(view: View, *groups: IntArray) -> list[IntervalRows] | None:
+    """Intervals of several groups of rows."""
+    each = [{**view.asked, "rows": rows.tolist()} for rows in groups]
+    return set_results.all_of(view.review, recalibrated_intervals, each)
+
+
+def every_interval_of(
+    view: View, rows: IntArray | None, label: str
+) -> Callable[[], IntervalRows] | None:
+    """What gives rows' intervals for a download, or all rows'; ``label`` is that of the button."""
+    asked = None if rows is None else rows.tolist()
+    return set_results.on_demand(
+        view.review, recalibrated_intervals, label=label, **view.asked, rows=asked
+    )
+
+
+def truth_of(view: View, methods: Sequence[str]) -> TrueMeans | None:
+    """True and estimated means."""
+    return set_results.of(view.review, true_means, run=str(view.run.folder), methods=list(methods))
+
+
+def nearest_shown(shown: ShownRows, row: int) -> int:
+    """The row itself where its distribution is kept, else the one nearest in the table."""
+    return int(shown.rows[np.argmin(np.abs(shown.rows - row))])
+
+
+def two_rows(shown: ShownRows) -> tuple[int, int]:
+    """Rows to begin with: at the tenth and the ninetieth percentile of the predicted means."""
+    order = shown.by_mean
+    last = len(order) - 1
+    return int(order[round(0.1 * last)]), int(order[round(0.9 * last)])
+
+
+def spread_rows(shown: ShownRows, count: int) -> IntArray:
+    """Kept rows spread evenly over the predicted means, ascending by them."""
+    order = shown.by_mean
+    at = np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(np.int64)
+    return np.asarray(order[at])
+
+
+def kept(shown: ShownRows, rows: IntArray) -> IntArray:
+    """Those of the rows whose quantiles are kept, in their order."""
+    return rows[np.isin(rows, shown.rows)]
+
+
+def whole_map(xy: FloatArray) -> Box:
+    """The box that holds all rows that have a place."""
+    low, high = np.nanmin(xy, axis=0), np.nanmax(xy, axis=0)
+    return Box((float(low[0]), float(high[0])), (float(low[1]), float(high[1])))
+
+
+def inside(xy: FloatArray, x: tuple[float, float], y: tuple[float, float]) -> IntArray:
+    """Rows in a box of the map, ascending."""
+    held = (xy[:, 0] >= x[0]) & (xy[:, 0] <= x[1]) & (xy[:, 1] >= y[0]) & (xy[:, 1] <= y[1])
+    return np.flatnonzero(held)
+
+
+def selection_curves(selection: Selection, titles: dict[str, str]) -> list[SelectionCurve]:
+    """Cross-fitted CRPS over the number of neighbours, with the interval to the best."""
+    curves = []
+    for at, name in enumerate(selection.spaces):
+        crps = np.array(selection.crps[at])
+        reach = _NORMAL_95 * np.array(selection.standard_error[at])
+        ks = np.array(selection.ks, dtype=np.float64)
+        curves.append(SelectionCurve(titles[name], ks, crps, crps - reach, crps + reach))
+    return curves
+
+
+def selection_parent(selection: Selection) -> Estimate:
+    """CRPS of the model as it is, on the rows that the choice was made by."""
+    value = selection.parent_crps
+    return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

@@ -1,0 +1,233 @@
+"""Single rows before and after: densities, their neighbourhoods, intervals to read and keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.recalibration import recalibration_results as found
+from app.recalibration import recalibration_text as text
+from app.recalibration.recalibration_parts import MAP, Places, level_of
+from app.recalibration.recalibration_results import View
+from app.shared.charts import chart, drawn_once, file_stem, is_dark
+from app.shared.map_region import dragged_box
+from app.shared.numbers import column_format
+from kdcal_core.charts import (
+    DensityPanel,
+    PitPanel,
+    RowIntervals,
+    density_table,
+    intervals_figure,
+    intervals_table,
+    pit_panels,
+    pit_table,
+    predictive_density_figure,
+    recalibration_words,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.data.csv_out import to_csv
+from kdcal_core.tasks import PARENT, IntervalRows, RowClosely, ShownRows
+from kdcal_core.tasks.pit_measures import MAX_ROWS
+
+NEAR = (50, 100, 250, 500, 1000)
+DEFAULT_NEAR = 250
+DRAWN = 12
+PAGE_ROWS = 200
+
+
+def densities(view: View, shown: ShownRows) -> None:
+    """Predictive densities of two rows, and the PIT values of the rows around them (Fig. 5)."""
+    with st.container(border=True):
+        st.markdown("**Two rows, before and after**")
+        rows, k = _picked(view, shown)
+        closely = found.closely(view, rows, k)
+        if closely is None:
+            return
+        panels = [
+            DensityPanel(f"Row {row + 1:,}", one.outcome, one.curves)
+            for row, one in zip(rows, closely, strict=True)
+        ]
+        chart(
+            drawn_once(
+                predictive_density_figure, panels, dark=is_dark(), y_title=view.judged.outcome
+            ),
+            key="recalibration_densities",
+            takeaway=recalibration_words.density_words(panels),
+            how_to_read=regression_reading.DENSITIES,
+            alt=recalibration_words.density_alt(panels),
+            table=lambda: density_table(panels),
+            name=f"{view.review.title} densities",
+        )
+        _neighbourhoods(view, rows, closely)
+
+
+def _picked(view: View, shown: ShownRows) -> tuple[list[int], int]:
+    n = view.run.record.n_judged
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        asked = [
+            st.number_input(
+                label,
+                min_value=1,
+                max_value=n,
+                value=row + 1,
+                key=f"recalibration_{label}_{view.key[:16]}",
+                persist_state="session",
+                width=150,
+                help="Its number in the table, from 1.",
+            )
+            - 1
+            for label, row in zip(("First row", "Second row"), found.two_rows(shown), strict=True)
+        ]
+        k = _near(view, n)
+    rows = [found.nearest_shown(shown, row) for row in asked]
+    if rows != asked:
+        st.caption(
+            f"Whole distributions are kept of {len(shown.rows):,} of {n:,} rows; shown are "
+            "the nearest of these in the table."
+        )
+    return list(dict.fromkeys(rows)), k
+
+
+def _near(view: View, n: int) -> int:
+    """How many rows around each picked one: all where there are too few to choose from."""
+    options = [k for k in NEAR if k <= n]
+    if len(options) < 2:
+        return n
+    k: int = st.select_slider(
+        "Rows around each",
+        options=options,
+        value=min(DEFAULT_NEAR, options[-1]),
+        format_func="{:,}".format,
+        key=f"recalibration_near_{view.key[:16]}",
+        persist_state="session",
+        width=260,
+    )
+    return k
+
+
+def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) -> None:
+    panels = []
+    for row, one in zip(rows, closely, strict=True):
+        (before, after), (fault, left) = one.around, one.faults
+        name = f"Around row {row + 1:,}"
+        panels.append(PitPanel(f"{name}, model", before, fault.kind))
+        panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, "calibrated"))
+    chart(
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
+        key="recalibration_near_pit",
+        takeaway=regression_words.pit_panels_words(panels),
+        how_to_read=text.NEIGHBOURHOODS,
+        alt=regression_words.pit_panels_alt(panels),
+        table=lambda: pit_table(panels),
+        name=f"{view.review.title} neighbourhoods",
+    )
+
+
+def intervals(view: View, shown: ShownRows, places: Places) -> None:
+    """Intervals of the rows in the dragged box, or of rows spread evenly; all to download."""
+    rows, words = _chosen(shown, places)
+    with st.container(border=True):
+        st.markdown("**Intervals of single rows**")
+        st.markdown(escape_markdown(words, 400))
+        page = found.intervals_of(view, found.kept(shown, rows)[:DRAWN], rows[:PAGE_ROWS])
+        if page is None:
+            return
+        _drawn(view, page[0])
+        readable = _readable(view, page[1].table)
+        st.dataframe(
+            readable,
+            hide_index=True,
+            key="recalibration_interval_table",
+            column_config={
+                str(name): st.column_config.NumberColumn(format=column_format(readable[name]))
+                for name in readable
+            },
+            alt="Outcome, mean and intervals of the chosen rows before and after",
+        )
+        with st.container(horizontal=True, gap="small"):
+            _download(view, "these rows", len(rows), rows)
+            _download(view, "all rows", view.run.record.n_judged, None)
+
+
+def _readable(view: View, table: pd.DataFrame) -> pd.DataFrame:
+    """The chosen intervals of some rows, under names for people."""
+    level = f"{level_of():.0%}"
+    names = {"row": "Row", "outcome": "Outcome"}
+    for who, title in (("parent", "Model"), (view.chosen, "Repaired")):
+        names |= {
+            f"{who}_mean": f"{title}: mean",
+            f"{who}_low_{level}": f"{title}: from",
+            f"{who}_high_{level}": f"{title}: to",
+        }
+    return table[list(names)].rename(columns=names)
+
+
+def _drawn(view: View, some: IntervalRows) -> None:
+    """Intervals of some kept rows by the model and by the method, with their outcomes."""
+    if not len(some.rows):
+        return
+    level, table = level_of(), some.table
+    names, outcomes = [f"Row {row + 1:,}" for row in some.rows], table["outcome"].to_numpy()
+    shown = []
+    for key, label, median in (
+        (PARENT, "Model", some.before),
+        (view.chosen, view.method.title, some.after),
+    ):
+        low, high = (table[f"{key}_{end}_{level:.0%}"].to_numpy() for end in ("low", "high"))
+        shown.append(RowIntervals(key, label, low, median, high))
+    words = recalibration_words.intervals_words(outcomes, shown, level)
+    chart(
+        drawn_once(
+            intervals_figure,
+            names,
+            outcomes,
+            shown,
+            dark=is_dark(),
+            y_title=view.judged.outcome,
+            level=level,
+        ),
+        key="recalibration_intervals",
+        takeaway=words,
+        how_to_read=regression_reading.INTERVALS,
+        alt=words,
+        table=lambda: intervals_table(names, outcomes, shown),
+        name=f"{view.review.title} intervals drawn",
+    )
+
+
+def _download(view: View, what: str, n: int, rows: IntArray | None) -> None:
+    every = found.every_interval_of(view, rows, f"Prepare intervals of {what} as CSV")
+    if every is None:
+        return
+    held = f"{n:,}" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,}"
+    st.download_button(
+        f"Intervals of {what} as CSV ({held})",
+        data=lambda: to_csv(every().table),
+        file_name=f"{file_stem(f'{view.review.title} {view.chosen} intervals {what}')}.csv",
+        mime="text/csv",
+        key=f"recalibration_csv_{file_stem(what)}",
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def _chosen(shown: ShownRows, places: Places) -> tuple[IntArray, str]:
+    """The rows in the box on the map, or some spread evenly where there is none."""
+    state = getattr(st.session_state.get(MAP), "selection", None)
+    box = dragged_box(state, places.whole)
+    if box != places.whole:
+        rows = places.rows[found.inside(places.xy, box.x, box.y)]
+        if len(rows):
+            return rows, f"{len(rows):,} rows lie in the box on the map; the first are drawn."
+        return found.spread_rows(shown, DRAWN), (
+            "No row lies in the box on the map; below are rows spread evenly over what was "
+            "predicted."
+        )
+    return found.spread_rows(shown, DRAWN), (
+        "Rows spread evenly over what was predicted. Drag a box on the map to choose others."
+    )

@@ -1,0 +1,213 @@
+"""What the Recalibration page explains, in our own words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.shared.numbers import interval, number
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.tasks import (
+    PARENT,
+    MethodResult,
+    RecalibrationRecord,
+    recommended,
+    space_title,
+)
+
+WILL_SHOW = (
+    "Here you will see the same predictions before and after a repair that needs no new training: "
+    "which outcomes their intervals miss, whether quantiles come true, and what it gained in every "
+    "measure. Nothing in the model is changed; its stated distributions are bent to fit the "
+    "outcomes of the calibration set (paper 003)."
+)
+SETTINGS = r"""
+* **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
+  (paper 003 Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map of
+  probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
+  *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition):
+  where the model is right, local costs 1 to 2% of CRPS and this next to nothing.
+  *Density estimation* trains a small network that learns the outcome's quantiles from the model's
+  own forecast, so large and small predictions are mended differently (section 4.3).
+  *Nearest neighbour regression* does not use the model at all and stands there to compare with.
+* **Space**: where rows are near each other. The inputs, the model's prediction, both (our
+  addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
+  layers have fewer dimensions than many inputs and leave out what the model has learnt to ignore
+  (section 3). Every coordinate is standardised.
+* **Neighbours.** Few follow local faults closely but are noisy, many are steady but blur (section
+  3). Chosen by CRPS: several numbers and all spaces are tried on calibration rows, each judged by
+  rows it has not seen (cross-fitted); this is our addition to the paper, which takes 1,000. A
+  distance takes all rows within it, in standard deviations of the space; where there are fewer
+  than 50, the 50 nearest.
+* **Tails.** The paper's weighted sample ends at the outermost neighbour. Smoothed, the model's own
+  tails go on beyond it (our addition). How much is smoothed is chosen by the CRPS of calibration
+  rows that were left out: outcomes with two peaks need little, and one wide kernel for all would
+  blur them.
+"""
+WORK = r"""
+Each method is fitted on the calibration set. Where there is an evaluation set, all measures come
+from it. Where there is none, each calibration row is repaired by the rows of the other folds, so no
+row has a part in its own repair.
+"""
+TILES = r"""
+**CRPS** judges the whole distribution, in the outcome's unit; lower is better. **Coverage** is the
+share of outcomes inside their 95% intervals. **sMIS** is the width of the 95% intervals plus a
+penalty for each miss, over the mean absolute outcome of the calibration set; lower is better.
+**RMSE** judges the mean alone. Below stands the value for the model as it is and, where there is
+one, the change from row to row: rows are compared with themselves, so it is known better than the
+two values. An interval of the change that holds 0 may be chance.
+"""
+ADVICE = """
+* **Always look locally.** Coverage near nominal over all rows can hide opposite local faults (paper
+  003 sections 4.1, 4.2 and 5). A global or isotonic repair makes the whole right and leaves them.
+* **A lower squared error is no promise.** Recalibration mends stated distributions and is not made
+  to minimise MSE (section 5). Where the model's mean was wrong, the mean moves too, and the error
+  may fall; where it was right, it stays or rises a little.
+* **Few neighbours: less bias, more noise.** With k too small the repaired intervals follow the
+  luck of a few rows; with k as large as the calibration set the repair is global (section 3).
+* **Prediction takes longer.** Each new row looks for its neighbours, and the calibration set has
+  to be kept beside the model (section 5). Times of this machine stand in the table above.
+* **Calibration rows must be fresh.** Rows that the model was trained or selected on have PIT values
+  that flatter it, and the repair would learn too little. The authors take their validation set
+  (sections 2 and 3); a set that had no part in early stopping either is safer.
+* **Few samples say little of the tails.** Where the model gives m samples, as an ensemble or passes
+  with dropout do, the outermost (m - 1) / (m + 1) of its distribution end in tails that are fitted
+  beyond the samples; a repair stretches them to where the outcomes fell.
+* **Like with like.** A repair holds for rows like the calibration rows. Far from all of them the
+  nearest are not near, and nothing is learnt about such a row.
+"""
+PAPER = (
+    "In our words. Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
+)
+PIT_BEFORE_AFTER = r"""
+PIT values of all judged rows before and after: where each outcome fell in its own distribution
+(paper 003 section 2). Right distributions spread them evenly, and all bars end inside the grey band
+in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat says
+nothing about single places. The maps above do.
+"""
+NEIGHBOURHOODS = r"""
+PIT values of the judged rows nearest to each picked row, before and after (paper 003 Figs. 5c and
+5d), in the space in which the repair looked for neighbours. High on the right: predictions there
+are too low; high at both ends: intervals too narrow. After a local repair they should be as flat as
+the grey band allows.
+"""
+
+
+def finding(parent: MethodResult, method: MethodResult) -> str:
+    """What the method gained, honest where nothing can be told apart."""
+    before, after = parent.scores.rows["crps"], method.scores.rows["crps"]
+    change = method.differences["crps"]
+    paired = f"paired difference {number(change)}, {interval(change)}, {change.n:,} rows"
+    if change.low <= 0.0 <= change.high:
+        lead = (
+            f"{method.title} and the model cannot be told apart by CRPS: {number(before)} before, "
+            f"{number(after)} after ({paired})"
+        )
+    else:
+        verb = "lowers" if change.value < 0 else "raises"
+        lead = (
+            f"{method.title} {verb} CRPS from {number(change, before.value)} to "
+            f"{number(change, after.value)} ({paired})"
+        )
+    held, was = method.scores.rows["coverage95"], parent.scores.rows["coverage95"]
+    return f"{lead}; its 95% intervals hold {number(held)} of the outcomes, before {number(was)}."
+
+
+def local_finding(parent: MethodResult, method: MethodResult, space: str) -> str:
+    """How many neighbourhoods are wrong beyond chance before and after; empty where untested."""
+    if not method.looked_at:
+        return "Too few rows to test neighbourhoods."
+    return (
+        f"Place by place ({space_title(space).lower()}): {parent.needed:,} of "
+        f"{parent.looked_at:,} neighbourhoods were found wrong beyond chance, "
+        f"{f'{method.needed:,}' if method.needed else 'none'} after the repair."
+    )
+
+
+def recommendation(methods: Sequence[MethodResult]) -> str:
+    """What each repair does to the CRPS, and which is recommended by that."""
+    parent = next(one for one in methods if one.key == PARENT).scores.rows["crps"].value
+    repairs = [
+        one
+        for one in methods
+        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison and parent > 0
+    ]
+    if not repairs:
+        return ""
+    changes = ", ".join(
+        f"{short_title(one.key, one.title)} {_share(one.differences['crps'], parent)}"
+        for one in sorted(repairs, key=lambda one: one.differences["crps"].value)
+    )
+    best = recommended(methods)
+    beyond = any(one.key == best and one.differences["crps"].high < 0 for one in repairs)
+    if beyond:
+        title = next(one.title for one in repairs if one.key == best)
+        lead = f"Recommended by CRPS: {title}"
+    elif best == PARENT:
+        lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
+    else:
+        lead = (
+            "No repair lowers the CRPS beyond chance. Recommended: the model as it is, or Local "
+            "recalibration where needed, which costs next to nothing where the model is right"
+        )
+    return f"{lead}. Change of the CRPS: {changes}."
+
+
+def _share(change: Estimate, whole: float) -> str:
+    """A change as a share of the model's CRPS, with its interval."""
+    value, low, high = (100 * one / whole for one in (change.value, change.low, change.high))
+    digits = 1 if high - low > 0.2 else 2
+    return f"{value:+.{digits}f}% ({low:+.{digits}f} to {high:+.{digits}f})"
+
+
+def tile_note(before: Estimate | None, change: Estimate | None) -> str:
+    """What stands under a tile: the value before, and the paired change."""
+    told = "" if before is None else f"{number(before)} before"
+    return told if change is None else f"{told}; change {number(change)} ({interval(change)})"
+
+
+def outside_notes(outside: int) -> tuple[str, ...]:
+    """How many judged outcomes the model holds impossible.
+
+    Examples
+    --------
+    >>> outside_notes(0)
+    ()
+    """
+    if not outside:
+        return ()
+    verb = "outcome has" if outside == 1 else "outcomes have"
+    return (
+        f"{outside:,} judged {verb} a PIT value of exactly 0 or 1 for the model: beyond all "
+        "that it holds possible.",
+    )
+
+
+def how_judged(record: RecalibrationRecord) -> str:
+    """On which rows, with what neighbours."""
+    rows = (
+        f"Fitted on {record.n_fit:,} calibration rows, judged on {record.n_judged:,} rows of the "
+        "evaluation set."
+        if record.judged_on == "evaluation"
+        else f"No evaluation set: each of {record.n_judged:,} calibration rows was repaired by "
+        f"the other folds of {record.settings.folds}."
+    )
+    return f"{rows} {_neighbours(record)}".strip()
+
+
+def _neighbours(record: RecalibrationRecord) -> str:
+    asked, where = record.settings, space_title(record.space)
+    if asked.radius is not None and not asked.choose:
+        return f"Neighbours within {asked.radius:g} in the space: {where}."
+    chosen = ", chosen by cross-fitted CRPS" if asked.choose else ""
+    capped = (
+        f" {asked.k:,} were asked for, but there are no more rows."
+        if record.k < asked.k and not asked.choose
+        else ""
+    )
+    return f"{record.k:,} neighbours in the space: {where}{chosen}.{capped}"
+
+
+def short_title(key: str, title: str) -> str:
+    """A method's name on a chart."""
+    return "Model" if key == PARENT else title.replace(" recalibration", "")

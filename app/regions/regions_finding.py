@@ -1,0 +1,96 @@
+"""What a reviewer should know first on the Regions page, and the row of estimates."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.regions import regions_text as text
+from app.regions.regions_parts import View
+from app.regions.regions_repair import Repair
+from app.shared import pit_results
+from app.shared.charts import estimate_tile
+from kdcal_core.charts import region_words
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
+from kdcal_core.tasks import ModelEstimates
+from kdcal_core.text import number_text, p_text
+
+
+def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:
+    """What a reviewer should know first, and the row of estimates.
+
+    ``measured`` is None for a regression, and while a job measures.
+    """
+    search = view.search
+    told = search_finding(search)
+    if repair is not None:
+        told = f"Before the repair: {told[0].lower()}{told[1:]}"
+    st.subheader(escape_markdown(told, 700), anchor=False)
+    if view.looked.binary and not search.faulty:
+        hint = text.other_target(view.asked.target, view.looked.review.classes)
+        st.caption(escape_markdown(hint, 500))
+    one, two, *rest = st.columns(4)
+    with one.container(border=True, height="stretch"):
+        _count(search)
+    with two.container(border=True, height="stretch"):
+        _share(search)
+    for column, (estimate, note) in zip(rest, _estimates(view, measured, repair), strict=False):
+        with column:
+            estimate_tile(estimate, note)
+
+
+def _count(search: RegionSearch) -> None:
+    least = min(one.adjusted_p for one in search.regions if one.n > 0)
+    st.metric(
+        "Regions beyond chance",
+        region_words.standing_out_words(search)[0],
+        delta="all rows are one region" if search.one_part else f"smallest p {p_text(least)}",
+        delta_color="off",
+        delta_arrow="off",
+        help="Regions whose stated and observed rates differ by more than chance explains. The p "
+        f"values are {text.corrected(search)}.",
+    )
+    st.caption(f"judged on {search.n_judge:,} rows")
+
+
+def _share(search: RegionSearch) -> None:
+    st.metric(
+        "Rows in them",
+        region_words.standing_out_words(search)[1],
+        delta="of all judged rows",
+        delta_color="off",
+        delta_arrow="off",
+        help="Share of the judged rows that lie in regions with a fault. Below it, how small a "
+        "fault may be and still show: the least one that four of five searches of these rows "
+        "would find, where it shows best. Other regions need a larger one (see the table).",
+    )
+    least = min(one.minimum_detectable for one in search.regions)
+    if least < 1:
+        what = "shift of the mean PIT" if search.regression else "gap"
+        st.caption(
+            f"least {what} found 4 times in 5: {number_text(least, least)}, in the region seen best"
+        )
+
+
+def _estimates(
+    view: View, measured: ModelEstimates | None, repair: Repair | None
+) -> list[tuple[Estimate, str]]:
+    """Two more tiles: AUROC and log loss, after the repair where there is one."""
+    if view.looked.regression:
+        whole = pit_results.overview_of(view.looked.judged)
+        if whole is None:
+            return []
+        crps = whole.scores.rows["crps"]
+        return [
+            (whole.fault.bias, f"all {whole.fault.bias.n:,} rows together"),
+            (crps, f"all {crps.n:,} rows together"),
+        ]
+    if measured is None:
+        return []
+    first = (measured.auc or measured.gap, "the model as it is")
+    if repair is None or repair.after.difference is None:
+        return [first, (measured.log_loss, "the model as it is")]
+    after, by = repair.after, f"**after {escape_markdown(repair.after.title, 60)}**; "
+    if after.auc is not None:
+        first = (after.auc.b, by + text.auc_note(after))
+    return [first, (after.log_loss, by + text.loss_note(after, repair.before.log_loss))]

@@ -1,0 +1,186 @@
+"""The upper part of the Regions page: the tree or the column's regions, and the picked one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from app.regions import regions_rows, regions_settings, regions_table, regions_thorough
+from app.regions import regions_text as text
+from app.regions.regions_rows import Looked
+from app.regions.regions_search import Found, search_of
+from app.shared import session
+from app.shared.charts import chart, drawn_once, is_dark
+from app.shared.set_choice import choose_set
+from kdcal_core.charts import region_gaps_figure, region_marks, region_tree_figure, region_words
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import Region, RegionSearch
+from kdcal_core.errors import InputError
+from kdcal_core.review import Review, left_out, left_out_words, samples
+from kdcal_core.tasks import RegionQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A partition that was asked for, judged, and the region that is picked."""
+
+    looked: Looked
+    asked: RegionQuestion
+    found: Found
+    picked: int
+
+    @property
+    def search(self) -> RegionSearch:
+        return self.found.search
+
+    @property
+    def region(self) -> Region:
+        return self.search.regions[self.picked]
+
+    @property
+    def label(self) -> int:
+        """The class whose probability maps and pictures speak of."""
+        asked = self.asked.label
+        return asked if asked is not None else 1 if self.looked.binary else 0
+
+
+def looked_at(review: Review) -> Looked | None:
+    """The rows to look at; where no column describes them, says so and returns None.
+
+    None as well while a job reads the columns.
+    """
+    looked = regions_rows.looked_at(review, "calibration")
+    if looked is None:
+        return None
+    if looked.columns:
+        which = choose_set(review, "regions")
+        return looked if which == "calibration" else regions_rows.looked_at(review, which)
+    st.subheader("There is nothing to cut into regions yet", anchor=False)
+    with st.container(border=True):
+        st.markdown(
+            "This table holds the model's answers and the outcome, but no column that describes "
+            "the rows. Regions are cut along such columns: the model's inputs, or anything else "
+            "that is known of a row, such as a branch, a product or a date range. They need not be "
+            "inputs of the model, and need no role."
+        )
+        st.markdown(
+            "Add them to the table and load it again. Until then the rows can be told apart by "
+            "what was predicted:"
+        )
+        with st.container(horizontal=True):
+            for name, label in (
+                (("pit", "PIT"),)
+                if review.task == "regression"
+                else (("reliability", "Reliability"), ("confidence", "Confidence by class"))
+            ):
+                session.page_link(name, label)
+            session.page_link("load", "Load")
+        first = next(one for one in samples() if one.task == review.task)
+        if st.button("See it on a sample", key="regions_sample", icon=":material/play_arrow:"):
+            session.open_sample(first.name)
+    return None
+
+
+def asked_for(looked: Looked) -> View | None:
+    """The settings, and what they give; None, and why, where they give nothing yet, or at all."""
+    with st.container(border=True):
+        asked = regions_settings.asked_for(looked)
+        try:
+            found = _found(looked, asked)
+        except InputError as error:
+            _no_regions(error)
+            return None
+        if found is None:
+            return None
+        view = _drawn(looked, asked, found)
+    regions_table.every_region(looked, found)
+    return view
+
+
+def _no_regions(error: InputError) -> None:
+    """What to do where the rows, with these settings, give no regions."""
+    st.subheader("No regions with these rows and settings", anchor=False)
+    st.markdown(escape_markdown(f"{error.what}. {error.fix}", 600))
+    st.caption("Along a column no fewest rows are asked for, so that a few rows can be looked at.")
+
+
+def _found(looked: Looked, asked: RegionQuestion) -> Found | None:
+    if asked.purpose == "wrong" and not looked.regression:
+        return regions_thorough.shown(looked, asked)
+    return search_of(looked, asked)
+
+
+def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
+    """The tree, or the column's regions, with the picked one ringed."""
+    search, picked = found.search, _picked(found)
+    view = View(looked, asked, found, picked)
+    key = f"regions_picture_{found.short}"
+    if search.tree is not None:
+        figure = drawn_once(
+            region_tree_figure, search.tree, region_marks(search), dark=is_dark(), picked=picked
+        )
+    else:
+        figure = drawn_once(
+            region_gaps_figure, search, dark=is_dark(), picked=picked, ranked=found.ranked
+        )
+    chart(
+        figure,
+        key=key,
+        takeaway=region_words.tree_words(search),
+        how_to_read=text.tree_reading(search),
+        alt=region_words.tree_alt(search),
+        table=lambda: regions_table.numbered(search),
+        name=f"{looked.review.title} {looked.which} regions",
+        on_pick=partial(_on_pick, key, select_key(found), len(search.regions)),
+    )
+    if search.tree is None:
+        st.caption(text.standing(found.ranked))
+    for name, reason in looked.known.left_out.items():
+        st.caption(escape_markdown(f"{name} is left out. {reason}.", 300))
+    others = left_out(looked.review)
+    if others and (asked.purpose != "column" or not looked.inputs):
+        st.caption(escape_markdown(left_out_words(others), 600))
+    return view
+
+
+def select_key(found: Found) -> str:
+    return f"regions_picked_{found.short}"
+
+
+def _picked(found: Found) -> int:
+    """The region that is looked at closely: the one picked, else the clearest fault."""
+    search = found.search
+    chosen = st.session_state.get(select_key(found))
+    if isinstance(chosen, int) and 0 <= chosen < len(search.regions):
+        return chosen
+    judged = [one for one in search.regions if one.n > 0]
+    first = search.faulty[0] if search.faulty else min(judged, key=lambda one: one.p_value)
+    return first.leaf
+
+
+def _on_pick(chart_key: str, select_key: str, n_regions: int) -> None:
+    """Keep the region whose mark was clicked; anything else is left alone."""
+    leaf = picked_leaf(st.session_state.get(chart_key), n_regions)
+    if leaf is not None:
+        st.session_state[select_key] = leaf
+
+
+def picked_leaf(event: Any, n_regions: int) -> int | None:
+    """The region that a click stands for; ``event`` comes from the browser."""
+    selection = event.get("selection") if isinstance(event, Mapping) else None
+    points = selection.get("points") if isinstance(selection, Mapping) else None
+    if not isinstance(points, list) or not points or not isinstance(points[-1], Mapping):
+        return None
+    carried = points[-1].get("customdata")
+    if isinstance(carried, Mapping):  # arrays may arrive as objects with numbered places
+        carried = [carried.get("0")]
+    if not isinstance(carried, list | tuple) or not carried:
+        return None
+    leaf = carried[0]
+    if isinstance(leaf, bool) or not isinstance(leaf, int | float) or leaf != leaf:
+        return None
+    return int(leaf) if 0 <= leaf < n_regions and leaf == int(leaf) else None

@@ -1,0 +1,228 @@
+"""One region closely: its reliability beside all rows', its map, its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from app.regions import regions_text as text
+from app.regions.regions_parts import View, select_key
+from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
+from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.map_region import beside
+from app.shared.pit_rows import answers as pit_answers
+from app.shared.pit_rows import most_text
+from kdcal_core.calibration.regions import RegionFit, RegionMap
+from kdcal_core.charts import (
+    PitPanel,
+    pit_panels,
+    pit_table,
+    region_maps_figure,
+    region_maps_table,
+    region_words,
+    regression_reading,
+    regression_words,
+    small_multiples,
+    words,
+)
+from kdcal_core.data import escape_markdown
+from kdcal_core.diagnostics import region_finding
+from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
+
+PAGE_ROWS = 100
+
+
+def closely(view: View) -> RegionPanels | None:
+    """The picked region with a way to pick it without a mouse; None while a job looks at it."""
+    with st.container(border=True):
+        panels = panels_of(view.looked, view.found, view.picked)
+        if panels is None:
+            return None
+        st.markdown("**One region closely**")
+        _choose(view)
+        told = region_finding(view.region, regression=view.looked.regression)
+        st.markdown(escape_markdown(told, 800))
+        if view.region.n == 0:
+            return panels
+        if view.looked.regression:
+            _pit(view, panels)
+        else:
+            fit, lines = panels.fits[view.picked], panels.maps
+            told = _map_words(view, fit, lines)
+            st.markdown(escape_markdown(f"{_map_lead(view)} {told}", 1000))
+            left, right = st.columns([1.55, 1], gap="medium")
+            with left:
+                _reliability(view, panels)
+            with right:
+                _map(view, lines, told)
+            if not view.looked.binary:
+                _every_class(view, fit)
+        _rows(view)
+    return panels
+
+
+def _choose(view: View) -> None:
+    regions = view.search.regions
+    key = select_key(view.found)
+    st.session_state.setdefault(key, view.picked)
+    st.selectbox(
+        "Region",
+        options=[one.leaf for one in regions],
+        format_func=lambda leaf: f"{leaf + 1}. {text.rule_words(view.search, regions[leaf])}"[:140],
+        key=key,
+        help="Or click a mark in the picture above.",
+    )
+
+
+def _reliability(view: View, panels: RegionPanels) -> None:
+    region, everything = panels.of(view.picked).reliability, panels.everything.reliability
+    assert region is not None  # of every classification
+    assert everything is not None
+    curves = [replace(everything, label=1)]  # as the second of two small diagrams
+    if len(view.search.regions) > 1:
+        curves.insert(0, replace(region, label=0))
+    of_class = view.asked.label is not None
+    chart(
+        drawn_once(
+            small_multiples,
+            curves,
+            ["This region", "All judged rows"],
+            dark=is_dark(),
+            x_title="Stated probability" if of_class else "Stated confidence",
+            y_title="How often it is the class" if of_class else "How often it is right",
+        ),
+        key="regions_reliability",
+        takeaway="",
+        how_to_read=text.BESIDE,
+        alt=f"This region: {words.reliability_alt(region)} "
+        f"All judged rows: {words.reliability_alt(everything)}",
+        table=lambda: pd.concat(
+            [
+                region.table().assign(rows="region"),
+                everything.table().assign(rows="all judged rows"),
+            ],
+            ignore_index=True,
+        ),
+        name=f"{view.looked.review.title} reliability of region {view.picked + 1}",
+    )
+
+
+def _map(view: View, lines: Sequence[RegionMap], told: str) -> None:
+    """What a Platt map of the region would do."""
+    chart(
+        drawn_once(region_maps_figure, lines, dark=is_dark(), picked=view.picked),
+        key="regions_maps",
+        takeaway="",
+        how_to_read=text.MAPS,
+        alt=f"Platt maps of {len(lines):,} regions. This region: {told}",
+        table=lambda: region_maps_table(lines),
+        name=f"{view.looked.review.title} maps of the regions",
+    )
+
+
+def _map_lead(view: View) -> str:
+    if view.region.fault == "none":
+        return "Nothing is wrong here beyond chance; a map fitted here would say:"
+    return "What would repair it here."
+
+
+def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
+    at = 0 if view.looked.binary else view.label
+    mine = next(one for one in lines if one.leaf == view.picked)
+    name = view.looked.review.classes[view.label]
+    told = region_words.map_words(mine, name, fit.borrowed[at], fit.flags)
+    if fit.needed:
+        told += (
+            f" It is fitted on all {fit.n:,} rows of the region, those that found it among them; "
+            f"with about {fit.needed:,} it would need no others."
+        )
+    return told
+
+
+def _every_class(view: View, fit: RegionFit) -> None:
+    with st.expander(
+        "The map of every class", key="regions_every_class", on_change="rerun"
+    ) as shown:
+        if shown.open:
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Class": list(view.looked.review.classes),
+                        "Rows": list(fit.n_by_class),
+                        "Slope": fit.parameters["slope"],
+                        "Offset": fit.parameters["offset"],
+                        "Borrowed": [f"{one:.0%}" for one in fit.borrowed],
+                    }
+                ),
+                hide_index=True,
+                key="regions_class_maps",
+                column_config={
+                    "Rows": st.column_config.NumberColumn(format="localized"),
+                    "Slope": st.column_config.NumberColumn(format="%.2f"),
+                    "Offset": st.column_config.NumberColumn(format="%.2f"),
+                },
+                alt="Slope and offset of the region's map of every class",
+            )
+
+
+def _pit(view: View, found: RegionPanels) -> None:
+    panels, region = [], found.of(view.picked)
+    for name, one in (("This region", region), ("All judged rows", found.everything)):
+        assert one.pit is not None  # of every regression
+        assert one.fault is not None
+        panels.append(PitPanel(name, one.pit, one.fault.kind))
+    assert region.fault is not None
+    st.markdown(escape_markdown(region.fault.words, 400))
+    chart(
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=2),
+        key="regions_pit",
+        takeaway="",
+        how_to_read=regression_reading.PIT_PANELS,
+        alt=regression_words.pit_panels_alt(panels),
+        table=lambda: pit_table(panels),
+        name=f"{view.looked.review.title} PIT of region {view.picked + 1}",
+    )
+
+
+def _rows(view: View) -> None:
+    with st.expander(
+        "The rows of this region", key="regions_rows_open", on_change="rerun"
+    ) as opened:
+        if not opened.open:
+            return
+        looked, found = view.looked, view.found
+        page = rows_of(looked, found, view.picked, PAGE_ROWS)
+        if page is None:
+            return
+        said = (
+            "the ones whose outcome lies furthest out first"
+            if looked.regression
+            else "the ones whose true class was given the least probability first"
+        )
+        shown = _answers(page)
+        more = f" of {page.n:,}" if page.n > len(shown) else ""
+        st.caption(f"{len(shown):,}{more} judged rows, {said}.")
+        st.dataframe(
+            shown,
+            hide_index=True,
+            height=390 if len(shown) > 10 else "content",
+            key="regions_rows",
+            column_config={"Row": st.column_config.NumberColumn(format="localized")},
+            alt="Rows of the region with what the model says and their own values",
+        )
+        every = every_row_of(looked, found, view.picked, f"Prepare {most_text(page.n)} as CSV")
+        if every is not None:
+            csv_button(
+                lambda: _answers(every()),
+                key="regions_rows_csv",
+                name=f"{looked.review.title} rows of region {view.picked + 1}",
+            )
+
+
+def _answers(rows: RegionRows | PitRows) -> pd.DataFrame:
+    if isinstance(rows, PitRows):
+        return pit_answers(rows, LEVEL)
+    return beside(rows.said, rows.own, rows.rows)

@@ -1,0 +1,322 @@
+"""Before and after: calibration region by region as a job, and whether it pays here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.regions import regions_runs as runs
+from app.regions import regions_text as text
+from app.regions.regions_parts import View
+from app.shared import job_results, session, waiting
+from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.numbers import interval, number
+from kdcal_core.charts import (
+    ScorePanel,
+    auc_lift_figure,
+    auc_lift_table,
+    loss_change_figure,
+    loss_change_table,
+    region_words,
+    reliability_figure,
+    score_panels_figure,
+    score_panels_table,
+    words,
+)
+from kdcal_core.data import escape_markdown
+from kdcal_core.data.equal_rows import warns_of_copies
+from kdcal_core.diagnostics import estimate_text
+from kdcal_core.errors import InputError
+from kdcal_core.tasks import (
+    ONE_MAP,
+    PARENT,
+    PARTITION_TITLES,
+    RegionQuestion,
+    RegionsMethod,
+    RegionsRun,
+    RegionsSettings,
+    RepairScores,
+    Request,
+    regions_request,
+)
+
+DEFAULT = ("tree", "boosted", "auc")
+AS_IS = "reference"
+LONGEST_NOTE = 4000  # letters; names of columns and categories may be long
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A finished run, and the method that the pictures show."""
+
+    key: str
+    run: RegionsRun
+    chosen: str
+
+    @property
+    def before(self) -> RegionsMethod:
+        return self.run.method(PARENT)
+
+    @property
+    def after(self) -> RegionsMethod:
+        return self.run.method(self.chosen)
+
+
+def repaired(view: View) -> Repair | None:
+    """The card that asks for the repair; None while there is no result."""
+    review = view.looked.review
+    with st.container(border=True):
+        st.markdown("**Repaired region by region: before and after**")
+        settings = _settings(view)
+        try:
+            asked = regions_request(session.workspace(), review.id, settings)
+        except InputError as error:
+            st.info(escape_markdown(f"{error.what}. {error.fix}", 600), icon=":material/info:")
+            return None
+        opened = _opened(view, asked)
+        if opened is None:
+            return None
+        return _chosen(asked.key, opened)
+
+
+def _settings(view: View) -> RegionsSettings:
+    keys = [key for key in PARTITION_TITLES if key != "column" or view.asked.column is not None]
+    chosen = st.pills(
+        "Regions by",
+        options=keys if view.looked.inputs else ["column"],
+        selection_mode="multi",
+        default=[key for key in DEFAULT if view.looked.inputs] or None,
+        format_func=PARTITION_TITLES.__getitem__,
+        key=f"regions_methods_{len(keys)}",
+        help="One map for all rows stands beside them, to compare with.",
+        **_KEPT,
+    )
+    with st.popover("What these do", type="tertiary", icon=":material/help:"):
+        st.markdown(text.SETTINGS)
+    depth = view.asked.max_depth
+    return RegionsSettings(
+        partitions=tuple(chosen or ()),
+        # untouched, the slider leaves each partition the depth that it has on every other page
+        max_depth=None if depth == RegionQuestion().max_depth else depth,
+        min_rows=view.asked.min_rows,
+        column=view.asked.column if "column" in (chosen or ()) else None,
+    )
+
+
+def _opened(view: View, asked: Request) -> RegionsRun | None:
+    review = view.looked.review
+    if waiting.find(asked.key) is None:
+        st.markdown(
+            "Each region gets a map of its own from stated to calibrated probability, fitted on "
+            "calibration rows and judged on rows that it has not seen. You will see what that does "
+            "to the AUROC, the log loss and the reliability diagram."
+        )
+        if st.button(
+            "Calibrate by regions",
+            key="regions_start",
+            type="primary",
+            icon=":material/play_arrow:",
+        ):
+            job_results.begin(asked, review)
+            st.rerun()
+        return None
+    job = job_results.finished(asked, review)
+    return None if job is None else runs.run_of(job)
+
+
+def _chosen(key: str, run: RegionsRun) -> Repair | None:
+    for note in run.record.notes:
+        shown = escape_markdown(note, LONGEST_NOTE)
+        if warns_of_copies(note):
+            st.warning(shown, icon=":material/content_copy:")
+        else:
+            st.caption(shown)
+    methods = [one for one in run.keys if one not in (PARENT, ONE_MAP)]
+    if not methods:
+        return None
+    chosen = st.segmented_control(
+        "In the pictures below",
+        options=methods,
+        default=methods[0],
+        required=True,
+        format_func=lambda one: run.method(one).title[:60],
+        key=f"regions_shown_{key[:16]}",
+        **_KEPT,
+    )
+    assert chosen is not None
+    return Repair(key, run, chosen)
+
+
+def before_and_after(view: View, repair: Repair) -> None:
+    """What the repair did, in pictures and in a table."""
+    after = repair.after
+    with st.container(border=True):
+        told = [region_words.change_words(after.difference)] if after.difference else []
+        if after.auc is not None:
+            told.insert(0, region_words.lift_words(after.title, after.auc))
+        st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
+        record = repair.run.record
+        told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
+        st.caption(escape_markdown(told_of, 700))
+        scores = runs.scores_of(view.looked.review, repair.run, PARENT, repair.chosen)
+        left, right = st.columns([1, 1.15], gap="medium")
+        if scores is not None:
+            with left:
+                _reliability(view, repair, *scores)
+        with right:
+            if after.auc is not None:
+                _lift(view, repair)
+            _loss(view, repair)
+            if after.auc is None:
+                _methods_table(view, repair)
+        if after.auc is not None:
+            _methods_table(view, repair)
+        if repair.run.record.event is not None and scores is not None:
+            _scores(view, repair, *scores)
+        for note in after.notes:
+            st.caption(escape_markdown(note, LONGEST_NOTE))
+
+
+def _reliability(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
+    before, after = model.reliability, repaired.reliability
+    event = repair.run.record.event
+    chart(
+        drawn_once(
+            reliability_figure,
+            before,
+            dark=is_dark(),
+            calibrated=after,
+            calibrated_name="Calibrated by regions",
+            x_title="Stated probability" if event else "Stated confidence",
+            y_title="How often it is the class" if event else "How often it is right",
+        ),
+        key="regions_before_after",
+        takeaway=f"Stated probability of {event}." if event else "",
+        how_to_read=text.BEFORE_AFTER,
+        alt=f"Before: {words.reliability_alt(before)} After: {words.reliability_alt(after)}",
+        table=lambda: pd.concat(
+            [before.table().assign(who="model"), after.table().assign(who="calibrated")],
+            ignore_index=True,
+        ),
+        name=f"{view.looked.review.title} reliability before and after",
+    )
+
+
+def _lift(view: View, repair: Repair) -> None:
+    lines = [(one.title, one.auc) for one in repair.run.record.methods if one.auc is not None]
+    chart(
+        drawn_once(auc_lift_figure, lines, dark=is_dark()),
+        key="regions_lift",
+        takeaway=_lift_takeaway(repair),
+        how_to_read=text.LIFT,
+        alt=region_words.lift_alt(lines),
+        table=lambda: auc_lift_table(lines),
+        name=f"{view.looked.review.title} AUROC lift",
+    )
+
+
+def _loss(view: View, repair: Repair) -> None:
+    methods = repair.run.record.methods
+    lines = [(one.title, one.difference) for one in methods if one.difference is not None]
+    chart(
+        drawn_once(loss_change_figure, lines, dark=is_dark()),
+        key="regions_losses",
+        takeaway="Log loss minus the model's, row by row: below 0 is better.",
+        how_to_read=text.LOSSES,
+        alt=region_words.change_alt(lines),
+        table=lambda: loss_change_table(lines),
+        name=f"{view.looked.review.title} log loss change",
+    )
+
+
+def _lift_takeaway(repair: Repair) -> str:
+    """What one map for all rows does, beside the best of the partitions."""
+    lines = [
+        one
+        for one in repair.run.record.methods
+        if one.auc is not None and one.key not in (PARENT, ONE_MAP)
+    ]
+    best = max(lines, key=lambda one: one.auc.lift.value if one.auc else -np.inf)
+    assert best.auc is not None
+    lift = best.auc.lift
+    return (
+        "One map for all rows cannot change the order of the rows. The largest lift: "
+        f"{best.title}, {number(lift)} ({interval(lift)})."
+    )
+
+
+def _methods_table(view: View, repair: Repair) -> None:
+    methods = repair.run.record.methods
+    columns: dict[str, list[str]] = {
+        "Calibrated by": [one.title for one in methods],
+        "Log loss": [estimate_text(one.log_loss) for one in methods],
+        "Change": [estimate_text(one.difference) if one.difference else AS_IS for one in methods],
+    }
+    pairs = [one.auc for one in methods if one.auc is not None]
+    if pairs:
+        of_model = pairs[0].a
+        columns["AUROC"] = [estimate_text(one.auc.b if one.auc else of_model) for one in methods]
+        columns["AUROC lift"] = [
+            estimate_text(one.auc.lift) if one.auc else AS_IS for one in methods
+        ]
+    columns["Regions"] = [f"{one.n_regions:,}" if one.n_regions else "" for one in methods]
+    columns["Seconds"] = [f"{one.seconds:.1f}" if one.seconds else "" for one in methods]
+    table = pd.DataFrame(columns)
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="regions_methods_table",
+        column_config={
+            "AUROC lift": st.column_config.TextColumn(
+                help="Rise of the AUROC as a share of the model's, which is the reference."
+            ),
+            "Change": st.column_config.TextColumn(
+                help="Log loss minus the model's, row by row on the same rows: below 0 is better."
+            ),
+            "Regions": st.column_config.TextColumn(help="Over all trees of the last fit."),
+            "Seconds": st.column_config.TextColumn(help="To fit, over all folds."),
+        },
+        alt="Log loss, its change, AUROC lift, regions and time of every way to calibrate",
+    )
+    csv_button(lambda: table, key="regions_methods_csv", name=f"{view.looked.review.title} methods")
+
+
+def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
+    event, training = repair.run.record.event, model.training
+    panels = [] if training is None else [ScorePanel("Training rows", training)]
+    panels += [
+        ScorePanel("Held-out rows", model.spread),
+        ScorePanel("Held-out rows, calibrated", repaired.spread),
+    ]
+    told = region_words.score_words(
+        [one.name for one in panels], [one.spread.certain for one in panels]
+    )
+    st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
+    chart(
+        drawn_once(
+            score_panels_figure, panels, dark=is_dark(), labels=("Other rows", "Rows of the class")
+        ),
+        key="regions_scores",
+        takeaway=told,
+        how_to_read=text.SCORES,
+        alt=told,
+        table=lambda: score_panels_table(panels),
+        name=f"{view.looked.review.title} scores by label",
+    )
+    if training is None:
+        st.caption(
+            "With the model's training rows (Load page) a further panel shows how much more surely "
+            "they are told apart."
+        )
+
+
+def elsewhere() -> None:
+    """Where a regression is repaired."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("Distributions are repaired place by place on another page.")
+        session.page_link("recalibration", "Recalibration")

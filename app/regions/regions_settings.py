@@ -1,0 +1,103 @@
+"""The settings of the Regions page: what is asked of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from app.regions.regions_rows import Looked
+from kdcal_core.tasks import RegionQuestion
+from kdcal_core.tasks.region_measures import Purpose
+
+PURPOSES: dict[Purpose, str] = {
+    "wrong": "Where it is wrong",
+    "classes": "Where classes differ",
+    "column": "Along a column",
+}
+AUTOMATIC = "Automatic"
+LEAST_ROWS = (AUTOMATIC, 10, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+_KEPT: dict[str, Any] = {"persist_state": "session"}
+
+
+def asked_for(looked: Looked) -> RegionQuestion:
+    """What is asked, in a row above what it changes."""
+    first, *rest = st.columns([2.9, 0.9, 1, 1.2], vertical_alignment="bottom", gap="medium")
+    with first:
+        purpose = _purpose(looked)
+    if purpose == "column":
+        with rest[0]:
+            column = _column(looked)
+        with rest[2]:
+            return RegionQuestion("column", label=_label(looked), column=column)
+    with rest[0]:
+        depth = st.slider(
+            "Depth",
+            1,
+            5,
+            3,
+            key="regions_depth",
+            help="Questions asked before a region is reached.",
+            **_KEPT,
+        )
+    with rest[1]:
+        least: Any = st.select_slider(
+            "Fewest rows",
+            options=LEAST_ROWS,
+            value=AUTOMATIC,
+            key="regions_least",
+            help="Of a region, among the rows that the regions are found on. Automatic: more where "
+            "there are more rows, so that what is found can be told from chance.",
+            **_KEPT,
+        )
+    with rest[2]:
+        label = _label(looked)
+    return RegionQuestion(purpose, depth, None if least == AUTOMATIC else int(least), label)
+
+
+def _purpose(looked: Looked) -> Purpose:
+    options = [
+        key
+        for key in PURPOSES
+        if (key == "column" or looked.inputs) and (key != "classes" or not looked.regression)
+    ]
+    purpose: Purpose = st.segmented_control(
+        "Regions",
+        options=options,
+        default=options[0],
+        required=True,
+        format_func=PURPOSES.__getitem__,
+        key=f"regions_purpose_{looked.review.task}",
+        help="What the partition of the inputs is made for.",
+        **_KEPT,
+    )
+    return purpose
+
+
+def _column(looked: Looked) -> str:
+    column: str = st.selectbox(
+        "Column",
+        options=looked.columns,
+        format_func=lambda name: name[:60],
+        key=f"regions_column_{looked.review.id}",
+        help="Any column that describes the rows; it need not be an input of the model.",
+        **_KEPT,
+    )
+    return column
+
+
+def _label(looked: Looked) -> int | None:
+    """The class whose stated probability is looked at; None for the confidence."""
+    if looked.regression:
+        return None
+    classes = looked.review.classes
+    target: str | int = st.selectbox(
+        "Stated probability",
+        options=["confidence", *range(len(classes))],
+        format_func=lambda at: "Confidence" if at == "confidence" else f"of {classes[at]}"[:60],
+        key=f"regions_target_{looked.review.id}",
+        help="What is compared with what is seen: the predicted class's probability with how often "
+        "it is right, or one class's probability with how often the row is of that class.",
+        **_KEPT,
+    )
+    return target if isinstance(target, int) else None

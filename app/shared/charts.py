@@ -1,0 +1,237 @@
+"""The one way a chart is shown, and the tiles of estimates above it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.shared.numbers import interval, number
+from kdcal_core.data import escape_markdown
+from kdcal_core.data.csv_out import to_csv
+from kdcal_core.diagnostics import Estimate
+
+P = ParamSpec("P")
+_CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "scrollZoom": False,
+}
+_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
+PAPER_002 = (
+    "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
+)
+PAPER_003 = "Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
+PAPER_004 = (
+    "Paper 004: Durfee et al., *Heterogeneous Calibration: A post-hoc model-agnostic framework for "
+    "improved generalization*."
+)
+# what the tiles mean, for readers to whom their names mean nothing
+_MEANING = {
+    "Accuracy": "How often the predicted class is the true one.",
+    "Confidence gap": "Stated confidence minus accuracy, on average and in percentage points: "
+    "above 0 the model is too sure, below 0 not sure enough.",
+    "ECE": "Expected calibration error: how far stated confidence and accuracy lie apart, on "
+    "average over the bins. It is above 0 by chance alone, so compare it with what chance gives.",
+    "OCE, empirical prior": "Out-of-distribution calibration error: how far the confidence on "
+    "foreign rows lies from the prior's, on average. 0 is best: of a row unlike the data nothing "
+    "is known but how often each class occurs.",
+    "AUROC, foreign rows": "How well ordinary and foreign rows are told apart: the chance that an "
+    "ordinary row scores above a foreign one. 1 is best, 0.5 is guessing.",
+    "FPR@95": "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is "
+    "best.",
+    "Called unknown": "Ordinary rows that lie below the floor and so count as unknown: the price "
+    "of caution, set by alpha.",
+    "Mean confidence": "Probability of the predicted class, on average.",
+    "Coverage 95%": "How often the outcome lies inside the stated central 95% interval.",
+    "CRPS": "Continuous ranked probability score: how far the whole predicted distribution lies "
+    "from the outcome, in the outcome's own unit. Lower is better.",
+    "Bias": "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
+    "AUROC": "The chance that a row of the second class is given a higher probability of it than a "
+    "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows alone.",
+    "Log loss": "A score of the whole stated probability, lower is better: sure predictions that "
+    "are wrong cost most.",
+    "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
+    "that are wrong cost most.",
+}
+
+
+def is_dark() -> bool:
+    """Whether the reader sees the dark theme."""
+    return bool(st.context.theme.type == "dark")
+
+
+def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -> go.Figure:
+    """The figure that ``make`` draws of these results, drawn once: plotly checks every value.
+
+    It is shared between sessions: change what you are given only through another call.
+
+    Parameters
+    ----------
+    make : callable
+        A function of `kdcal_core.charts`.
+    args, kwargs
+        Its arguments: results of the core, settings, the theme. All of their content counts.
+    """
+    figure: go.Figure = _drawn(_digest(make, args, kwargs), make, args, kwargs)
+    return figure
+
+
+def _digest(make: Callable[..., go.Figure], args: Any, kwargs: dict[str, Any]) -> str:
+    content = io.BytesIO()  # only its digest is kept; nothing is ever read back from these bytes
+    pickler = pickle.Pickler(content)
+    # equal parts are written out each time: which of them are one object is not part of the content
+    # and differs between a result that was just computed and its copy from a cache
+    pickler.fast = True
+    pickler.dump((make.__module__, make.__qualname__, args, kwargs))
+    return hashlib.sha256(content.getbuffer()).hexdigest()
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _drawn(
+    digest: str, _make: Callable[..., go.Figure], _args: Any, _kwargs: dict[str, Any]
+) -> go.Figure:
+    del digest  # only the cache's key
+    return _Ready(_make(*_args, **_kwargs))
+
+
+class _Ready(go.Figure):  # type: ignore[misc]
+    """A figure that is shown as it is: what Streamlit asks of it at every run is made once."""
+
+    def __init__(self, figure: go.Figure) -> None:
+        super().__init__(figure)
+        self._ready: dict[str, Any] = super().to_dict()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is sent to the browser; shared, and not to be changed."""
+        return self._ready
+
+
+def dragged(
+    make: Callable[P, go.Figure], mode: str, *args: P.args, **kwargs: P.kwargs
+) -> go.Figure:
+    """The figure with another meaning of dragging over it: "select", "zoom" or "pan"."""
+    return make(*args, **kwargs).update_layout(dragmode=mode)
+
+
+def chart(
+    figure: go.Figure,
+    *,
+    key: str,
+    takeaway: str,
+    how_to_read: str,
+    alt: str,
+    table: Callable[[], pd.DataFrame],
+    name: str,
+    on_box: Callable[[], None] | None = None,
+    on_pick: Callable[[], None] | None = None,
+) -> None:
+    """Show a figure with its sentence, its explanation, its alternative text and its data.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    takeaway, alt : str
+        Plain text that may hold untrusted names; escaped here.
+    how_to_read : str
+        Our own Markdown, with the paper and the equation.
+    table : callable
+        Gives the chart's data; called when the reader asks for the CSV.
+    name : str
+        The CSV's file name without its ending.
+    on_box : callable, optional
+        Called when the reader has dragged a box, which is then in the session state of ``key``,
+        or cleared it. What it changes must not change the figure: the box would be lost.
+    on_pick : callable, optional
+        In place of ``on_box``, where a click on a mark counts as well.
+    """
+    if takeaway:
+        st.markdown(escape_markdown(takeaway, 1000))
+    on_select = on_pick or on_box
+    removed = [button for button in _NO_BUTTONS if on_select is None or button != "select2d"]
+    st.plotly_chart(
+        figure,
+        key=key,
+        theme=None,
+        config={
+            **_CONFIG,
+            "modeBarButtonsToRemove": removed,
+            "toImageButtonOptions": {"filename": name},
+        },
+        on_select=on_select or "ignore",
+        selection_mode="box" if on_pick is None else ("points", "box"),
+        alt=alt,
+    )
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+            st.markdown(how_to_read)
+            for paper in (PAPER_002, PAPER_003, PAPER_004):
+                if paper.partition(":")[0].lower() in how_to_read.lower():
+                    st.caption(paper)
+        csv_button(table, key=f"{key}_csv", name=name)
+
+
+def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:
+    """Offer a table as CSV; it is made when the reader asks for it."""
+    st.download_button(
+        "Data as CSV",
+        data=lambda: to_csv(table()),
+        file_name=f"{file_stem(name)}.csv",
+        mime="text/csv",
+        key=key,
+        type="tertiary",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def file_stem(name: str) -> str:
+    """Letters, digits and dashes of a name, for a file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "data"
+
+
+def estimate_row(
+    estimates: Sequence[Estimate],
+    *,
+    notes: Sequence[str] | None = None,
+) -> None:
+    """At most four tiles: value, interval, and what chance alone gives.
+
+    ``notes`` are our own words under each tile, in place of what stands there otherwise.
+    """
+    said = notes or [_note(estimate) for estimate in estimates]
+    for column, estimate, note in zip(st.columns(len(estimates)), estimates, said, strict=True):
+        with column:
+            estimate_tile(estimate, note)
+
+
+def estimate_tile(estimate: Estimate, note: str) -> None:
+    """One tile, as high as its neighbours: value, interval, and our own words below."""
+    with st.container(border=True, height="stretch"):
+        st.metric(
+            escape_markdown(estimate.label),
+            number(estimate),
+            delta=interval(estimate),
+            delta_color="off",
+            delta_arrow="off",
+            help=escape_markdown(
+                f"{_MEANING.get(estimate.label, '')} {estimate.name}. {estimate.n:,} rows. "
+                f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
+                800,
+            ),
+        )
+        st.caption(note)
+
+
+def _note(estimate: Estimate) -> str:
+    if estimate.expected is not None:
+        return f"{number(estimate, estimate.expected)} expected by chance"
+    return f"{estimate.n:,} rows"

@@ -1,0 +1,52 @@
+"""The jobs in the sidebar of every page: how far each is, a way to stop it, how the last ended."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.shared import waiting
+from kdcal_core.data import escape_markdown
+from kdcal_core.jobs import JobSnapshot, jobs
+
+_SHOWN = "jobs_in_badge"
+_POLL = 0.5  # seconds, while there is something to wait for
+
+
+def show() -> None:
+    """Draw the badge; it polls only while a job is queued or running.
+
+    When one of them ends the page runs anew, once, so that it shows the result. Each run and each
+    poll also says that somebody is there: jobs whose review nobody has open are stopped after a
+    while (`kdcal_core.jobs.limits`).
+    """
+    owners = waiting.owners()
+    jobs().seen(owners)
+    active = _active(owners)
+    st.session_state[_SHOWN] = [job.id for job in active]
+    with st.sidebar:
+        if active:
+            st.fragment(_follow, run_every=_POLL)(owners)
+        elif (last := jobs().last_ended(owners)) is not None:
+            st.caption(_outcome(last))
+
+
+def _follow(owners: tuple[str, ...]) -> None:
+    jobs().seen(owners)
+    active = _active(owners)
+    if not set(st.session_state[_SHOWN]) <= {job.id for job in active}:
+        st.rerun()
+    for job in active:
+        waiting.progress(job, where="badge")
+
+
+def _active(owners: tuple[str, ...]) -> list[JobSnapshot]:
+    return [job for job in jobs().active() if any(map(job.belongs_to, owners))]
+
+
+def _outcome(job: JobSnapshot) -> str:
+    title = escape_markdown(job.title, 120)
+    if job.state == "done":
+        return f":material/check_circle: {title}: done"
+    if job.error is not None:
+        return f":material/error: {escape_markdown(str(job.error), 600)}"
+    return f":material/stop_circle: {title}: stopped"

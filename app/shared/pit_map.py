@@ -1,0 +1,407 @@
+"""The local view of the PIT page: a map of neighbourhoods, and the ones picked beside the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import streamlit as st
+
+from app.shared import pit_picks, pit_results, session, set_results
+from app.shared.charts import chart, dragged, drawn_once, is_dark
+from app.shared.numbers import interval, number
+from app.shared.pit_picks import Box, Pick
+from app.shared.pit_results import Judged
+from kdcal_core.charts import (
+    PickedNeighbourhood,
+    PitPanel,
+    local_map_figure,
+    pit_panels,
+    pit_table,
+    regression_reading,
+    regression_words,
+)
+from kdcal_core.data import FloatArray, IntArray, escape_markdown
+from kdcal_core.diagnostics import LocalPit
+from kdcal_core.tasks import (
+    AXES,
+    LAYER,
+    MEAN,
+    OUTCOME,
+    SPREAD,
+    PitGroup,
+    PitOverview,
+    PitPlaces,
+    is_large,
+    local_rows,
+    space_names,
+    space_title,
+)
+
+LEAST_ROWS = 10
+SIZES = (20, 50, 100, 200, 500, 1000, 2000)
+MapKind = Literal["principal", "columns", "prediction"]
+MAPS: dict[MapKind, str] = {
+    "principal": "Principal axes",
+    "columns": "Two columns",
+    "prediction": "Prediction against outcome",
+}
+
+
+Tool = Literal["click", "box"]
+
+
+# Streamlit takes no clicks while a drag draws a box, so there are two ways to pick
+TOOLS: dict[Tool, str] = {"click": "Click", "box": "Box"}
+DRAGS: dict[Tool, str] = {"click": "zoom", "box": "select"}
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """What the map shows across and up, and what tells it from others of the same rows.
+
+    Titles are untrusted text.
+    """
+
+    x_title: str
+    y_title: str
+    key: str
+    shows_outcome: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A group of rows beside the whole."""
+
+    name: str
+    what: str
+    group: PitGroup
+    ring: PickedNeighbourhood
+
+
+@dataclass(frozen=True, eq=False)
+class LocalView:
+    """What the local view has found, for the other parts of the page."""
+
+    places: PitPlaces
+    local: LocalPit
+    groups: tuple[Shown, ...]
+
+
+def local_view(judged: Judged, whole: PitOverview | None) -> LocalView | None:
+    """Draw the map with its settings, and the picked groups; None where there is no map."""
+    with st.container(border=True):
+        st.markdown("**Place by place**")
+        n = len(local_rows(judged.n_rows))
+        if n < LEAST_ROWS:
+            st.caption(
+                f"Neighbourhoods cannot be told apart among {n:,} rows: at least {LEAST_ROWS} "
+                "are needed."
+            )
+            return None
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = _space_name(judged)
+            kind = _map_kind(judged, name)
+            x, y = _columns(judged) if kind == "columns" else ("", "")
+            k = _size(n)
+            tool = _tool()
+        places = _places(judged, name, k, *_on_the_map(kind, x, y))
+        if places is None:
+            return None
+        if places.local is None:
+            st.caption("All rows are alike here, so there are no places to tell apart.")
+            return None
+        return _draw(judged, name, _axes(judged, name, places), places, places.local, whole, tool)
+
+
+def _space_name(judged: Judged) -> str:
+    names = space_names(judged.review)
+    name: str = st.selectbox(
+        "Rows are near in",
+        options=names,
+        format_func=space_title,
+        key=f"pit_space_{judged.review.id}",
+        persist_state="session",
+        width=210,
+        help="What makes two rows neighbours: like inputs, like activations of a hidden layer of "
+        "the model, or like predictions (mean and spread). Each column is standardised. Paper 003 "
+        "recalibrates in any of them; faults show best where the model tells rows apart.",
+    )
+    return name
+
+
+def _map_kind(judged: Judged, space: str) -> MapKind:
+    """With one number to a row, principal axes would be a line."""
+    roles = judged.review.roles
+    few = space.startswith("inputs") and roles is not None and len(roles.features) <= 2
+    default: MapKind = "columns" if few and numeric_columns(judged) else "principal"
+    if space == "prediction":
+        default = "prediction"
+    kinds = [kind for kind in MAPS if kind != "principal" or not few]
+    chosen: MapKind = st.selectbox(
+        "Map",
+        options=kinds,
+        index=kinds.index(default) if default in kinds else 0,
+        format_func=lambda kind: (
+            "Mean and spread" if kind == "principal" and space == "prediction" else MAPS[kind]
+        ),
+        key=f"pit_map_kind_{judged.review.id}_{default}",
+        persist_state="session",
+        width=220,
+        help="Where the rows are drawn. It does not change which rows are neighbours.",
+    )
+    return chosen
+
+
+def numeric_columns(judged: Judged) -> list[str]:
+    """Features that are numbers, in the table's order."""
+    roles = judged.review.roles
+    assert roles is not None
+    kinds = {column.name: column.kind for column in judged.review.tables[judged.which].columns}
+    return [name for name in roles.features if kinds.get(name) == "number"]
+
+
+def column_title(judged: Judged, name: str) -> str:
+    """A column for people, or what was predicted; untrusted text."""
+    ours = dict(zip(AXES, ("First principal axis", "Second principal axis"), strict=True))
+    ours |= {MEAN: "Predicted mean", SPREAD: "Predicted standard deviation"}
+    return ours.get(name) or (judged.outcome if name == OUTCOME else name)[:60]
+
+
+def _columns(judged: Judged) -> tuple[str, str]:
+    across = [*numeric_columns(judged), MEAN, SPREAD]
+    title = partial(column_title, judged)
+    x: str = st.selectbox(
+        "Across",
+        options=across,
+        format_func=title,
+        key=f"pit_x_{judged.review.id}",
+        persist_state="session",
+        width=170,
+    )
+    up = [name for name in across if name != x] + [OUTCOME]
+    second = 0 if len(numeric_columns(judged)) > 1 else len(up) - 1
+    y: str = st.selectbox(
+        "Up",
+        options=up,
+        index=second,
+        format_func=title,
+        key=f"pit_y_{judged.review.id}",
+        persist_state="session",
+        width=170,
+    )
+    return x, y
+
+
+def _size(n: int) -> int:
+    """Rows of a neighbourhood: from a few to half of all."""
+    sizes = [k for k in SIZES if k <= n // 2] or [max(n // 2, 5)]
+    wanted = min(max(n // 10, 50), 500)
+    if len(sizes) == 1:
+        return sizes[0]
+    k: int = st.select_slider(
+        "Rows of a neighbourhood",
+        options=sizes,
+        value=max((size for size in sizes if size <= wanted), default=sizes[0]),
+        format_func=lambda k: f"{k:,}",
+        key="pit_k",
+        persist_state="session",
+        width=230,
+        help="Few rows show faults of small places, but a fault must be large to be told from "
+        "chance; many rows tell small faults, and blur places into each other.",
+    )
+    return k
+
+
+def _tool() -> Tool:
+    tool: Tool = st.segmented_control(
+        "Pick by",
+        options=list(TOOLS),
+        default="click",
+        required=True,
+        format_func=TOOLS.__getitem__,
+        key="pit_tool",
+        persist_state="session",
+        help="A click on a mark picks the row there with its neighbours; dragging zooms, and a "
+        "double click zooms out. A box picks all rows in it.",
+    )
+    return tool
+
+
+def _places(judged: Judged, space: str, k: int, across: str, up: str) -> PitPlaces | None:
+    """The places in the space chosen, or in that of the predictions where it has none."""
+    layer = space.startswith(LAYER) and not is_large(judged.review)
+    if layer and set_results.layer_of(judged.review, space) is None:
+        return None
+    found = pit_results.places_of(judged, space, k, across, up)
+    if found is not None and found.refused is not None:
+        session.error_box(found.refused.error())
+        st.caption("Until then rows are near where their predictions are.")
+    return found
+
+
+def _on_the_map(kind: MapKind, x: str, y: str) -> tuple[str, str]:
+    if kind == "prediction":
+        return MEAN, OUTCOME
+    return AXES if kind == "principal" else (x, y)
+
+
+def _axes(judged: Judged, space: str, places: PitPlaces) -> Axes:
+    x, y = (column_title(judged, name) for name in (places.across, places.up))
+    return Axes(x, y, f"{space} {places.across} {places.up}", places.up == OUTCOME)
+
+
+def _draw(
+    judged: Judged,
+    space: str,
+    axes: Axes,
+    places: PitPlaces,
+    local: LocalPit,
+    whole: PitOverview | None,
+    tool: Tool,
+) -> LocalView:
+    picks = f"pit_picks_{judged.key[:16]}_{axes.key}"
+    chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
+    groups = _groups(places, local, chosen or pit_picks.suggested(local))
+    left, right = st.columns([1.3, 1], gap="medium")
+    figure = drawn_once(
+        dragged,
+        local_map_figure,
+        DRAGS[tool],
+        replace(local, near=np.empty((0, 0), np.int64)),
+        dark=is_dark(),
+        x_title=axes.x_title,
+        y_title=axes.y_title,
+        picked=[shown.ring for shown in groups],
+        identity=(places.across, places.up) == (MEAN, OUTCOME),
+    )
+    with left:
+        chart(
+            figure,
+            key="pit_map",
+            takeaway="",  # it heads the page
+            how_to_read=regression_reading.LOCAL_MAP,
+            alt=regression_words.local_map_alt(local, axes.x_title, axes.y_title),
+            table=local.table,
+            name=f"{judged.review.title} {judged.which} neighbourhoods",
+            on_pick=partial(_take, picks, local, axes.shows_outcome),
+        )
+        _about_the_map(judged, axes, places, local)
+        _about_groups(groups, bool(chosen), picks)
+    with right:
+        if whole is not None:
+            _panels(judged, whole, groups)
+    return LocalView(places, local, groups)
+
+
+def _take(places: str, local: LocalPit, only_across: bool) -> None:
+    """Callback: what was clicked or dragged joins the picks."""
+    selection = getattr(st.session_state.get("pit_map"), "selection", None)
+    pick = pit_picks.picked(selection, local, only_across=only_across)
+    if pick == "cleared":
+        st.session_state.pop(places, None)
+    elif pick != "nothing":
+        st.session_state[places] = pit_picks.with_pick(st.session_state.get(places, ()), pick)
+
+
+def _groups(places: PitPlaces, local: LocalPit, picks: Sequence[Pick]) -> tuple[Shown, ...]:
+    shown = []
+    for name, pick in zip(pit_picks.NAMES, picks, strict=False):
+        if isinstance(pick, Box):
+            rows = pit_picks.rows_in(pick, places.xy)
+            what, centre = f"{len(rows):,} rows in the box", _middle(places.xy[rows])
+        else:
+            rows = local.around(pick.row)
+            row = int(places.rows[pick.row]) + 1
+            what = f"row {row:,} and the {len(rows) - 1:,} rows nearest to it"
+            centre = (float(places.xy[pick.row, 0]), float(places.xy[pick.row, 1]))
+        if len(rows):
+            ring = PickedNeighbourhood(name, centre, places.xy[rows])
+            shown.append(Shown(name, what, places.group(rows), ring))
+    return tuple(shown)
+
+
+def _middle(xy: FloatArray) -> tuple[float, float]:
+    x, y = np.median(xy, axis=0) if len(xy) else (np.nan, np.nan)
+    return float(x), float(y)
+
+
+def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None:
+    """The picked groups beside the whole, on one scale."""
+    panels = [
+        PitPanel("All rows", whole.histogram, whole.fault.kind),
+        *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
+    ]
+    chart(
+        drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
+        key="pit_panels",
+        takeaway="",
+        how_to_read=regression_reading.PIT_PANELS,
+        alt=regression_words.pit_panels_alt(panels),
+        table=lambda: pit_table(panels),
+        name=f"{judged.review.title} {judged.which} PIT of neighbourhoods",
+    )
+
+
+def _about_groups(groups: Sequence[Shown], chosen: bool, places: str) -> None:
+    """What is wrong in each picked group, in words."""
+    for one in groups:
+        held = one.group.coverage.coverage
+        st.markdown(
+            f"**{one.name}**, {one.what}. {escape_markdown(one.group.fault.words, 400)} "
+            f"95% intervals hold {number(held)} ({interval(held)})."
+        )
+    if chosen:
+        st.button(
+            "Back to the places furthest off",
+            key="pit_unpick",
+            icon=":material/restart_alt:",
+            on_click=st.session_state.pop,
+            args=(places, None),
+        )
+    _how_picked(len(groups), chosen)
+
+
+def _how_picked(count: int, chosen: bool) -> None:
+    if chosen:
+        st.caption(
+            "Tested by themselves, as if each had been the only pick. With many tries some place "
+            "will look wrong by chance; the map's colours are corrected for that."
+        )
+    elif count:
+        st.caption(
+            "Shown before you pick: the places furthest off, opposite faults where there are any. "
+            "Click a mark on the map, or choose the box and drag it, for others; the last two "
+            "picks are shown."
+        )
+    else:
+        st.caption("Click a mark, or choose the box and drag it, to see the rows there.")
+
+
+def _about_the_map(judged: Judged, axes: Axes, places: PitPlaces, local: LocalPit) -> None:
+    lines = [
+        f"{len(local.kind):,} neighbourhoods, p values from {local.draws:,} random draws "
+        "(seed 0), corrected for all of them (Westfall and Young)."
+    ]
+    n, looked = judged.n_rows, len(places.rows)
+    if looked < n:
+        lines.append(f"Neighbours are sought among {looked:,} of {n:,} rows, drawn at random.")
+    unplaced = int((~np.isfinite(places.xy).all(axis=1)).sum())
+    if unplaced:
+        lines.append(f"{unplaced:,} rows have no value on an axis and are not drawn.")
+    if places.weight is not None:
+        lines.append("Row weights do not enter the map.")
+    if axes.shows_outcome:
+        lines.append(
+            "A box picks by its width alone: rows chosen by their outcome would make every "
+            "prediction look wrong."
+        )
+    st.caption(" ".join(lines))
+
+
+def group_rows(view: LocalView | None) -> dict[str, IntArray]:
+    """The rows of each group by its name."""
+    return {} if view is None else {one.name: one.group.rows for one in view.groups}

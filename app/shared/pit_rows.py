@@ -1,0 +1,166 @@
+"""Intervals of chosen rows beside their outcomes: to be read, and taken along as CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.shared import pit_results, set_results
+from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.map_region import beside
+from app.shared.numbers import column_format
+from app.shared.pit_map import LocalView, group_rows
+from app.shared.pit_results import Judged
+from kdcal_core.charts import RowIntervals, intervals_figure, intervals_table, regression_reading
+from kdcal_core.data import IntArray
+from kdcal_core.tasks import PitRows, pit_rows
+from kdcal_core.tasks.pit_measures import MAX_ROWS
+
+PAGE_ROWS = 100
+DRAWN = 12
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+ALL = "All"
+
+
+@st.fragment
+def intervals(judged: Judged, view: LocalView | None) -> None:
+    """The rows of a group with their intervals, the ones that lie furthest out first."""
+    with st.container(border=True):
+        st.markdown("**Row by row**")
+        groups: dict[str, IntArray | None] = {ALL: None, **group_rows(view)}
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            chosen = _group(list(groups))
+            level = _level()
+            missed_only = st.toggle(
+                "Missed only",
+                key="pit_rows_missed",
+                persist_state="session",
+                help="Only rows whose outcome lies outside the interval.",
+            )
+        among = groups[chosen]
+        asked: dict[str, Any] = {
+            "level": level,
+            "missed_only": missed_only,
+            "among": None if among is None else among.tolist(),
+        }
+        found = pit_results.rows_of(judged, **asked, most=PAGE_ROWS)
+        if found is None:
+            return
+        if not found.n:
+            st.caption("No outcome lies outside its interval here.")
+            return
+        _picture(judged, found, level)
+        _table(judged, found, asked)
+
+
+def _group(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    chosen: str = st.segmented_control(
+        "Rows",
+        options=names,
+        default=ALL,
+        required=True,
+        format_func=lambda name: "All rows" if name == ALL else f"In {name}",
+        key=f"pit_rows_group_{len(names)}",
+        persist_state="session",
+        help="All rows of the set, or those of a place picked on the map.",
+    )
+    return chosen
+
+
+def _level() -> float:
+    level: float = st.selectbox(
+        "Interval",
+        options=LEVELS,
+        index=3,
+        format_func=lambda level: f"{level:.0%}",
+        key="pit_rows_level",
+        persist_state="session",
+        width=110,
+    )
+    return level
+
+
+def _picture(judged: Judged, rows: PitRows, level: float) -> None:
+    drawn = slice(DRAWN)
+    names, outcomes = [f"Row {row + 1:,}" for row in rows.rows[drawn]], rows.y[drawn]
+    found = RowIntervals("parent", "Model", rows.low[drawn], rows.middle[drawn], rows.high[drawn])
+    missed = int(((outcomes < found.low) | (outcomes > found.high)).sum())
+    said = (
+        f"The {len(names):,} rows of {rows.n:,} whose outcome lies furthest out: {missed:,} "
+        f"outside the stated {level:.0%} interval."
+    )
+    chart(
+        drawn_once(
+            intervals_figure,
+            names,
+            outcomes,
+            [found],
+            dark=is_dark(),
+            y_title=judged.outcome,
+            level=level,
+        ),
+        key="pit_intervals",
+        takeaway=said,
+        how_to_read=regression_reading.INTERVALS,
+        alt=said,
+        table=lambda: intervals_table(names, outcomes, [found]),
+        name=f"{judged.review.title} {judged.which} intervals drawn",
+    )
+
+
+def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
+    level = asked["level"]
+    shown = answers(rows, level)
+    ours = ("Outcome", "Mean", "Median", f"{level:.0%} low", f"{level:.0%} high")
+    formats = {name: column_format(shown[name]) for name in ours}
+    more = f" of {rows.n:,}" if rows.n > len(shown) else ""
+    st.caption(f"{len(shown):,}{more} rows with their own values, the furthest out first.")
+    st.dataframe(
+        shown,
+        hide_index=True,
+        height=390 if len(shown) > 10 else "content",
+        key="pit_rows",
+        column_config={
+            name: st.column_config.NumberColumn(format=kind)
+            for name, kind in {"Row": "localized", "PIT": "%.4f", **formats}.items()
+        },
+        alt="Rows with their outcome, predicted interval, PIT value and own values",
+    )
+    every = set_results.on_demand(
+        judged.review,
+        pit_rows,
+        label=f"Prepare {most_text(rows.n)} as CSV",
+        which=judged.which,
+        **asked,
+    )
+    if every is not None:
+        csv_button(
+            lambda: answers(every(), level),
+            key="pit_rows_csv",
+            name=f"{judged.review.title} {judged.which} rows and intervals",
+        )
+
+
+def most_text(n: int) -> str:
+    """How many of ``n`` rows a table for download holds."""
+    return f"{n:,} rows" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,} rows"
+
+
+def answers(rows: PitRows, level: float) -> pd.DataFrame:
+    """One row a row: outcome, what was predicted, PIT value, and the table's own columns."""
+    ours = pd.DataFrame(
+        {
+            "Outcome": rows.y,
+            "Mean": rows.mean,
+            "Median": rows.middle,
+            f"{level:.0%} low": rows.low,
+            f"{level:.0%} high": rows.high,
+            "Inside": (rows.low <= rows.y) & (rows.y <= rows.high),
+            "PIT": rows.pit,
+        }
+    )
+    return beside(ours, rows.own, rows.rows)

@@ -1,0 +1,189 @@
+"""The one way a page asks for a measure of a review's scored sets, wherever it is computed.
+
+A measure is a function of the core from rows to a small frozen result. For a small review it runs
+here, at once; for a large one it runs as a job, whose result is kept by its digest. The page asks
+the same either way, and draws nothing while the answer is None::
+
+    found = set_results.of(review, set_overview, which="calibration")
+    if found is not None:
+        draw(found)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from app.shared import job_results, results, session, waiting
+from app.shared.kept import KEPT
+from kdcal_core.data import escape_markdown
+from kdcal_core.review import Review, Which
+from kdcal_core.tasks import (
+    LAYER,
+    Request,
+    Sets,
+    Space,
+    is_large,
+    load_space,
+    read_measure,
+    reads_asides,
+    regression_space,
+    set_request,
+    space_request,
+    title_of,
+)
+
+T = TypeVar("T")
+
+
+def of(
+    review: Review,
+    measure: Callable[..., T],
+    *,
+    offer: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> T | None:
+    """A measure of the review's sets; None while a job computes it, whose progress is shown.
+
+    Parameters
+    ----------
+    measure : callable
+        A function of `kdcal_core.tasks.set_measures` or of a module like it.
+    offer : callable, optional
+        Draws what is offered and tells whether it was taken up: a job that was never begun then
+        waits for that. Of no account where there is no job.
+    settings
+        The measure's arguments but for the sets, JSON.
+    """
+    if not _is_large(review, measure):
+        return _here(review, measure, settings)
+    asked = set_request(session.workspace(), review, measure, settings)
+    return _elsewhere(review, measure, asked, offer)
+
+
+def all_of(
+    review: Review, measure: Callable[..., T], each: Sequence[dict[str, Any]]
+) -> list[T] | None:
+    """The same measure at several settings; where jobs compute them, they go on side by side.
+
+    None until all are there; the progress of the first that is missing is shown.
+    """
+    if not _is_large(review, measure):
+        return [_here(review, measure, settings) for settings in each]
+    asked = [set_request(session.workspace(), review, measure, one) for one in each]
+    for one in asked:
+        if waiting.find(one.key) is None:
+            job_results.begin(one, review)
+    found = []
+    for one in asked:
+        answer = _elsewhere(review, measure, one, None)
+        if answer is None:
+            return None
+        found.append(answer)
+    return found
+
+
+def on_demand(
+    review: Review, measure: Callable[..., T], *, label: str, **settings: Any
+) -> Callable[[], T] | None:
+    """What gives the measure, for a download that is made when somebody asks for it.
+
+    Where a job has to compute it, there is a button with this ``label`` and then the progress
+    until it is done, and None is returned.
+    """
+    if not _is_large(review, measure):
+        return lambda: _here(review, measure, settings)
+    asked = set_request(session.workspace(), review, measure, settings)
+    found = _elsewhere(
+        review,
+        measure,
+        asked,
+        lambda: st.button(
+            label, key=f"ask_{asked.key[:16]}", type="tertiary", icon=":material/table_rows:"
+        ),
+    )
+    return None if found is None else lambda: found
+
+
+def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
+    workspace = session.workspace()
+
+    def read(which: Which) -> Any:
+        return results.scored_set(workspace, review, which)
+
+    def make() -> T:
+        with st.spinner(escape_markdown(title_of(measure, settings), 120)):
+            sets = Sets(
+                workspace, review.id, read, open_space=partial(_space, review), keep=keep_of(review)
+            )
+            return measure(sets, **settings)
+
+    asides = _asides_of(review) if reads_asides(measure) else ()
+    return KEPT.get(
+        (measure.__name__, json.dumps(settings, sort_keys=True), asides, *_rows_of(review)), make
+    )
+
+
+def _is_large(review: Review, measure: Callable[..., Any]) -> bool:
+    return is_large(review, with_asides=reads_asides(measure))
+
+
+def _asides_of(review: Review) -> tuple[Hashable, ...]:
+    foreign = tuple((name, table.digest) for name, table in review.foreign.items())
+    return review.training and review.training.digest, foreign
+
+
+def keep_of(review: Review) -> Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]:
+    """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it."""
+
+    def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        return KEPT.get((*key, *_rows_of(review)), make)
+
+    return keep
+
+
+def _rows_of(review: Review) -> tuple[Hashable, ...]:
+    """What tells the rows of a review from others, and what is read of them."""
+    rows = [(which, one.digest, review.tables[which].digest) for which, one in review.sets.items()]
+    training = review.training.digest if review.training else None
+    return tuple(sorted(rows)), training, review.roles, review.classes
+
+
+def _space(review: Review, name: str) -> Space:
+    """A space; a hidden layer is there once `layer_of` gave it."""
+    if not name.startswith(LAYER):
+        return regression_space(session.workspace(), review.id, name)
+    found = layer_of(review, name)
+    assert found is not None  # whoever asks waits for it first
+    return found
+
+
+def layer_of(review: Review, name: str) -> Space | None:
+    """Coordinates in a hidden layer, once a job has read it; until then the page says how it is.
+
+    For a small review: a worker that measures a large one reads the layer itself.
+    """
+    job = job_results.finished(space_request(session.workspace(), review.id, name), review)
+    return None if job is None else job_results.answer_of(job, _layer)
+
+
+def _layer(key: str, folder: Path) -> Space:
+    return KEPT.get(("job", key), lambda: load_space(folder))
+
+
+def _elsewhere(
+    review: Review, measure: Callable[..., T], asked: Request, offer: Callable[[], bool] | None
+) -> T | None:
+    job = job_results.finished(asked, review, offer=offer)
+    if job is None:
+        return None
+    return job_results.answer_of(job, partial(_read, measure))
+
+
+def _read(measure: Callable[..., T], key: str, folder: Path) -> T:
+    return KEPT.get(("job", key), lambda: read_measure(measure, folder))

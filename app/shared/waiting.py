@@ -1,0 +1,183 @@
+"""Jobs on the page: begin one, find it again, see how far it is, stop it, learn how it ended.
+
+A page that needs a long computation does this, at every run::
+
+    job = waiting.find(key) or waiting.run(target, kwargs, key=key, title=title, owner=review.id)
+    if job.state == "done":
+        draw(read(job.folder))
+    elif not job.finished:
+        waiting.follow(job.id)
+    elif waiting.start_again(job):
+        waiting.run(target, kwargs, key=key, title=title, owner=review.id)
+        st.rerun()
+
+`find` starts nothing, so what failed or was stopped does not begin anew by itself, and a page
+that first offers a button leaves `run` to the button.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from app.shared import session
+from kdcal_core.data import escape_markdown
+from kdcal_core.jobs import JobSnapshot, jobs
+from kdcal_core.progress import Progress
+
+Work = Callable[[Progress, Callable[[], bool]], Any]
+EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it
+_LAST = "last_job"
+_OWNERS = "job_owners"
+_STOPPED = "stopped_jobs"
+
+
+def start(work: Work, *, title: str, owner: str, short: bool = False) -> None:
+    """Begin ``work`` for the review ``owner``; `show` follows it from the next run on.
+
+    ``short`` work, such as reading a file, does not wait for long jobs.
+    """
+    _remember(owner)
+    st.session_state[_LAST] = jobs().start(work, title=title, owner=owner, short=short)
+
+
+def run(target: str, kwargs: Mapping[str, Any], *, key: str, title: str, owner: str) -> JobSnapshot:
+    """Begin a function of the core as a job, or join the one of this key.
+
+    Parameters
+    ----------
+    target, kwargs, key
+        As for `kdcal_core.jobs.JobManager.submit`; `kdcal_core.jobs.job_key` makes the key.
+    title : str
+        What is done, for people.
+    owner : str
+        The review's id, or `EVERYBODY`.
+
+    Returns
+    -------
+    JobSnapshot
+        Done at once where the result is stored.
+    """
+    _remember(owner)
+    job = jobs().get(jobs().submit(target, kwargs, key=key, title=title, owner=owner))
+    assert job is not None
+    return job
+
+
+def find(key: str) -> JobSnapshot | None:
+    """The job of this key as it is now, or its stored result; None where it was never begun."""
+    return jobs().find(key)
+
+
+def show(owner: str) -> JobSnapshot | None:
+    """Show the steps that run for this review. Returns the last one, once it has ended.
+
+    Running steps are found by their owner, so that a reload or a second tab finds them too. The
+    last one is returned until the next begins: what went wrong stays on the page to be read.
+    Jobs with a key belong to the pages that show their results.
+    """
+    for job in jobs().active(owner):
+        if not job.key:
+            st.session_state[_LAST] = job.id
+            follow(job.id)
+    last = jobs().get(st.session_state.get(_LAST, "")) or _interrupted(owner)
+    return last if last is not None and last.finished and last.belongs_to(owner) else None
+
+
+def busy(owner: str) -> bool:
+    """Whether something runs for this review."""
+    return bool(jobs().active(owner))
+
+
+def reading(owner: str) -> bool:
+    """Whether a file of this review is being read, or its rows scored."""
+    return any(not job.key for job in jobs().active(owner))
+
+
+def follow(job_id: str) -> None:
+    """The job's progress, with a button that stops it; the page runs anew when it has ended.
+
+    Another review may have begun it. It becomes the open review's too, until Stop is pressed here.
+    """
+    review_id = session.open_review_id()
+    foreign = (job := jobs().get(job_id)) is not None and not _is_ours(job)
+    if foreign and review_id is not None and job_id not in st.session_state.get(_STOPPED, ()):
+        jobs().join(job_id, review_id)
+    _follow(job_id)
+
+
+@st.fragment(run_every=0.5)
+def _follow(job_id: str) -> None:
+    job = jobs().get(job_id)
+    if job is None or job.finished:
+        st.rerun()
+    progress(job, where="page")
+
+
+def progress(job: JobSnapshot, *, where: str) -> None:
+    """How far the job is, and its Stop button; ``where`` tells two of them on a page apart."""
+    with st.container(border=True):
+        st.progress(job.progress, text=_sentence(job))
+        if not _is_ours(job):
+            st.caption("It goes on for another review that asked for the same.")
+            return
+        st.button(
+            "Stop",
+            key=f"stop_{where}_{job.id}",
+            icon=":material/stop_circle:",
+            on_click=_stop,
+            args=(job.id,),
+            disabled=job.state == "cancelling",
+        )
+
+
+def _is_ours(job: JobSnapshot) -> bool:
+    return any(map(job.belongs_to, owners()))
+
+
+def _stop(job_id: str) -> None:
+    st.session_state[_STOPPED] = (*st.session_state.get(_STOPPED, ()), job_id)
+    jobs().cancel(job_id, owners())
+
+
+def start_again(job: JobSnapshot) -> bool:
+    """Why there is no result, and a button; true once somebody asks to start the job again.
+
+    There is no button where a file was refused, as it would be again: it has to be another file.
+    """
+    if job.error is not None:
+        session.error_box(job.error)
+        if job.error.file is not None:
+            return False
+    else:
+        st.info("Stopped before it ended.", icon=":material/stop_circle:")
+    return st.button("Start again", key=f"again_{job.id}", icon=":material/refresh:")
+
+
+def owners() -> tuple[str, ...]:
+    """Whose jobs this session sees: the open review's, everybody's, and what it began itself."""
+    review_id = session.open_review_id()
+    review = () if review_id is None else (review_id,)
+    return (EVERYBODY, *review, *st.session_state.get(_OWNERS, ()))
+
+
+def _remember(owner: str) -> None:
+    st.session_state[_OWNERS] = sorted({*st.session_state.get(_OWNERS, ()), owner})
+    jobs().seen([owner])
+
+
+def _interrupted(owner: str) -> JobSnapshot | None:
+    last = jobs().last_ended([owner])
+    return last if last is not None and last.state == "interrupted" and not last.key else None
+
+
+def _sentence(job: JobSnapshot) -> str:
+    title = escape_markdown(job.title, 120)
+    if job.state == "queued":
+        return f"{title}: number {job.queue_position} in the queue"
+    if job.state == "cancelling":
+        return f"{title}: stopping"
+    note = f" ({escape_markdown(job.note, 120)})" if job.note else ""
+    return f"{title}{note}"

@@ -1,0 +1,468 @@
+"""The parts of the page Simulation lab that show a finished run, from top to bottom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
+from app.shared.numbers import interval, number
+from app.simulation_lab import lab_text as text
+from app.simulation_lab.lab_results import answers_of, measures_of
+from kdcal_core.calibration import KernelDensityGraph
+from kdcal_core.charts import (
+    BandLine,
+    MapPoints,
+    PosteriorPanel,
+    distance_figure,
+    posterior_map_figure,
+    selection_figure,
+)
+from kdcal_core.charts import lab_words as words
+from kdcal_core.charts.lab_pictures import MeasuredMethod, interval_figure
+from kdcal_core.diagnostics import Estimate
+from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks import LabRows, LabRun
+from kdcal_core.tasks.lab_measures import (
+    FAR,
+    METHODS,
+    PAPER_LOG_FLOOR,
+    PAPER_VARIANCE_FLOOR,
+    PRINTED_LOG_FLOOR,
+    GraphChoice,
+    LabAnswers,
+    Method,
+    data_box,
+    distance_curves,
+    fitted_position,
+    sure_outside,
+    switch_distances,
+)
+from kdcal_core.tasks.lab_results import DISTANCES
+
+ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+LOG_FLOORS = (
+    *(-1e8, PAPER_LOG_FLOOR, -1e6, -1e5, -1e4, -1e3, -300.0, -100.0, -30.0, -10.0, -3.0, -1.0),
+    PRINTED_LOG_FLOOR,
+)
+VARIANCES = (1e-8, 1e-7, PAPER_VARIANCE_FLOOR, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+MEASURES = {
+    "error": "Error",
+    "hellinger": "Hellinger",
+    "box": "Hellinger, box",
+    "ece": "ECE",
+    "log_loss": "Log loss",
+    "confidence": f"Confidence at {FAR:g}",
+}
+BANDED = ("parent", "geodesic", "euclidean")  # more bands would hide each other
+MAPPED: tuple[Method, ...] = ("parent", "geodesic", "euclidean", "geodesic_paper")
+
+Answers = dict[Method, LabAnswers]
+Measures = dict[Method, dict[str, Estimate]]
+
+
+def offer() -> bool:
+    """What a run will show, and the button that begins it."""
+    with st.container(border=True):
+        st.markdown(text.EMPTY)
+        st.caption(text.LASTS)
+        return st.button("Run", key="lab_run", type="primary", icon=":material/play_arrow:")
+
+
+def results(run: LabRun, key: str) -> None:
+    """Everything that a finished run shows."""
+    top = st.container()
+    choice = _tune(run, f"lab_{key[:12]}")
+    answers = answers_of(run, key, choice)
+    measures = measures_of(run, key, choice, answers)
+    with top:
+        _finding(run, measures)
+    if run.grid is not None:
+        _maps(run, run.grid, answers)
+    _distance(run, answers)
+    _measures(run, measures)
+    _selection(run, choice)
+
+
+def flaws() -> None:
+    """Where the papers' texts contradict each other or themselves, and what is done here."""
+    with st.expander("Where the papers' texts go wrong", icon=":material/menu_book:"):
+        st.markdown(text.FLAWS)
+        st.caption(text.PAPER_000)
+
+
+def _finding(run: LabRun, measures: Measures) -> None:
+    """The sentence, what was run, and four estimates with the parent's beside them."""
+    parent, graph = measures["parent"], measures["geodesic"]
+    compared = [
+        words.Compared(each["confidence"], each["error"], each["hellinger"])
+        for each in (parent, graph)
+    ]
+    sentence = words.lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
+    st.subheader(sentence, anchor=False)
+    record = run.record
+    st.caption(
+        f"{SIMULATIONS[record.settings.simulation].title} · {len(run.y):,} rows, "
+        f"{record.n_fit:,} to fit and {record.n_holdout:,} held out · {record.parent} · seed "
+        f"{record.settings.seed} · tiles: the geodesic kernel density version"
+    )
+    shown = ("confidence", "error", "hellinger", "ece")
+    estimate_row(
+        [graph[each] for each in shown],
+        notes=[f"{number(parent[each])} for the {_name(run)} itself" for each in shown],
+    )
+
+
+def _tune(run: LabRun, prefix: str) -> GraphChoice:
+    """The settings that act at once, with their presets."""
+    graph = run.graphs["geodesic"]
+    by_data = {
+        f"{prefix}_exponent": fitted_position(graph),
+        f"{prefix}_floor": "data",
+        f"{prefix}_share": graph.floor_quantile,
+        f"{prefix}_log_b": PAPER_LOG_FLOOR,
+        f"{prefix}_variance": graph.variance_floor,
+        f"{prefix}_inside": "ratio" if graph.blend is None else "blend",
+    }
+    for name, value in by_data.items():
+        st.session_state.setdefault(name, value)
+    with st.container(border=True):
+        _presets(prefix, by_data)
+        left, middle, right = st.columns(3, gap="large")
+        with left:
+            position = _exponent(run, prefix)
+        with middle:
+            quantile, log_floor = _floor(graph, prefix)
+        with right:
+            variance = _variance(graph, prefix)
+            ratio_only = _ratio_only(prefix)
+        choice = GraphChoice(position, quantile, log_floor, variance, ratio_only)
+        moved = choice.applied(run, "geodesic")
+        if ratio_only and position is None:
+            chosen = [choice.applied(run, each) for each in DISTANCES]
+            told = [f"{graph.exponents[fitted_position(graph)]:.3g}" for graph in chosen]
+            left.caption(
+                f"With the class ratio alone, held-out rows choose it under this floor: {told[0]}, "
+                f"and {told[1]} for the Euclidean version."
+            )
+        with right:
+            st.caption(words.blend_words(moved.blend))
+        with middle:
+            st.caption(f"log b = {_log_b(moved.log_floor)}")
+        st.caption(f"{words.switch_words(switch_distances(moved))} {text.UNITS}")
+    return choice
+
+
+def _presets(prefix: str, by_data: dict[str, Any]) -> None:
+    fixed = {
+        f"{prefix}_floor": "fixed",
+        f"{prefix}_variance": PAPER_VARIANCE_FLOOR,
+        f"{prefix}_inside": "ratio",
+    }
+    presets = {
+        "Chosen by data": (by_data, "restart_alt", "All of it as fitted."),
+        "As the papers mean": (
+            {**by_data, **fixed, f"{prefix}_log_b": PAPER_LOG_FLOOR},
+            "vertical_align_bottom",
+            "The papers' own fit: b = exp(-10,000,000), their variance floor, the class ratio "
+            "alone, and the exponent that held-out rows choose under that floor.",
+        ),
+        "As printed": (
+            {**by_data, **fixed, f"{prefix}_log_b": PRINTED_LOG_FLOOR},
+            "vertical_align_top",
+            "The same with b = exp(-0.0000001), as their tables print: confidence collapses among "
+            "the data.",
+        ),
+    }
+    title, buttons = st.columns([1, 2.2], vertical_alignment="center")
+    title.markdown("**The kernel density version**")
+    with buttons.container(horizontal=True, horizontal_alignment="right"):
+        for at, (label, (values, icon, said)) in enumerate(presets.items()):
+            st.button(
+                label,
+                key=f"{prefix}_preset_{at}",
+                icon=f":material/{icon}:",
+                help=said,
+                on_click=st.session_state.update,
+                args=(values,),
+            )
+        with st.popover("What these do", type="tertiary", icon=":material/help:"):
+            st.markdown(text.SETTINGS)
+
+
+def _exponent(run: LabRun, prefix: str) -> int | None:
+    exponents = run.graphs["geodesic"].exponents
+    position: int = st.select_slider(
+        "Exponent of the kernel",
+        options=range(len(exponents)),
+        format_func=lambda at: f"{exponents[at]:.3g}",
+        key=f"{prefix}_exponent",
+        persist_state="session",
+    )
+    by_data = {name: fitted_position(graph) for name, graph in run.graphs.items()}
+    st.caption(
+        f"By data: {exponents[by_data['geodesic']]:.3g}, and "
+        f"{exponents[by_data['euclidean']]:.3g} for the Euclidean version."
+    )
+    return None if position == by_data["geodesic"] else position
+
+
+def _floor(graph: KernelDensityGraph, prefix: str) -> tuple[float | None, float | None]:
+    """Share of the held-out rows, or log b; the other is None."""
+    which = st.segmented_control(
+        "Floor",
+        options=["data", "fixed"],
+        required=True,
+        format_func={"data": "From data", "fixed": "Fixed"}.__getitem__,
+        key=f"{prefix}_floor",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    if which == "fixed":
+        log_b: float = st.select_slider(
+            "Floor, log b",
+            options=LOG_FLOORS,
+            format_func=_log_b,
+            key=f"{prefix}_log_b",
+            persist_state="session",
+        )
+        return None, log_b
+    share: float = st.select_slider(
+        "Floor: ordinary rows below it",
+        options=_with(ALPHAS, graph.floor_quantile),
+        format_func="{:.1%}".format,
+        key=f"{prefix}_share",
+        persist_state="session",
+        help=f"Share of ordinary rows that may count as unknown. {graph.n_holdout:,} held-out rows "
+        f"tell no share below 1 in {graph.n_holdout + 1:,}.",
+    )
+    return share, None
+
+
+def _variance(graph: KernelDensityGraph, prefix: str) -> float | None:
+    variance: float = st.select_slider(
+        "Variance floor",
+        options=_with(VARIANCES, graph.variance_floor),
+        format_func="{:.2g}".format,
+        key=f"{prefix}_variance",
+        persist_state="session",
+        help="In units in which the farthest row lies at 1. The papers add 1e-06.",
+    )
+    st.caption(f"By data: {graph.variance_floor:.2g}")
+    return None if variance == graph.variance_floor else variance
+
+
+def _ratio_only(prefix: str) -> bool:
+    which = st.segmented_control(
+        "Among the data",
+        options=["blend", "ratio"],
+        required=True,
+        format_func={"blend": "With the model", "ratio": "Class ratio alone"}.__getitem__,
+        key=f"{prefix}_inside",
+        persist_state="session",
+        help="Whether the model's opinion of a row moves the class ratio of its polytope. The "
+        "papers have the ratio alone.",
+    )
+    return which == "ratio"
+
+
+def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
+    """The options of a slider, with the value that it starts from."""
+    return sorted({*options, *([] if fitted is None else [fitted])})
+
+
+def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
+    """The papers' Fig. 8: the rows, the truth, and what each method says instead."""
+    name, title = _name(run), SIMULATIONS[run.record.settings.simulation].title
+    maps = {"True posterior": grid.truth}
+    for method in MAPPED:
+        found = answers[method].grid
+        assert found is not None
+        maps[_title(run, method)] = found.proba
+    sure = {method: sure_outside(run, answers[method]) for method in MAPPED}
+    takeaway = words.maps_words(name, sure["parent"], sure["geodesic"], sure["euclidean"])
+    figure = drawn_once(
+        dragged,
+        posterior_map_figure,
+        "zoom",
+        run.axis,
+        run.axis,
+        [PosteriorPanel(label, run.as_map(proba)[..., 1]) for label, proba in maps.items()],
+        MapPoints(run.X[:, 0], run.X[:, 1], run.y, ("Class 0", "Class 1")),
+        class_name="1",
+        prior=float(run.graphs["geodesic"].prior[1]),
+        x_title="x1",
+        y_title="x2",
+        dark=is_dark(),
+        equal=True,
+        data_box=data_box(run),
+        columns=3,
+    )
+    with st.container(border=True):
+        st.markdown("**What each method says, and where**")
+        chart(
+            figure,
+            key="lab_maps",
+            takeaway=takeaway,
+            how_to_read=text.MAPS,
+            alt=words.maps_alt(name, title, takeaway),
+            table=lambda: pd.DataFrame(
+                {
+                    "x1": grid.X[:, 0],
+                    "x2": grid.X[:, 1],
+                    **{label: proba[:, 1] for label, proba in maps.items()},
+                }
+            ),
+            name=f"{_file(run)} maps",
+        )
+
+
+def _distance(run: LabRun, answers: Answers) -> None:
+    """The papers' Fig. 3: confidence against distance."""
+    curves = distance_curves(run, answers)
+    lines = [
+        BandLine(
+            method,
+            _title(run, method),
+            curve.radii,
+            curve.mean,
+            curve.low,
+            curve.high,
+            filled=method in BANDED,
+        )
+        for method, curve in curves.items()
+    ]
+    with st.container(border=True):
+        st.markdown("**Confidence against distance**")
+        chart(
+            drawn_once(
+                distance_figure, lines, _prior(run), dark=is_dark(), band_words="middle half"
+            ),
+            key="lab_distance",
+            takeaway=words.distance_words(
+                _name(run), curves["parent"], curves["geodesic"], _prior(run)
+            ),
+            how_to_read=text.DISTANCE,
+            alt=words.distance_alt([line.label for line in lines], list(curves.values())),
+            table=lambda: pd.concat(
+                [
+                    curve.table().assign(method=_title(run, method))
+                    for method, curve in curves.items()
+                ],
+                ignore_index=True,
+            ),
+            name=f"{_file(run)} distance",
+        )
+
+
+def _measures(run: LabRun, measures: Measures) -> None:
+    """All measures of all methods, as a picture and as a table."""
+    boxed = SIMULATIONS[run.record.settings.simulation].in_box
+    titles = {each: title for each, title in MEASURES.items() if boxed or each != "box"}
+    methods = [
+        MeasuredMethod(method, _title(run, method), tuple(found[each] for each in titles))
+        for method, found in measures.items()
+    ]
+    with st.container(border=True):
+        st.markdown("**Inside and outside, in numbers**")
+        chart(
+            drawn_once(interval_figure, list(titles.values()), methods, dark=is_dark()),
+            key="lab_measures",
+            takeaway=words.measures_words(measures["parent"], measures["geodesic"]),
+            how_to_read=text.MEASURES,
+            alt=words.measures_alt(
+                [each.label for each in methods],
+                [found["error"] for found in measures.values()],
+            ),
+            table=lambda: pd.DataFrame(
+                [
+                    {
+                        "method": method.label,
+                        "measure": title,
+                        "name": estimate.name,
+                        "value": estimate.value,
+                        "low": estimate.low,
+                        "high": estimate.high,
+                        "n": estimate.n,
+                        "interval": estimate.interval,
+                    }
+                    for method in methods
+                    for title, estimate in zip(titles.values(), method.estimates, strict=True)
+                ]
+            ),
+            name=f"{_file(run)} measures",
+        )
+        with st.expander("As a table", icon=":material/table:"):
+            st.dataframe(
+                pd.DataFrame(
+                    {
+                        "Method": [method.label for method in methods],
+                        **{
+                            title: [_with_interval(method.estimates[at]) for method in methods]
+                            for at, title in enumerate(titles.values())
+                        },
+                    }
+                ),
+                hide_index=True,
+                alt="The measures of each method with their intervals",
+            )
+
+
+def _selection(run: LabRun, choice: GraphChoice) -> None:
+    """How the exponent was chosen."""
+    with st.expander("How the exponent is chosen", icon=":material/stacked_line_chart:"):
+        found = choice.applied(run, "geodesic").selection()
+        chart(
+            drawn_once(
+                selection_figure,
+                found.exponents,
+                {"Geodesic": found.log_loss},
+                float(found.exponents[found.chosen]),
+                dark=is_dark(),
+            ),
+            key="lab_selection",
+            takeaway=f"On the {found.n:,} held-out rows an exponent of "
+            f"{found.exponents[found.best]:.3g} has the lowest log loss, "
+            f"{found.log_loss[found.best]:.3f}; in force is {found.exponents[found.chosen]:.3g} "
+            f"with {found.log_loss[found.chosen]:.3f}.",
+            how_to_read=text.SELECTION,
+            alt="Held-out log loss against the exponent of the kernel.",
+            table=lambda: pd.DataFrame(
+                {
+                    "exponent": found.exponents,
+                    "gamma": found.gammas,
+                    "log_loss": found.log_loss,
+                    "standard_error": found.standard_error,
+                }
+            ),
+            name=f"{_file(run)} exponent",
+        )
+
+
+def _with_interval(estimate: Estimate) -> str:
+    return f"{number(estimate)} ({interval(estimate)})"
+
+
+def _name(run: LabRun) -> str:
+    return run.record.settings.parent
+
+
+def _title(run: LabRun, method: Method) -> str:
+    """A method's name; the parent by its own."""
+    return _name(run).capitalize() if method == "parent" else METHODS[method]
+
+
+def _prior(run: LabRun) -> float:
+    return float(run.graphs["geodesic"].prior.max())
+
+
+def _file(run: LabRun) -> str:
+    settings = run.record.settings
+    return f"{settings.simulation} {settings.n} {settings.parent} seed {settings.seed}"
+
+
+def _log_b(value: float) -> str:
+    """log b as people write it: -300, -1e+07, -1e-07."""
+    return f"{value:,.0f}" if 1 <= abs(value) < 1e6 else f"{value:.3g}"

@@ -1,0 +1,170 @@
+"""What the simulation lab is asked for: the simulation with its picture, the parent, the seed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+import streamlit as st
+
+from app.shared.charts import drawn_once, is_dark
+from app.simulation_lab.lab_results import glance_of
+from kdcal_core.charts.lab_pictures import glance_figure
+from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.tasks import LabSettings
+
+ROWS = (100, 200, 500, 1000, 2000, 5000, 10_000)
+DIMENSIONS = (2, 5, 10, 20, 50, 100)
+TREES = (1, 10, 50, 100, 200, 500)
+WIDTHS = (10, 20, 50, 100, 200, 500, 1000)
+EPOCHS = (20, 50, 100, 200, 500)
+PARENTS = {"forest": "Random forest", "network": "ReLU network"}
+OutputLayer = Literal["auto", "probability", "logit", "exclude"]
+OUTPUT_LAYERS: dict[OutputLayer, str] = {
+    "auto": "As the fit advises",
+    "probability": "Counted: probability above 1/K",
+    "logit": "Counted: logit above 0",
+    "exclude": "Left out",
+}
+# in the session across pages, and in the address for a reload or a colleague
+_KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+
+
+class _Shape(TypedDict, total=False):
+    n_trees: int
+    layers: int
+    width: int
+    epochs: int
+    output_layer: OutputLayer
+
+
+def choose() -> LabSettings:
+    """The settings that stand in the card."""
+    with st.container(border=True):
+        simulation = st.segmented_control(
+            "Simulation",
+            options=list(SIMULATIONS),
+            default="gaussian_xor",
+            required=True,
+            format_func=lambda name: SIMULATIONS[name].title,
+            key="lab_simulation",
+            **_KEPT,
+        )
+        assert simulation is not None
+        picture, rows, model = st.columns([1, 1, 1], gap="large")
+        with rows:
+            st.markdown(SIMULATIONS[simulation].sentence)
+            n, n_features = _rows(simulation)
+            seed: int = st.number_input(
+                "Seed",
+                min_value=0,
+                max_value=2**31 - 1,
+                value=0,
+                key="lab_seed",
+                help="Of the rows, the training, the division and the spheres: the same seed gives "
+                "the same result.",
+                **_KEPT,
+            )
+        with model:
+            parent = st.segmented_control(
+                "Model",
+                options=list(PARENTS),
+                default="forest",
+                required=True,
+                format_func=PARENTS.__getitem__,
+                key="lab_model",
+                help="The model whose confidence is judged. It is trained on the spot.",
+                **_KEPT,
+            )
+            shape = _forest() if parent == "forest" else _network()
+        with picture:
+            _glance(simulation, n_features)
+    return LabSettings(
+        simulation=simulation,
+        n=n,
+        n_features=n_features,
+        parent="forest" if parent == "forest" else "network",
+        seed=seed,
+        **shape,
+    )
+
+
+def _rows(simulation: str) -> tuple[int, int]:
+    n: int = st.select_slider(
+        "Rows",
+        options=ROWS,
+        value=1000,
+        format_func="{:,}".format,
+        key="lab_rows",
+        help="The model is trained on seven tenths of them; the others are held out.",
+        **_KEPT,
+    )
+    if simulation != "trunk":
+        return n, 2
+    n_features: int = st.select_slider(
+        "Dimensions",
+        options=DIMENSIONS,
+        value=10,
+        key="lab_dimensions",
+        help="Each further dimension tells less of the class than the one before.",
+        **_KEPT,
+    )
+    return n, n_features
+
+
+def _forest() -> _Shape:
+    n_trees: int = st.select_slider(
+        "Trees",
+        options=TREES,
+        value=500,
+        key="lab_trees",
+        help="Fully grown. The papers grow 500.",
+        **_KEPT,
+    )
+    return {"n_trees": n_trees}
+
+
+def _network() -> _Shape:
+    layers: int = st.slider(
+        "Hidden layers", min_value=1, max_value=6, value=4, key="lab_layers", **_KEPT
+    )
+    width: int = st.select_slider(
+        "Units in each",
+        options=WIDTHS,
+        value=200,
+        format_func="{:,}".format,
+        key="lab_width",
+        help="The papers have four layers of 1,000.",
+        **_KEPT,
+    )
+    with st.popover("Training", icon=":material/tune:"):
+        epochs: int = st.select_slider(
+            "Epochs at most",
+            options=EPOCHS,
+            value=200,
+            key="lab_epochs",
+            help="Training ends earlier once the loss has not improved for ten epochs. Adam, "
+            "learning rate 0.0003, 32 rows a step.",
+            **_KEPT,
+        )
+        output_layer: OutputLayer = st.radio(
+            "Output layer in the activation paths",
+            options=tuple(OUTPUT_LAYERS),
+            format_func=OUTPUT_LAYERS.__getitem__,
+            key="lab_output_layer",
+            help="Paper 000 lets paths end in the output layer, whose units have no ReLU.",
+            **_KEPT,
+        )
+    return {"layers": layers, "width": width, "epochs": epochs, "output_layer": output_layer}
+
+
+def _glance(simulation: str, n_features: int) -> None:
+    drawn, which = glance_of(simulation, n_features), SIMULATIONS[simulation]
+    st.plotly_chart(
+        drawn_once(glance_figure, drawn.X, drawn.y, dark=is_dark()),
+        key="lab_glance",
+        theme=None,
+        config={"displayModeBar": False},
+        alt=f"{len(drawn.y)} rows of {which.title}. {which.sentence}",
+    )
+    flat = ", in their first two dimensions" if n_features > 2 else ""
+    st.caption(f"A first look: {len(drawn.y)} rows{flat}, whatever number is set.")

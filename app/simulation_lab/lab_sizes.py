@@ -1,0 +1,94 @@
+"""The simulation lab over training sizes: a job of its own, and its picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app.shared.charts import chart, drawn_once, is_dark
+from app.simulation_lab import lab_text as text
+from app.simulation_lab.lab_jobs import result_of
+from app.simulation_lab.lab_parts import BANDED
+from app.simulation_lab.lab_results import sizes_of
+from kdcal_core.charts import BandLine
+from kdcal_core.charts import lab_words as words
+from kdcal_core.charts.lab_pictures import sizes_figure
+from kdcal_core.tasks import LabSettings
+from kdcal_core.tasks.lab_measures import FAR, METHODS
+from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, sizes_request
+
+SIZES = (100, 316, 1000, 3162, 10_000)
+REPETITIONS = (3, 5, 10)
+SHOWN = {
+    "error": "Error",
+    "hellinger": "Hellinger distance",
+    "confidence": f"Confidence at radius {FAR:g}",
+}
+PRIOR = 0.5  # every simulation draws both classes alike
+
+
+def card(lab: LabSettings) -> None:
+    """The choice of sizes, the job's progress, and its result once it is done."""
+    with st.container(border=True):
+        st.markdown("**Over training sizes**")
+        largest, repetitions, _ = st.columns([1, 1, 1], gap="large")
+        most = largest.select_slider(
+            "Up to rows",
+            options=SIZES[1:],
+            value=1000,
+            format_func="{:,}".format,
+            key="lab_most",
+            persist_state="session",
+        )
+        runs = repetitions.select_slider(
+            "Runs of each size",
+            options=REPETITIONS,
+            value=5,
+            key="lab_repetitions",
+            persist_state="session",
+            help="The papers have 10 and 45.",
+        )
+        sizes = tuple(size for size in SIZES if size <= most)
+        fewer = replace(lab, n_sphere=500, resolution=81)  # points, as many runs are made
+        _result(SizesSettings(fewer, sizes, runs))
+
+
+def _result(settings: SizesSettings) -> None:
+    def offer() -> bool:
+        n_runs = len(settings.sizes) * settings.repetitions
+        st.caption(text.SIZES_LAST.format(n_runs))
+        return st.button("Run all sizes", key="lab_run_sizes", icon=":material/play_arrow:")
+
+    run = result_of(sizes_request(settings), sizes_of, offer)
+    if run is not None:
+        _picture(run)
+
+
+def _picture(run: SizesRun) -> None:
+    name = run.settings.lab.parent
+    panels: dict[str, list[BandLine]] = {title: [] for title in SHOWN.values()}
+    for method, label in METHODS.items():
+        for measure, title in SHOWN.items():
+            low, middle, high = run.quartiles(method, measure)
+            shown = name.capitalize() if method == "parent" else label
+            panels[title].append(
+                BandLine(method, shown, run.sizes, middle, low, high, filled=method in BANDED)
+            )
+    last = {
+        method: {measure: float(run.quartiles(method, measure)[1, -1]) for measure in SHOWN}
+        for method in METHODS
+    }
+    rows, repetitions = run.settings.sizes[-1], run.settings.repetitions
+    sentence = words.sizes_words(name, rows, repetitions, last["parent"], last["geodesic"])
+    chart(
+        drawn_once(
+            sizes_figure, panels, dark=is_dark(), target=(SHOWN["confidence"], PRIOR, "prior")
+        ),
+        key="lab_sizes",
+        takeaway=sentence,
+        how_to_read=text.SIZES,
+        alt=f"Error, Hellinger distance and confidence far away against rows drawn. {sentence}",
+        table=run.table,
+        name=f"{run.settings.lab.simulation} {name} sizes",
+    )
