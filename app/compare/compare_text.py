@@ -142,7 +142,7 @@ def not_here(why: Mapping[str, str]) -> list[str]:
     Examples
     --------
     >>> not_here({"A": "The rows have no features.", "B": "The rows have no features."})
-    ['Not to be had here: A and B. The rows have no features.']
+    ['Not available here: A and B. The rows have no features.']
     """
     by_reason: dict[str, list[str]] = {}
     for label, reason in why.items():
@@ -151,7 +151,7 @@ def not_here(why: Mapping[str, str]) -> list[str]:
     for reason, labels in by_reason.items():
         *first, last = labels
         names = f"{', '.join(first)} and {last}" if first else last
-        sentences.append(f"Not to be had here: {names}. {reason}")
+        sentences.append(f"Not available here: {names}. {reason}")
     return sentences
 
 

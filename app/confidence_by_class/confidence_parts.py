@@ -267,7 +267,7 @@ def _histogram_rows(review: Review) -> Which:
 def _notes(name: str, notes: tuple[str, ...]) -> None:
     for note in notes:
         st.warning(
-            f"**{escape_markdown(name)}**{escape_markdown(note, 400)}",
+            f"Class **{escape_markdown(name)}**{escape_markdown(note, 400)}",
             icon=":material/visibility:",
         )
 

@@ -41,7 +41,7 @@ _LONGEST = 40
 WILL_SHOW = (
     "Here you will see what this calibrator gains over the model as it is, its reliability before "
     "and after and what it does to a score, and you can take it away: as one file that scores new "
-    "rows anywhere, and as part of the model's ONNX file where it can be told so."
+    "rows anywhere, and as part of the model's ONNX file where ONNX can express it."
 )
 FAR = (
     "Judged here are rows like the data's. What this calibrator is made for are rows far from "

@@ -329,7 +329,7 @@ _WILL_SHOW = {
     "export": (
         "Here you will see what a calibrator gains over the model as it is, its reliability before "
         "and after and what it does to a score, and you can take it away: as one file that scores "
-        "new rows anywhere, and as part of the model's ONNX file where it can be told so."
+        "new rows anywhere, and as part of the model's ONNX file where ONNX can express it."
     ),
     "recalibration": (
         "Here you will see the same predictions before and after a repair that needs no new "

@@ -83,7 +83,7 @@ def bandwidth_words(
     if ratio < 1.01:
         return "Both rules choose the same bandwidths: no curve has a dip to iron out."
     return (
-        f"Ironing out every dip costs most for class {class_names[mon.label]}: a bandwidth of "
+        f"Removing every dip costs most for class {class_names[mon.label]}: a bandwidth of "
         f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
     )
 

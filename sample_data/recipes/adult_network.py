@@ -36,7 +36,7 @@ def build(folder: Path) -> dict[str, Any]:
             "The same census forms, read by a neural network that learned its own training rows "
             "by heart: it is 89% sure on average and right for 84 in 100 people. Look region by "
             "region: for the married without a degree it is 80% sure and right for 72 in 100. "
-            "Calibrating each region by itself mends that, and ranks people better too."
+            "Calibrating each region by itself corrects that, and ranks people better too."
         ),
         "task": "classification",
         "model": "model.onnx",
