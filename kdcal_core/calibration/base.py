@@ -263,7 +263,7 @@ class VectorCalibrator(TopLabelCalibrator):
     """A calibrator whose own answer is a full vector; the confidence is one entry of it.
 
     ``predict_proba`` returns that vector as it is, and ``predict_confidence`` its entry at the
-    class the parent predicted. On its own it predicts the class of its largest entry.
+    class the model predicted. On its own it predicts the class of its largest entry.
     """
 
     keeps_prediction: ClassVar[bool] = False
@@ -278,6 +278,16 @@ class VectorCalibrator(TopLabelCalibrator):
 
     @abstractmethod
     def _vectors(self, proba: FloatArray) -> FloatArray: ...
+
+    def _note_absent(self, y: IntArray) -> None:
+        """Say which classes no calibration row has."""
+        counts = np.bincount(y, minlength=self.n_classes_)
+        for label in np.flatnonzero(counts == 0):
+            self._note(
+                f"{self._class(int(label))} does not occur among the calibration rows: what is "
+                "said of it is a guess that it is rare.",
+                warn=True,
+            )
 
 
 def n_maps(n_classes: int) -> int:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.absent_classes import note_absent
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.calibration.shrinkage import SHRINKAGE
@@ -70,7 +69,7 @@ class ClasswiseHistogram(OneVersusRest):
         return ROWS_PER_PARAMETER * int(self.n_bins) * n_maps(n_classes)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        note_absent(self, y)
+        self._note_absent(y)
         super()._fit(proba, y, weight)
 
     def _fit_column(

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.absent_classes import note_absent
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps, top_label
 from kdcal_core.calibration.one_vs_rest import RarerRows
 from kdcal_core.calibration.shrinkage import SHRINKAGE
@@ -61,7 +60,7 @@ class _LogOddsMaps(RarerRows):
         return ROWS_PER_PARAMETER * self._n_parameters * n_maps(n_classes)
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        note_absent(self, y)
+        self._note_absent(y)
         super()._fit(proba, y, weight)
 
     def _fit_alone(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:

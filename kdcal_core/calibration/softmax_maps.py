@@ -16,7 +16,6 @@ from kdcal_core.calibration._softmax_fit import (
     log_proba,
     softmax_in_place,
 )
-from kdcal_core.calibration.absent_classes import note_absent
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, demand
@@ -32,7 +31,7 @@ class _SoftmaxMaps(ShrunkVectors):
     """softmax(W log p + b), W diagonal or whole; all rows stand behind each answer."""
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        note_absent(self, y)
+        self._note_absent(y)
         super()._fit(proba, y, weight)
 
     def _keep(self, found: SoftmaxMap, weight: FloatArray) -> None:
@@ -55,7 +54,7 @@ class _SoftmaxMaps(ShrunkVectors):
 class VectorScaling(_SoftmaxMaps):
     """softmax of (w_j log p_j + b_j): a temperature and an offset for each class.
 
-    Vector scaling (Guo, Pleiss, Sun and Weinberger, 2017); w = 1 and b = 0 leave the parent as it
+    Vector scaling (Guo, Pleiss, Sun and Weinberger, 2017); w = 1 and b = 0 leave the model as it
     is. Unlike class-specific temperature scaling of paper 002 the weight belongs to the class of
     the entry, not to the class that is predicted, and the largest entry may change.
 
@@ -113,7 +112,7 @@ class DirichletScaling(_SoftmaxMaps):
     """softmax(W log p + b) with a whole matrix W, drawn to a diagonal one (Kull et al., 2019).
 
     The map that is right where the probabilities of each class's rows are Dirichlet distributed.
-    W = 1 and b = 0 leave the parent as it is.
+    W = 1 and b = 0 leave the model as it is.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.calibration.absent_classes import note_absent
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -53,7 +52,7 @@ class VennAbers(OneVersusRest):
     _rows_per_map = 20
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        note_absent(self, y)
+        self._note_absent(y)
         super()._fit(proba, y, weight)
 
     def _fit_column(self, score: FloatArray, target: FloatArray, weight: FloatArray) -> Steps:
