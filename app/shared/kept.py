@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from kdcal_core.jobs.memory import total_bytes
+from kdcal_core.memory import total_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from kdcal_core import __version__
-from kdcal_core.calibration.archive import new_file
 from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.measured_regression import MeasuredRegression
 from kdcal_core.data.types import Task
 from kdcal_core.diagnostics import Estimate, RegionPit, ReliabilityCurve
+from kdcal_core.store.archive import new_file
 
 # Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
 FORMAT = 1

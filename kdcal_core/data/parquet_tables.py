@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kdcal_core.data import claims
 from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
-from kdcal_core.data.claims import check_ratio
 from kdcal_core.errors import InputError
+from kdcal_core.store import claims
+from kdcal_core.store.claims import check_ratio
 from kdcal_core.text import bytes_text
 
 MOST_RATIO = 1000

@@ -15,12 +15,12 @@ from typing import Any
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.channel import Malformed, parse
-from kdcal_core.jobs.disk import make_folder, write_json
 from kdcal_core.jobs.outcome import too_slow, value_of
 from kdcal_core.jobs.reporter import EVERY, Reporter
 from kdcal_core.jobs.runner import ASK_GRACE
 from kdcal_core.jobs.target import answer
 from kdcal_core.progress import Progress
+from kdcal_core.store.disk import make_folder, write_json
 
 _PROGRESS = "progress.json"
 _CANCEL = "cancel"

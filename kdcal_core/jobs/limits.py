@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from math import inf
 
-from kdcal_core.jobs.memory import total_bytes
+from kdcal_core.memory import total_bytes
 
 SHORT_PLACES = 1  # kept for short work, such as reading an upload, beside the long jobs
 SECONDS = 1800.0  # that a job may take

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import make_folder, read_json, try_lock, write_json
 from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.store.disk import make_folder, read_json, try_lock, write_json
 
 KEEP_DAYS = 7
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")

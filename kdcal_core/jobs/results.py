@@ -14,7 +14,7 @@ from typing import Any
 
 import kdcal_core
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import make_folder, make_private, read_json, write_json
+from kdcal_core.store.disk import make_folder, make_private, read_json, write_json
 
 _FILES = "files"
 _RESULT = "result.json"

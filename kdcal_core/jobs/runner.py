@@ -21,7 +21,6 @@ from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.channel import Listener
 from kdcal_core.jobs.environment import worker_environment
 from kdcal_core.jobs.limits import long_places, worker_bytes
-from kdcal_core.jobs.memory import ended_for_memory, peak_bytes
 from kdcal_core.jobs.outcome import (
     KEPT_SAFE,
     ended_by_system,
@@ -31,6 +30,7 @@ from kdcal_core.jobs.outcome import (
     too_slow,
     value_of,
 )
+from kdcal_core.memory import ended_for_memory, peak_bytes
 from kdcal_core.progress import Progress
 
 _POLL = 0.05  # seconds between looks at the clock and at cancelled()

@@ -10,8 +10,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
+from kdcal_core import memory
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import memory
 from kdcal_core.jobs.limits import TRIAL_SECONDS
 from kdcal_core.jobs.outcome import lack_of_memory
 from kdcal_core.text import bytes_text

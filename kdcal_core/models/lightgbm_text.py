@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.claims import read_json
 from kdcal_core.errors import InputError
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe
+from kdcal_core.store.claims import read_json
 
 _MAX_FEATURES = 1_000_000
 _MAX_CLASSES = 100_000

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.claims import read_json
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models.base import Parent, Regressor
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe
+from kdcal_core.store.claims import read_json
 from kdcal_core.text import listed
 
 _MAX_MEMBERS = 200_000

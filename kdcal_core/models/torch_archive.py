@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.data.claims import read_json
 from kdcal_core.errors import InputError
+from kdcal_core.store.claims import read_json
 
 _EXTRA = frozenset(
     f"extra/{key}.json" for key in ("classes", "feature_names", "task", "family", "outputs")

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from kdcal_core.data import check_proba, softmax_logits
-from kdcal_core.data.claims import read_json
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.models import ubjson
@@ -40,6 +39,7 @@ from kdcal_core.models.xgboost_checks import (
     quantile_levels,
 )
 from kdcal_core.partition import LeafCodes
+from kdcal_core.store.claims import read_json
 
 _MAX_BYTES = 2**30
 # What each predicts is the mean, but for the absolute error (the median) and the quantiles.

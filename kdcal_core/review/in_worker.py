@@ -33,12 +33,13 @@ from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import ModelInfo, Parent, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review.codec import decode
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
 from kdcal_core.review.reading import in_file, in_rows_of, predict, read_frame
 from kdcal_core.review.regression_scoring import score_regression
-from kdcal_core.review.seals import digest_of, seal, seal_folder
+from kdcal_core.review.seals import seal, seal_folder
+from kdcal_core.store import decode
+from kdcal_core.store.disk import digest_of
 
 
 def inspect_model(

@@ -18,15 +18,15 @@ import kdcal_core
 from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, job_key, run_limited
-from kdcal_core.jobs.disk import locked
 from kdcal_core.jobs.results import Results
 from kdcal_core.models.base import ModelInfo
 from kdcal_core.progress import Progress
-from kdcal_core.review.codec import decode
 from kdcal_core.review.model import WHICH, Review, TableInfo
-from kdcal_core.review.seals import check_folder, copy_sealed, digest_of
+from kdcal_core.review.seals import check_folder, copy_sealed
 from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.store import decode
+from kdcal_core.store.disk import digest_of, locked
 
 _SECONDS = 120
 _STALE = 3600  # seconds; no sample takes so long to open

@@ -6,93 +6,16 @@ reads it checks the seal, once for each state of the file that the system can te
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
-import threading
-import time
-from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import write_text
+from kdcal_core.store.disk import digest_of, write_text
 
 SEAL = ".sha256"
 _SEALED = (".arrow", ".json", ".npy")  # what kdcal writes into a folder
 _REVIEW = re.compile(r"[A-Za-z0-9_-]{16}")
-_SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
-_MAX_CHECKED = 4096
-
-_checked: OrderedDict[Path, tuple[Identity, str]] = OrderedDict()
-_checking = threading.Lock()
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What tells one state of a file from another without reading it.
-
-    Attributes
-    ----------
-    device, inode, size, modified_ns, changed_ns : int
-    settled : bool
-        Whether the file is old enough that a further change would show in its times.
-    """
-
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-    settled: bool
-
-    @property
-    def modified(self) -> float:
-        """Seconds since the epoch."""
-        return self.modified_ns / 1e9
-
-
-def identity_of(path: Path) -> Identity:
-    """The identity of the file as it is now.
-
-    Raises
-    ------
-    OSError
-        Where it is not there or cannot be asked.
-    """
-    found = path.stat()
-    age = time.time() - max(found.st_mtime, found.st_ctime)
-    return Identity(
-        found.st_dev,
-        found.st_ino,
-        found.st_size,
-        found.st_mtime_ns,
-        found.st_ctime_ns,
-        age > _SETTLED,
-    )
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of the file's bytes, computed once for each identity.
-
-    Raises
-    ------
-    OSError
-        Where it cannot be read.
-    """
-    identity = identity_of(path)
-    with _checking:
-        known = _checked.get(path)
-    if known is not None and known[0] == identity:
-        return known[1]
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if identity.settled:
-        with _checking:
-            _checked[path] = identity, digest
-            while len(_checked) > _MAX_CHECKED:
-                _checked.popitem(last=False)
-    return digest
 
 
 def seal(*paths: Path) -> None:

@@ -14,10 +14,8 @@ from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
-from kdcal_core.jobs.disk import locked
 from kdcal_core.models.base import ModelInfo
 from kdcal_core.progress import Progress
-from kdcal_core.review.codec import decode
 from kdcal_core.review.complete import (
     check_classes,
     check_complete,
@@ -31,6 +29,8 @@ from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
 from kdcal_core.review.seals import check_digest, remove_seal
 from kdcal_core.review.stored import table_path
 from kdcal_core.review.workspace import Workspace
+from kdcal_core.store import decode
+from kdcal_core.store.disk import locked
 
 Cancelled = Callable[[], bool]
 

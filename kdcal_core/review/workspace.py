@@ -18,11 +18,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.disk import locked, make_folder, make_private, private, write_json
 from kdcal_core.jobs.home import OWN, default_root
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.model import Review
-from kdcal_core.review.seals import Identity, identity_of
+from kdcal_core.store import decode, encode
+from kdcal_core.store.disk import (
+    Identity,
+    identity_of,
+    locked,
+    make_folder,
+    make_private,
+    private,
+    write_json,
+)
 
 KEEP_DAYS = 30
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")

@@ -12,8 +12,8 @@ from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, review_data
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.tasks.inputs import (
     Request,

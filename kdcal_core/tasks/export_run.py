@@ -14,8 +14,8 @@ from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
 from kdcal_core.tasks.comparison_run import usable_calibrators
 from kdcal_core.tasks.export_fit import Fitted, Wanted, fit_and_judge

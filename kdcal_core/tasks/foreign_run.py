@@ -24,7 +24,7 @@ from kdcal_core.diagnostics.foreign_rows import (
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.foreign_results import (
     FOREIGN,
     ForeignKind,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.data import IntArray
-from kdcal_core.review.codec import encode
+from kdcal_core.store import encode
 from kdcal_core.tasks.inputs import Request, ReviewFiles, request
 from kdcal_core.tasks.storage import Rows, load_array, load_record, load_rows, load_whole
 

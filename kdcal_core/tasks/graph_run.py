@@ -17,7 +17,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.graph_results import FIT, GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
 from kdcal_core.tasks.inputs import (
     Request,

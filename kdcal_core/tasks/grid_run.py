@@ -11,7 +11,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.graph_results import request_on_graph
 from kdcal_core.tasks.graph_run import load_estimator, placed
 from kdcal_core.tasks.grid_results import GRID, GRID_ARRAYS, WIDER, GridRecord, GridSettings

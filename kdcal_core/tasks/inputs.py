@@ -12,10 +12,10 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import job_key
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Workspace
-from kdcal_core.review.codec import encode
 from kdcal_core.review.model import TableInfo
 from kdcal_core.review.seals import check_digest
 from kdcal_core.review.stored import table_path
+from kdcal_core.store import encode
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from kdcal_core.calibration import (
 from kdcal_core.data import FloatArray, IntArray, stratified_folds
 from kdcal_core.diagnostics import sphere_points
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.tasks.lab_models import grow_forest, train_network
 from kdcal_core.tasks.lab_results import (

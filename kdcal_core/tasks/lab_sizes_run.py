@@ -15,8 +15,8 @@ import pandas as pd
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.simulation import SIMULATIONS
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.tasks.lab_measures import (
     FAR,

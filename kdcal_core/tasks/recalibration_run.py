@@ -31,7 +31,7 @@ from kdcal_core.regression import (
     select_neighbours,
 )
 from kdcal_core.review import Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import Request, check_ranges, request
 from kdcal_core.tasks.recalibration_results import (
     MOST_SHOWN,

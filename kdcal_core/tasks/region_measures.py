@@ -43,7 +43,7 @@ from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Review, Which, input_columns, rows_of
-from kdcal_core.review.codec import decode
+from kdcal_core.store import decode
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.recalibration_results import PARENT
 from kdcal_core.tasks.region_search_run import RegionSearchRun

@@ -15,8 +15,8 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import PartitionTree, bin_inputs, unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.review.inputs import input_columns
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import Request, check_ranges, request, require_classification
 from kdcal_core.tasks.storage import damaged, load_array, load_whole, save_array, save_record
 

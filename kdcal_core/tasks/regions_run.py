@@ -28,8 +28,8 @@ from kdcal_core.review import (
     left_out_words,
     review_data,
 )
-from kdcal_core.review.codec import decode, encode
 from kdcal_core.statistics import log_losses
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,

@@ -12,10 +12,10 @@ from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Workspace
-from kdcal_core.review.codec import encode
 from kdcal_core.review.reading import in_file, read_frame
 from kdcal_core.review.seals import check_digest
 from kdcal_core.review.stored import regression_arrays, table_path
+from kdcal_core.store import encode
 from kdcal_core.tasks.inputs import File
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kdcal_core.progress import Progress
 from kdcal_core.review import Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.tasks.regression_inputs import RegressionFiles, regression_files
 from kdcal_core.tasks.spaces import Space, read_space

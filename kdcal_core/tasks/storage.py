@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kdcal_core.calibration import Located
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
-from kdcal_core.jobs.disk import write_json
 from kdcal_core.jobs.outcome import unwatched
 from kdcal_core.jobs.records import new_id
 from kdcal_core.review import Workspace, create_review
+from kdcal_core.store.disk import write_json
 
 PROBES = "kdcal_core.jobs._probes:"
 PAGES = ["../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py"]

@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 from numpy.lib import format as npy
 from onnx import TensorProto, helper, numpy_helper
 
+from kdcal_core import memory
 from kdcal_core.errors import InputError
-from kdcal_core.jobs import memory, run_limited, runner
+from kdcal_core.jobs import run_limited, runner
 
 GOAL = 10.0  # seconds
 LIMIT = 100.0
@@ -32,7 +33,7 @@ _READERS: dict[str, tuple[str, dict[str, Any]]] = {
     ".onnx": ("kdcal_core.review.in_worker:inspect_model", {}),
     ".ubj": ("kdcal_core.review.in_worker:inspect_model", {}),
     ".json": ("kdcal_core.review.in_worker:inspect_model", {}),
-    ".kdcal": ("kdcal_core.calibration.archive:read_archive", {"kind": "calibrator"}),
+    ".kdcal": ("kdcal_core.store.archive:read_archive", {"kind": "calibrator"}),
     ".parquet": ("kdcal_core.review.in_worker:import_table", {"parent": None}),
     ".csv": ("kdcal_core.review.in_worker:import_table", {"parent": None}),
 }

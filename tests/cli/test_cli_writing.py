@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from kdcal_core.calibration.archive import new_file, write_archive
 from kdcal_core.cli import main
 from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
+from kdcal_core.store.archive import new_file, write_archive
 
 ROWS = "p_no,p_yes,answer\n0.3,0.7,yes\n0.6,0.4,no\n"
 

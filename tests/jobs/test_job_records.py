@@ -10,9 +10,9 @@ import time
 import pytest
 
 from kdcal_core.jobs import JobManager
-from kdcal_core.jobs.disk import try_lock, write_json
 from kdcal_core.jobs.records import Records, new_id
 from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.store.disk import try_lock, write_json
 
 PROBES = "kdcal_core.jobs._probes:"
 
@@ -226,7 +226,7 @@ def test_a_lock_ends_with_its_process(tmp_path):
     path = tmp_path / "lock"
     code = f"""
 from pathlib import Path
-from kdcal_core.jobs.disk import try_lock
+from kdcal_core.store.disk import try_lock
 held = try_lock(Path({str(path)!r}))
 print("held", flush=True)
 import time; time.sleep(60)

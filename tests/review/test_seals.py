@@ -30,7 +30,8 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.review.seals import SEAL, check_folder, digest_of, seal
+from kdcal_core.review.seals import SEAL, check_folder, seal
+from kdcal_core.store.disk import digest_of
 from kdcal_core.tasks.inputs import open_model, review_files
 
 pytestmark = pytest.mark.usefixtures("work_here")

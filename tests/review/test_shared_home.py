@@ -56,7 +56,7 @@ def test_changes_from_several_processes_all_arrive(tmp_path: Path) -> None:
 def test_a_writer_that_does_not_let_go_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kdcal_core.jobs.disk import locked
+    from kdcal_core.store.disk import locked
 
     monkeypatch.setattr("kdcal_core.review.workspace._LOCK_SECONDS", 0.05)
     workspace = Workspace(tmp_path)

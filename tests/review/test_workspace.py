@@ -17,7 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import default_root
 from kdcal_core.models import ModelInfo
 from kdcal_core.review import ColumnInfo, Review, SetInfo, TableInfo, Workspace
-from kdcal_core.review.codec import decode, encode
+from kdcal_core.store import decode, encode
 
 FULL = Review(
     id="a" * 16,

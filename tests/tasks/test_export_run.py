@@ -13,7 +13,6 @@ from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
 from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
-from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.export.scoring import score_table
 from kdcal_core.calibration.regions.region_maps import MAPS
 from kdcal_core.calibration.settings import INNER
@@ -34,6 +33,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
+from kdcal_core.store.archive import read_archive, write_archive
 from kdcal_core.tasks.export_map import MOST_LINES, map_of
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings, TriedRun
 from kdcal_core.tasks.export_run import (

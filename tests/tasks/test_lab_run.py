@@ -10,8 +10,8 @@ import pytest
 from small_reviews import quiet
 
 from kdcal_core.errors import InputError
-from kdcal_core.review.codec import encode
 from kdcal_core.simulation import gaussian_xor, true_posterior
+from kdcal_core.store import encode
 from kdcal_core.tasks import LabRun, LabSettings, lab_request
 from kdcal_core.tasks.lab_models import train_network
 from kdcal_core.tasks.lab_run import simulate

@@ -12,7 +12,7 @@ from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import neighbourhoods
 from kdcal_core.review import Workspace, add_table, create_review, score, set_roles
-from kdcal_core.review.codec import encode
+from kdcal_core.store import encode
 from kdcal_core.tasks import (
     AXES,
     MEAN,

@@ -21,7 +21,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.review.codec import encode
+from kdcal_core.store import encode
 from kdcal_core.tasks import (
     PARENT,
     RegionQuestion,

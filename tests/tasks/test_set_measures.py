@@ -21,7 +21,7 @@ from kdcal_core.review import (
     score,
     set_roles,
 )
-from kdcal_core.review.codec import encode
+from kdcal_core.store import encode
 from kdcal_core.tasks import (
     AXES,
     MEAN,

@@ -12,7 +12,7 @@ from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.registry import CALIBRATORS
 from kdcal_core.data import Roles
 from kdcal_core.models.base import ModelInfo
-from kdcal_core.review.codec import decode
+from kdcal_core.store import decode
 
 
 @dataclass(frozen=True)

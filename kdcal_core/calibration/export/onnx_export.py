@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.archive import new_file
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
 from kdcal_core.calibration.export.onnx_columns import (
@@ -34,6 +33,7 @@ from kdcal_core.models.onnx_graph import Graph
 from kdcal_core.models.onnx_input import read_inputs
 from kdcal_core.models.onnx_session import open_session, run
 from kdcal_core.models.outputs import OutputKind
+from kdcal_core.store.archive import new_file
 
 OUTPUTS = ("calibrated_probabilities", "predicted_class", "confidence")
 LARGEST_DIFFERENCE = 1e-5

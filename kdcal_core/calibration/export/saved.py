@@ -1,6 +1,6 @@
 """A fitted calibrator in one file: written, read back with suspicion, and asked.
 
-Version 1 of the file is a sealed archive (:mod:`kdcal_core.calibration.archive`) of the kind
+Version 1 of the file is a sealed archive (:mod:`kdcal_core.store.archive`) of the kind
 "calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
 and the dataclasses of its state under "records", as :mod:`.codec` tells them.
 
@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.archive import read_archive, telling_contradictions, write_archive
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
 from kdcal_core.calibration.export.codec import Decoder, Encoder
@@ -35,6 +34,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Parent, load_model, wrap_model
 from kdcal_core.models.identity import file_digest
+from kdcal_core.store.archive import read_archive, telling_contradictions, write_archive
 from kdcal_core.text import and_more, listed
 
 KIND = "calibrator"

@@ -9,11 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.archive import (
-    read_archive,
-    telling_contradictions,
-    write_archive,
-)
 from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.calibration.graph.coordinates import Coordinates
 from kdcal_core.calibration.graph.graph_file import graph_from_parts, graph_parts
@@ -23,6 +18,11 @@ from kdcal_core.calibration.graph.views import OutputLayer
 from kdcal_core.errors import InputError
 from kdcal_core.models import fingerprint, wrap_model
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
+from kdcal_core.store.archive import (
+    read_archive,
+    telling_contradictions,
+    write_archive,
+)
 
 _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.archive import (
+from kdcal_core.calibration.graph.blend import LARGEST_WEIGHT, Blend
+from kdcal_core.calibration.graph.graph import KernelDensityGraph
+from kdcal_core.calibration.graph.located import Located
+from kdcal_core.store.archive import (
     read_archive,
     telling_contradictions,
     write_archive,
 )
-from kdcal_core.calibration.graph.blend import LARGEST_WEIGHT, Blend
-from kdcal_core.calibration.graph.graph import KernelDensityGraph
-from kdcal_core.calibration.graph.located import Located
 
 _KIND = "kernel density graph"
 # Kind and shape of each array; a letter is the same length wherever it stands.

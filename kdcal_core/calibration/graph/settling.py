@@ -28,8 +28,8 @@ from kdcal_core.calibration.graph.placement import (
 from kdcal_core.calibration.graph.rows import FitRows
 from kdcal_core.calibration.graph.spacing import neighbour_spacing
 from kdcal_core.calibration.graph.views import OutputLayer
-from kdcal_core.calibration.memory import refuse_beyond_memory
 from kdcal_core.data import FloatArray
+from kdcal_core.memory import refuse_beyond_memory
 from kdcal_core.models import Parent
 from kdcal_core.partition import class_masses, estimated_bytes
 from kdcal_core.progress import Progress, part_of

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy
 
-from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.store.archive import read_archive, write_archive
 
 ABOUT = {"kind": "calibrator", "version": 1}
 
@@ -36,7 +36,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path: P
         read_archive(path, "calibrator")
     with pytest.raises(InputError, match="would unpack"):
         run_limited(
-            "kdcal_core.calibration.archive:read_archive",
+            "kdcal_core.store.archive:read_archive",
             {"path": str(path), "kind": "calibrator"},
             seconds=60,
             memory_bytes=500 << 20,

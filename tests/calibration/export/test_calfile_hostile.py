@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
-from kdcal_core.calibration.archive import telling_contradictions
 from kdcal_core.calibration.export import load_calibrator, save_calibrator
 from kdcal_core.calibration.export.codec import Decoder
 from kdcal_core.errors import InputError
+from kdcal_core.store.archive import telling_contradictions
 
 FIXTURE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 KEYS = ("sts", "kde_mon2", "cwoc", "isotonic", "venn_abers", "dirichlet", "tree")
@@ -250,7 +250,7 @@ def test_bombs_and_lying_headers_are_refused(folder):
 
 
 def test_content_beyond_the_free_memory_is_not_unpacked(folder, monkeypatch):
-    monkeypatch.setattr("kdcal_core.calibration.memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("kdcal_core.memory.available_bytes", lambda: 1000)
     assert "memory" in refused(folder / "kde_mon2")
 
 

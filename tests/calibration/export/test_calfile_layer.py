@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from kdcal_core.calibration import PlattScaling, calibrated, calibrator_entry, fit_calibrator
-from kdcal_core.calibration.archive import read_archive, write_archive
 from kdcal_core.calibration.export import (
     can_export_onnx,
     export_onnx,
@@ -26,6 +25,7 @@ from kdcal_core.calibration.regions import HeterogeneousCalibrator, layer_frame
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model, model_info
+from kdcal_core.store.archive import read_archive, write_archive
 
 FOLDER = Path(__file__).parents[3] / "sample_data" / "adult_network"
 MODEL = FOLDER / "model.onnx"

@@ -28,7 +28,7 @@ from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork, me
 from kdcal_core.calibration.graph import settling
 from kdcal_core.calibration.graph.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.jobs.memory import memory_limit
+from kdcal_core.memory import memory_limit
 from kdcal_core.models import wrap_model
 from kdcal_core.partition import pack_bits
 
@@ -414,7 +414,7 @@ def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
 def test_the_limit_of_a_worker_counts():
     resource = pytest.importorskip("resource")
     limit = 2 * 1024**3
-    told = "from kdcal_core.jobs import memory; "
+    told = "from kdcal_core import memory; "
     told += f"import resource; resource.setrlimit(memory.memory_limit(), ({limit}, {limit})); "
     told += "print(memory.available_bytes())"
     assert resource.getrlimit(memory_limit())[0] != limit

@@ -1,23 +1,32 @@
-"""Our files: for their owner alone, written whole or not at all; a lock that ends with its process.
+"""Our files: for their owner alone, written whole or not at all, known again by their digest.
 
-Used by jobs and by reviews.
+And a lock that ends with its process.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import secrets
 import sys
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 _FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
+_SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
+_MAX_KNOWN = 4096  # digests
 _HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems say of a lock that is held
+
+_known: OrderedDict[Path, tuple[Identity, str]] = OrderedDict()
+_knowing = threading.Lock()
 
 
 def private(path: str, flags: int) -> int:
@@ -84,6 +93,73 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells one state of a file from another without reading it.
+
+    Attributes
+    ----------
+    device, inode, size, modified_ns, changed_ns : int
+    settled : bool
+        Whether the file is old enough that a further change would show in its times.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+    settled: bool
+
+    @property
+    def modified(self) -> float:
+        """Seconds since the epoch."""
+        return self.modified_ns / 1e9
+
+
+def identity_of(path: Path) -> Identity:
+    """The identity of the file as it is now.
+
+    Raises
+    ------
+    OSError
+        Where it is not there or cannot be asked.
+    """
+    found = path.stat()
+    age = time.time() - max(found.st_mtime, found.st_ctime)
+    return Identity(
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        age > _SETTLED,
+    )
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of the file's bytes, computed once for each identity.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be read.
+    """
+    identity = identity_of(path)
+    with _knowing:
+        known = _known.get(path)
+    if known is not None and known[0] == identity:
+        return known[1]
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if identity.settled:
+        with _knowing:
+            _known[path] = identity, digest
+            while len(_known) > _MAX_KNOWN:
+                _known.popitem(last=False)
+    return digest
 
 
 def try_lock(path: Path) -> IO[bytes] | None:

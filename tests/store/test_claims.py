@@ -13,9 +13,9 @@ import pytest
 
 from kdcal_core.data import read_table
 from kdcal_core.data.blocks import TableBlocks
-from kdcal_core.data.claims import FREE_BYTES, check_ratio, read_json
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
+from kdcal_core.store.claims import FREE_BYTES, check_ratio, read_json
 
 MIB = 1 << 20
 

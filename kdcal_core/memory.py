@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kdcal_core.errors import InputError
+
 _BOUNDLESS = 2**62
 _GROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
@@ -140,3 +142,19 @@ def _named(path: str | Path, name: str, unit: int) -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return None
+
+
+def refuse_beyond_memory(needed: int, what: str, fix: str) -> None:
+    """Raise an :class:`InputError` with the estimate where ``needed`` bytes are not there.
+
+    Examples
+    --------
+    >>> refuse_beyond_memory(1000, "A small fit", "Nothing needs to be done.")
+    """
+    available = available_bytes()
+    if needed > available:
+        raise InputError(
+            f"{what} would take about {needed / 1e9:,.1f} GB of memory, and about "
+            f"{available / 1e9:,.1f} GB are free",
+            fix=fix,
+        )

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.memory import refuse_beyond_memory
-from kdcal_core.data.claims import check_ratio, read_json
 from kdcal_core.errors import InputError
+from kdcal_core.memory import refuse_beyond_memory
+from kdcal_core.store.claims import check_ratio, read_json
 
 _ABOUT = "about.json"
 _SEAL = b"sha256:"

@@ -1,0 +1,181 @@
+"""What a run leaves in its folder: one frozen dataclass, as a JSON record and plain arrays.
+
+``record.json`` comes last and holds a digest of every other file, so that a result is there whole
+or not at all, and a file that is lost or changed later is noticed when the result is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from kdcal_core.errors import InputError
+from kdcal_core.store.disk import digest_of, write_json
+from kdcal_core.store.values import decode, encode
+
+T = TypeVar("T")
+
+_RECORD = "record.json"
+_VERSION = 3
+_INLINE_BYTES = 1024  # smaller arrays stand in the record
+_MAPPED_BYTES = 1024**2  # larger arrays are mapped, not read
+
+
+class NpyFolder:
+    """Arrays as ``.npy`` files, named by their content, so that equal ones are kept once.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, NDArray[Any]] = {}
+
+    def put(self, array: NDArray[Any]) -> str | None:
+        if array.nbytes < _INLINE_BYTES:
+            return None
+        array = np.ascontiguousarray(array)
+        digest = hashlib.sha256(f"{array.dtype.str} {array.shape} ".encode())
+        digest.update(array.data)
+        name = digest.hexdigest()[:16]
+        path = self.folder / f"{name}.npy"
+        if not path.exists():
+            np.save(path, array, allow_pickle=False)
+        return name
+
+    def get(self, at: Any) -> NDArray[Any]:
+        if not isinstance(at, str) or not at.isalnum():
+            raise ValueError(f"{at!r} is not the name of an array")
+        if at not in self._read:
+            self._read[at] = read_array(self.folder / f"{at}.npy")
+        return self._read[at]
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """The array of a ``.npy`` file, read-only; a large one is mapped and read as it is used.
+
+    Raises
+    ------
+    OSError, ValueError, EOFError, OverflowError, MemoryError
+        Where it is not there or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "radii.npy"
+    >>> np.save(path, np.array([0.0, 1.0]))
+    >>> read_array(path)
+    array([0., 1.])
+    """
+    # np.load would try a zip file or a pickle where the first bytes look like one
+    if path.stat().st_size > _MAPPED_BYTES:
+        return np.asarray(npy.open_memmap(path, mode="r"))
+    with path.open("rb") as file:
+        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    array.flags.writeable = False
+    return array
+
+
+def keep_array(folder: Path, array: NDArray[Any]) -> NDArray[Any]:
+    """Write an array of a result ahead of `save`; returns it as it lies on the disk.
+
+    A run with many large arrays need not hold them all in memory until its end.
+    """
+    arrays = NpyFolder(folder)
+    name = arrays.put(array)
+    return array if name is None else arrays.get(name)
+
+
+def save(folder: Path, result: Any) -> None:
+    """Write a frozen dataclass, its arrays, and the digests of all files that are in the folder.
+
+    Other files of the result, such as a model's, must be in the folder already. Its paths are kept
+    relative to the folder, which may be moved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Circle:
+    ...     radius: float
+    ...     points: NDArray[np.float64]
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> save(folder, Circle(2.0, np.zeros((500, 2))))
+    >>> load(folder, Circle).points.shape
+    (500, 2)
+    """
+    told = encode(result, NpyFolder(folder))
+    content = {"version": _VERSION, "result": told, "files": _digests(folder)}
+    write_json(folder / _RECORD, content)
+
+
+def load(folder: str | Path, kind: type[T]) -> T:
+    """The result that `save` wrote, once every file is known to be as it was left.
+
+    Its arrays are read-only, and large ones are mapped. What follows may rely on them to fit each
+    other: this is the one check of our own files.
+
+    Raises
+    ------
+    InputError
+        Where it is not there (any more), of another kind or version, or damaged.
+    """
+    path = Path(folder)
+    try:
+        content = _content(path)
+        if _digests(path) != content["files"]:
+            raise ValueError("other files")
+        return decode(kind, content["result"], NpyFolder(path))
+    except _DAMAGE as error:
+        raise damaged() from error
+
+
+def load_part(folder: str | Path, field: str, kind: type[T]) -> T:
+    """One field of a result, without a look at its other fields and files.
+
+    Raises
+    ------
+    InputError
+        As `load`, where the record itself is not as it was.
+    """
+    path = Path(folder)
+    try:
+        return decode(kind, _content(path)["result"][field], NpyFolder(path))
+    except _DAMAGE as error:
+        raise damaged() from error
+
+
+_DAMAGE = (
+    *(OSError, ValueError, TypeError, LookupError),
+    *(EOFError, OverflowError, RecursionError, MemoryError),
+)
+
+
+def _content(folder: Path) -> Any:
+    content = json.loads((folder / _RECORD).read_bytes())
+    if content["version"] != _VERSION:
+        raise ValueError(content["version"])
+    return content
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a result but its record, by its path in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): digest_of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path != folder / _RECORD
+    }
+
+
+def damaged() -> InputError:
+    """The error of a result whose files are gone or not as they were left."""
+    return InputError("This result is no longer kept in full", fix="Compute it again.")

@@ -1,0 +1,228 @@
+"""Values that say themselves what they are, and the classes that a file may name.
+
+Fitted state is not declared anywhere, so its JSON tells the types (`kdcal_core.store.values` has
+the spelling for what is declared). None, a bool, an int, a text and a finite float stand as they
+are, and everything else is an object with one key that says what it is::
+
+    {"float": "nan"}              a float that JSON has no word for
+    {"array": 3}                  an array of the file
+    {"tuple": [...]}              {"dict": {...}}
+    {"record": 2}                 the dataclass number 2 of the file's records, shared where it
+                                  stands in several places, as the columns of a forest's trees do
+
+A class is named by a file only if it was marked with `storable` where it is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.errors import InputError
+from kdcal_core.store.values import (
+    NOT_FINITE,
+    NUMBERS,
+    PLAIN,
+    NumberedArrays,
+    decode,
+    encode_plain,
+    field_types,
+    position,
+)
+
+C = TypeVar("C", bound=type)
+
+_storable: dict[str, type[Any]] = {}
+
+
+def storable(cls: C) -> C:
+    """Let files name this class; a decorator.
+
+    Raises
+    ------
+    ValueError
+        Where another class of this name is marked.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @storable
+    ... @dataclass(frozen=True)
+    ... class Interval:
+    ...     low: float
+    >>> storable_class("Interval") is Interval
+    True
+    """
+    known = _storable.setdefault(cls.__name__, cls)
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"there are two storable classes of the name {cls.__name__}")
+    _storable[cls.__name__] = cls
+    return cls
+
+
+def is_storable(cls: type[Any]) -> bool:
+    """Whether files may name this very class, not only one of its name."""
+    return _storable.get(cls.__name__) is cls
+
+
+def storable_class(name: Any, base: type[Any] = object, *homes: str) -> type[Any]:
+    """The storable class of this name.
+
+    Parameters
+    ----------
+    name : str
+        From a file: untrusted.
+    base : type, optional
+        What it must be a kind of.
+    *homes : str
+        Modules of kdcal that mark classes and may not be imported yet.
+
+    Raises
+    ------
+    InputError
+        There is none: the file was written by a kdcal that knew it, or by something else.
+    """
+    if isinstance(name, str):
+        for home in homes if name not in _storable else ():
+            import_module(home)
+        found = _storable.get(name)
+        if found is not None and issubclass(found, base):
+            return found
+    raise InputError(
+        f"The file holds a {str(name)[:60]!r}, which this kdcal does not know",
+        fix="It was saved by a newer kdcal: install that one, or fit the calibrator again.",
+    )
+
+
+class Describer:
+    """Collects the arrays and records of some values while it describes them.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+    records : list of dict
+
+    Examples
+    --------
+    >>> describer = Describer()
+    >>> describer.value((1, float("inf"), np.zeros(2)))
+    {'tuple': [1, {'float': 'inf'}, {'array': 0}]}
+    >>> describer.arrays["a0"].tolist()
+    [0.0, 0.0]
+    """
+
+    def __init__(self) -> None:
+        self._numbered = NumberedArrays()
+        self.arrays: dict[str, NDArray[Any]] = self._numbered.arrays
+        self.records: list[dict[str, Any]] = []
+        self._record_at: dict[str, int] = {}
+
+    def value(self, value: Any) -> Any:
+        """One value in JSON.
+
+        Raises
+        ------
+        TypeError
+            It is of a kind that no file may hold.
+        """
+        if isinstance(value, tuple):
+            return {"tuple": [self.value(one) for one in value]}
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise TypeError("a dict of fitted state has keys that are not texts")
+            return {"dict": {key: self.value(one) for key, one in value.items()}}
+        if isinstance(value, np.ndarray):
+            return {"array": self.array(value)}
+        return encode_plain(value) if isinstance(value, PLAIN) else self.other(value)
+
+    def array(self, array: NDArray[Any]) -> int:
+        """The number of an array, which is kept once."""
+        if array.dtype.kind not in NUMBERS:
+            raise TypeError(f"an array of {array.dtype} cannot be kept without pickle")
+        return self._numbered.put(array)
+
+    def other(self, value: Any) -> dict[str, Any]:
+        """Any other value: here a record. Whoever has objects of its own adds them."""
+        return {"record": self._record(value)}
+
+    def _record(self, value: Any) -> int:
+        cls = type(value)
+        if not is_dataclass(value) or not is_storable(cls):
+            raise TypeError(f"fitted state must not hold a {cls.__name__}")
+        parts = {field.name: self.value(getattr(value, field.name)) for field in fields(value)}
+        told = {"class": cls.__name__, "fields": parts}
+        key = json.dumps(told, sort_keys=True)
+        if key not in self._record_at:
+            self._record_at[key] = len(self.records)
+            self.records.append(told)
+        return self._record_at[key]
+
+
+class Maker:
+    """Makes the values again that a :class:`Describer` described.
+
+    Parameters
+    ----------
+    arrays, records
+        As the describer has them.
+    *homes : str
+        As for `storable_class`.
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], records: list[Any], *homes: str) -> None:
+        self._arrays = NumberedArrays(arrays)
+        self.homes = homes
+        self._records: list[Any] = []
+        for told in records:  # each may name only those before it, so there is no circle
+            self._records.append(self._record(told))
+
+    def value(self, told: Any) -> Any:
+        """The value that was described.
+
+        Raises
+        ------
+        InputError
+            A class is not known.
+        LookupError, TypeError, ValueError, AttributeError
+            As the parts of a broken file make Python raise.
+        """
+        if told is None or type(told) in (bool, int, str, float):
+            return told
+        ((kind, content),) = told.items()
+        if kind == "float":
+            return NOT_FINITE[content]
+        if kind == "array":
+            return self.array(content)
+        if kind == "tuple":
+            return tuple(self.value(one) for one in content)
+        if kind == "dict":
+            return {name: self.value(one) for name, one in content.items()}
+        if kind == "record":
+            return self._records[position(content)]
+        return self.other(kind, content)
+
+    def array(self, at: Any) -> NDArray[Any]:
+        """The array of this number."""
+        return self._arrays.get(at)
+
+    def other(self, kind: str, content: Any) -> Any:
+        """A value of another kind: here there is none."""
+        raise ValueError(f"a value of the unknown kind {kind!r}")
+
+    def _record(self, told: Mapping[str, Any]) -> Any:
+        cls = storable_class(told["class"], object, *self.homes)
+        if not is_dataclass(cls):
+            raise ValueError(f"{cls.__name__} is not a record")
+        types = field_types(cls)
+        return cls(
+            **{
+                name: decode(types[name], self.value(value))
+                for name, value in told["fields"].items()
+            }
+        )
