@@ -1,4 +1,4 @@
-"""The model's own score, for comparison."""
+"""The parent's own score, for comparison."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kdcal_core.data import FloatArray, IntArray
 
 
 class UncalibratedConfidence(TopLabelCalibrator):
-    """The model's probability of the predicted class, unchanged (paper 002 section XIV).
+    """The parent's probability of the predicted class, unchanged (paper 002 section XIV).
 
     Examples
     --------

@@ -85,7 +85,7 @@ class VennAbers(OneVersusRest):
         Parameters
         ----------
         proba : (n, K) array
-            The model's probabilities.
+            The parent's probabilities.
         """
         proba = self._checked(proba)
         if self.n_classes_ == 2:

@@ -25,7 +25,7 @@ from kdcal_core.text import number_text
 _HEAD = ("Estimate", "Before", "After", "Change", "95% interval", "Verdict")
 SUFFIX = ".kdcal"
 _SECONDS = 6 * 3600.0
-_NEEDED = {"inputs": "the rows' columns", "model": "the model"}
+_NEEDED = {"inputs": "the rows' columns", "parent": "the model"}
 
 
 def run(options: argparse.Namespace) -> str:
@@ -117,7 +117,7 @@ def _listed() -> str:
     for key, entry in CALIBRATORS.items():
         needs = ", ".join(_NEEDED[need] for need in entry.needs)
         settings = ", ".join(one.name for one in settings_of(key))
-        family = "no calibrator" if entry.family == "model" else entry.family
+        family = "no calibrator" if entry.family == "parent" else entry.family
         rows.append((key, family, "yes" if entry.offered else "", needs))
         below.append(entry.description + (f" Settings: {settings}." if settings else ""))
     head = ("Key", "Family", "Offered", "Also reads")
@@ -148,7 +148,7 @@ def _report(review: Review, found: dict[str, Any], out: str) -> str:
     title, source = printable(found["title"], 300), printable(_source(review), 80)
     lines = [f"Warning: {doubt}" for doubt in doubts_words(review)]
     lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
-    if review.model is None:
+    if review.parent is None:
         lines.append(outputs_words(review))
     lines += [printable(note) for note in (*found["notes"], *table_notes(review, "calibration"))]
     parts = ["\n".join(lines)]

@@ -55,18 +55,37 @@ def inverted_test(
     every = np.array(list(drawn))
     spread = np.maximum(every.std(axis=1), 1e-12)
     lower = lower_tail((every.mean(axis=1) - every[0].mean()) / spread, level)
-    limits = np.array(
-        [
-            np.quantile(one, [tail, tail + level, level], method="weibull")
-            for one, tail in zip(every, lower, strict=True)
-        ]
-    )
+    levels = np.column_stack([lower, lower + level, np.full(len(lower), level)])
+    limits = row_quantiles(every, levels)
     if value == 0.0:  # what noise could have hidden
         return 0.0, min(float(limits[0, 1]), 1.0)
     high = _crossing(truth, limits[:, 0], value)
     one_sided = high <= shown
     low = _crossing(truth, limits[:, 2 if one_sided else 1], value)
     return min(low, shown), min(max(high, shown), 1.0)
+
+
+def row_quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Quantiles of each row (T, B) at levels (T, L) of its own, (T, L).
+
+    To the last bit those of :func:`numpy.quantile` with ``method="weibull"``, which takes the same
+    levels for all rows: called row by row, it takes ten times as long as one sort of all rows.
+
+    Examples
+    --------
+    >>> row_quantiles(np.array([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]), np.array([[0.25], [0.5]]))
+    array([[1.],
+           [5.]])
+    """
+    n = values.shape[1]
+    ordered = np.sort(values, axis=1)
+    place = np.clip(n * levels + levels - 1.0, 0.0, n - 1.0)
+    below = np.floor(place).astype(np.intp)
+    share = place - below
+    low = np.take_along_axis(ordered, below, axis=1)
+    high = np.take_along_axis(ordered, np.minimum(below + 1, n - 1), axis=1)
+    step = high - low
+    return np.asarray(np.where(share < 0.5, low + step * share, high - step * (1.0 - share)))
 
 
 def lower_tail(shift: FloatArray, level: float) -> FloatArray:

@@ -80,7 +80,7 @@ from kdcal_core.tasks.recalibrated_measures import (
     true_means,
 )
 from kdcal_core.tasks.recalibration_results import (
-    MODEL,
+    PARENT,
     MethodResult,
     RecalibrationRecord,
     RecalibrationRun,
@@ -161,9 +161,9 @@ __all__ = [
     "AXES",
     "LAYER",
     "MEAN",
-    "MODEL",
     "ONE_MAP",
     "OUTCOME",
+    "PARENT",
     "PARTITION_TITLES",
     "RADII",
     "SPREAD",

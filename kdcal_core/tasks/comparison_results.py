@@ -31,7 +31,7 @@ class ComparisonSettings:
     Attributes
     ----------
     calibrators : tuple of str
-        Keys of `kdcal_core.calibration.CALIBRATORS`; the model takes part always.
+        Keys of `kdcal_core.calibration.CALIBRATORS`; the parent takes part always.
     judge : str or None
         "evaluation" or "cross-fitted"; None for the evaluation set where there is one.
     folds, seed : int
@@ -233,7 +233,7 @@ def _comparison(folder: Path, record: ComparisonRecord) -> Comparison:
         reference=record.reference,
         best=record.best,
         paired={
-            (kept.measure, "best" if kept.against_best else "model"): tuple(
+            (kept.measure, "best" if kept.against_best else "parent"): tuple(
                 _pair(pair) for pair in kept.pairs
             )
             for kept in record.paired

@@ -119,14 +119,14 @@ class Gain:
 
     @classmethod
     def of(cls, found: Comparison) -> Gain:
-        """The model against the one other method of a comparison."""
+        """The parent against the one other method of a comparison."""
         after = found.methods[-1]
         pairs = {
             measure.key: next(
-                pair for pair in found.paired[measure.key, "model"] if pair.key == after.key
+                pair for pair in found.paired[measure.key, "parent"] if pair.key == after.key
             )
             for measure in found.measures
-            if (measure.key, "model") in found.paired
+            if (measure.key, "parent") in found.paired
         }
         return cls(found.methods[0], after, pairs, found)
 
@@ -230,13 +230,13 @@ class TriedRecord:
         Its card as JSON. Untrusted.
     same_rows : bool
         Whether it was fitted on the very rows that it is judged by.
-    has_model : bool
+    has_parent : bool
         Whether the file names the model that it was fitted for, which is then the review's.
     """
 
     card: str
     same_rows: bool
-    has_model: bool
+    has_parent: bool
 
 
 @dataclass(frozen=True, eq=False)

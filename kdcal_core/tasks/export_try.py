@@ -71,9 +71,9 @@ def try_calibrator(
     workspace, out = Workspace(Path(home)), Path(folder)
     opened = workspace.read(review)
     progress(0.0, "Opening the file")
-    data = review_data(workspace, review, with_model=True)
+    data = review_data(workspace, review, with_parent=True)
     with _in_file(name):
-        loaded = load_calibrator(path, model=data.model, any_model=True)
+        loaded = load_calibrator(path, model=data.parent, any_model=True)
         _check(loaded, opened)
     data = _all_columns(data)
     judged = "evaluation" if data.evaluation is not None else "calibration"
@@ -102,7 +102,7 @@ def try_calibrator(
         TriedRecord(
             card=json.dumps(card_to_json(loaded.card)),
             same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
-            has_model=loaded.card.model is not None,
+            has_parent=loaded.card.parent is not None,
         ),
     )
     return {"key": loaded.card.key}
@@ -121,8 +121,8 @@ def _in_file(name: str) -> Iterator[None]:
 
 def _check(loaded: LoadedCalibrator, review: Review) -> None:
     """Refuse a file for another model or for other classes."""
-    if review.model is not None:
-        loaded.check_model(review.model.digest)
+    if review.parent is not None:
+        loaded.check_parent(review.parent.digest)
     if loaded.card.classes != review.classes:
         raise InputError(
             f"The calibrator was fitted for the classes {_classes(loaded.card.classes)}, and the "

@@ -1,4 +1,4 @@
-"""The model's answers, and those of its kernel density version, over a plane: posterior maps."""
+"""The parent's answers, and those of its kernel density version, over a plane: posterior maps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def grid_request(
     Parameters
     ----------
     graph_folder : path, optional
-        Where the review's `GraphRun` is kept. Without it the model alone answers.
+        Where the review's `GraphRun` is kept. Without it the parent alone answers.
 
     Raises
     ------
@@ -88,14 +88,14 @@ def posterior_grid(
     """
     sources, chosen = decode(ReviewFiles, files), decode(GridSettings, settings)
     check_ranges(chosen, _RANGES)
-    model = open_model(sources, progress)
-    estimator = load_estimator(graph_folder, model) if graph_folder else None
+    parent = open_model(sources, progress)
+    estimator = load_estimator(graph_folder, parent) if graph_folder else None
     reference = features_of(sources, sources.reference)
     judged, labels = labelled(sources, sources.judged)
     plane = _plane(chosen, reference, judged)
     x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
     grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-    rows = placed(model, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
+    rows = placed(parent, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
     path = Path(folder)
     save_rows(path, GRID, rows)
     arrays = (x, y, plane.project(judged), labels, stratified_sample(labels, PICTURE_ROWS))

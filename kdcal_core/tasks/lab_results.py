@@ -33,7 +33,7 @@ DRAWN = ("X", "y", "held")
 MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
 
 _PAPERS = "_papers"
-_ANSWERS = ("X", "truth", "model", "isotonic", "sigmoid")
+_ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
 _RANGES: dict[str, tuple[float, float]] = {
     "n": (20, 100_000),
     "n_features": (1, 1_000),
@@ -58,10 +58,10 @@ class LabSettings:
     simulation : str
         A key of `kdcal_core.simulation.SIMULATIONS`.
     n : int
-        Rows drawn: the model learns from seven tenths, the others are held out.
+        Rows drawn: the parent learns from seven tenths, the others are held out.
     n_features : int
         Dimensions of "trunk"; the others have two.
-    model : str
+    parent : str
         "forest" or "network".
     n_trees : int
         Of a forest; the papers grow 500.
@@ -83,7 +83,7 @@ class LabSettings:
     simulation: str = "gaussian_xor"
     n: int = 1000
     n_features: int = 10
-    model: Kind = "forest"
+    parent: Kind = "forest"
     n_trees: int = 500
     layers: int = 4
     width: int = 200
@@ -103,8 +103,8 @@ class LabRecord:
     Attributes
     ----------
     settings : LabSettings
-    model : str
-        What the model is, for people.
+    parent : str
+        What the parent is, for people.
     n_fit, n_holdout : int
         Rows.
     reach : float
@@ -117,7 +117,7 @@ class LabRecord:
     """
 
     settings: LabSettings
-    model: str
+    parent: str
     n_fit: int
     n_holdout: int
     reach: float
@@ -134,10 +134,10 @@ class LabRows:
     X : (m, d) float64
     truth : (m, 2) float64
         The true posterior; outside the region of a simulation the prior.
-    model, isotonic, sigmoid : (m, 2) float64
-        Probabilities of the model, and of its calibration by the held-out rows.
+    parent, isotonic, sigmoid : (m, 2) float64
+        Probabilities of the parent, and of its calibration by the held-out rows.
     located : dict
-        Places of the points in the "geodesic" and in the "euclidean" graph, with ``model``.
+        Places of the points in the "geodesic" and in the "euclidean" graph, with ``parent``.
     papers : dict
         Their places in the papers' graphs.
     y : (m,) int64 or None
@@ -146,7 +146,7 @@ class LabRows:
 
     X: FloatArray
     truth: FloatArray
-    model: FloatArray
+    parent: FloatArray
     isotonic: FloatArray
     sigmoid: FloatArray
     located: dict[Distance, Located]
@@ -156,7 +156,7 @@ class LabRows:
 
 @dataclass(frozen=True, eq=False)
 class LabRun:
-    """A simulation with its model's answers and the graphs that calibrate it.
+    """A simulation with its parent's answers and the graphs that calibrate it.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ def _load_rows(folder: Path, name: Asked) -> LabRows:
     answers = {part: load_array(folder, f"{name}_{part}") for part in _ANSWERS}
     located, papers = (
         {
-            distance: load_located(folder, f"{name}_{distance}{end}", answers["model"])
+            distance: load_located(folder, f"{name}_{distance}{end}", answers["parent"])
             for distance in DISTANCES
         }
         for end in ("", _PAPERS)

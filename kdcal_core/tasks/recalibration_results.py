@@ -24,7 +24,7 @@ from kdcal_core.tasks.space_run import read_saved_space
 from kdcal_core.tasks.spaces import Space
 from kdcal_core.tasks.storage import damaged, load_array, load_whole
 
-MODEL = "model"
+PARENT = "parent"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Stated probabilities of the central intervals that are kept for every row."""
 GRID = np.round(np.arange(1, 200) / 200, 3)
@@ -79,7 +79,7 @@ class MethodResult:
     Attributes
     ----------
     key : str
-        "model", or that of the recalibrator.
+        "parent", or that of the recalibrator.
     title : str
     scores : RegressionScores
         Every measure with its interval. What is infinite is absent, and the notes say so.
@@ -88,8 +88,8 @@ class MethodResult:
     fault : Fault
         Of all rows together.
     differences : dict
-        Estimate of the paired difference to the model, below 0 where the method is better:
-        "crps", "log_score" (where finite), "mse", "smis95". Empty for the model.
+        Estimate of the paired difference to the parent, below 0 where the method is better:
+        "crps", "log_score" (where finite), "mse", "smis95". Empty for the parent.
     needed : int
     looked_at : int
         Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
@@ -123,7 +123,7 @@ class Selection:
     ks : tuple of int
     crps, standard_error : tuple of tuple of float
         One row a space, one column a k; the error is that of the difference to the best.
-    model_crps : float
+    parent_crps : float
     space, k
         The choice.
     words : str
@@ -135,7 +135,7 @@ class Selection:
     ks: tuple[int, ...]
     crps: tuple[tuple[float, ...], ...]
     standard_error: tuple[tuple[float, ...], ...]
-    model_crps: float
+    parent_crps: float
     space: str
     k: int
     words: str
@@ -160,7 +160,7 @@ class RecalibrationRecord:
     scale : float
         Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
     methods : tuple of MethodResult
-        The model first.
+        The parent first.
     selection : Selection or None
     has_evaluation, has_truth : bool
     weighted : bool
@@ -270,7 +270,7 @@ class RecalibrationRun:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The model and the methods, as the record orders them."""
+        """The parent and the methods, as the record orders them."""
         return tuple(one.key for one in self.record.methods)
 
     def result(self, key: str) -> MethodResult:
@@ -297,14 +297,14 @@ class RecalibrationRun:
         return found
 
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
-        """Outcome, model's and repaired means and intervals of rows, for reading and download.
+        """Outcome, parent's and repaired means and intervals of rows, for reading and download.
 
-        Columns: row (from 1), outcome, then for the model and the method mean, std and the two
+        Columns: row (from 1), outcome, then for the parent and the method mean, std and the two
         ends of each interval.
         """
         chosen = np.arange(len(self.y)) if rows is None else np.asarray(rows)
         table = {"row": chosen + 1, "outcome": self.y[chosen]}
-        for who, answers in (("model", self.answers(MODEL)), (key, self.answers(key))):
+        for who, answers in (("parent", self.answers(PARENT)), (key, self.answers(key))):
             table[f"{who}_mean"] = answers.mean[chosen]
             table[f"{who}_std"] = answers.std[chosen]
             for at, level in enumerate(STATED):
@@ -325,10 +325,10 @@ def recommended(methods: Sequence[MethodResult]) -> str:
         for one in methods
         if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
     }
-    best = min(changes, key=lambda key: changes[key].value, default=MODEL)
-    if best != MODEL and changes[best].high < 0.0:
+    best = min(changes, key=lambda key: changes[key].value, default=PARENT)
+    if best != PARENT and changes[best].high < 0.0:
         return best
-    return "where_needed" if "where_needed" in changes else MODEL
+    return "where_needed" if "where_needed" in changes else PARENT
 
 
 def _missing(key: str) -> MethodResult:

@@ -60,9 +60,9 @@ class RegionsMethod:
     key, title : str
     log_loss : Estimate
     difference : Estimate or None
-        Log loss minus the model's, row by row; None for the model.
+        Log loss minus the parent's, row by row; None for the parent.
     auc : PairedAuc or None
-        The model's (a) and this one's (b); None for the model, for more than two classes, and
+        The parent's (a) and this one's (b); None for the parent, for more than two classes, and
         where the judged rows hold one class only.
     n_regions : int
         Of the last fit, over all its partitions.
@@ -98,9 +98,9 @@ class RegionsRecord:
     event : str or None
         With two classes the class whose probability is looked at. Untrusted text.
     methods : tuple of RegionsMethod
-        The model first.
+        The parent first.
     has_training_scores : bool
-        Whether the model's scores of its training rows are kept.
+        Whether the parent's scores of its training rows are kept.
     weighted : bool
         Whether the judged rows have weights, which everything counts by.
     notes : tuple of str
@@ -156,7 +156,7 @@ class RegionsRun:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The model and every method, in the record's order."""
+        """The parent and every method, in the record's order."""
         return tuple(one.key for one in self.record.methods)
 
     def method(self, key: str) -> RegionsMethod:
@@ -182,7 +182,7 @@ class RegionsRun:
         return load_array(self.folder, "weight") if self.record.weighted else None
 
     def training_scores(self) -> EventScores | None:
-        """The model's scores of its training rows, or of 100,000 of them; None without them."""
+        """The parent's scores of its training rows, or of 100,000 of them; None without them."""
         return self._scores("training", None) if self.record.has_training_scores else None
 
     def _scores(self, name: str, n: int | None) -> EventScores:

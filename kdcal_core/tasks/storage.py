@@ -32,9 +32,9 @@ class Rows:
     Attributes
     ----------
     proba : (m, K) float64
-        The model's probabilities.
+        The parent's probabilities.
     located : Located or None
-        Where the rows lie in the graph's partition, with ``proba``; None for a model without
+        Where the rows lie in the graph's partition, with ``proba``; None for a parent without
         one.
     y : (m,) int64 or None
         True classes, where they are known.
@@ -89,19 +89,19 @@ def load_array(folder: Path, name: str) -> NDArray[Any]:
 
 
 def save_located(folder: Path, name: str, located: Located) -> None:
-    """Write rows' places in the partition, without the model's probabilities."""
+    """Write rows' places in the partition, without the parent's probabilities."""
     for part in LOCATED_PARTS:
         save_array(folder, f"{name}_{part}", getattr(located, part))
 
 
 def load_located(folder: Path, name: str, proba: FloatArray) -> Located:
-    """Places in the partition as `save_located` left them, with the model's probabilities."""
+    """Places in the partition as `save_located` left them, with the parent's probabilities."""
     x, index, tied = (load_array(folder, f"{name}_{part}") for part in LOCATED_PARTS)
     return Located(x, index, tied, proba)
 
 
 def save_rows(folder: Path, name: str, rows: Rows) -> None:
-    """Write rows with the model's answers, their places and, where known, their classes."""
+    """Write rows with the parent's answers, their places and, where known, their classes."""
     save_array(folder, f"{name}_proba", rows.proba)
     if rows.located is not None:
         save_located(folder, name, rows.located)

@@ -15,7 +15,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import resampled, row_draws
-from kdcal_core.diagnostics.error_interval import inverted_test, over_shapes
+from kdcal_core.diagnostics.error_interval import inverted_test, over_shapes, row_quantiles
 from kdcal_core.diagnostics.targets import confidence_target, targets
 from kdcal_core.errors import InputError
 from tests.benchmarks.bench_coverage import measure
@@ -231,6 +231,15 @@ def test_where_noise_explains_the_value_the_interval_ends_at_it():
     assert low > 0.0  # beyond what 95% of calibrated models show
     low, high = inverted_test(noise.mean(), truth, (np.hypot(t, noise) for t in truth), 0.95)
     assert (low, high) == (0.0, noise.mean())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 999, 1000])
+def test_quantiles_of_rows_are_numpys_to_the_last_bit(n):
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=(40, n))
+    levels = np.vstack([[[0.0, 0.5, 1.0], [0.025, 0.975, 0.95]], rng.random((38, 3))])
+    expected = [np.quantile(*row, method="weibull") for row in zip(values, levels, strict=True)]
+    np.testing.assert_array_equal(row_quantiles(values, levels), expected)
 
 
 @pytest.mark.parametrize("true", [0.0, 0.05, 0.1, 0.2])

@@ -44,7 +44,7 @@ RECORD_HOMES: dict[str, str] = {
     "DensityMaps": f"{_REGIONS}._density",
     "Damped": f"{_REGIONS}.boosted",
 }
-#: Estimators that need their model.
+#: Estimators that need their parent.
 ESTIMATOR_HOMES: dict[str, str] = {
     "KernelDensityForest": f"{_HOME}graph.forest",
     "KernelDensityNetwork": f"{_HOME}graph.network",

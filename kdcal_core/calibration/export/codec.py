@@ -11,7 +11,7 @@ with one key that says what it is::
     {"record": 2}                 the dataclass number 2 of the file's records, shared where it
                                   stands in several places, as the columns of a forest's trees do
     {"calibrator": {...}}         class, parameters and state
-    {"estimator": {...}}          a kernel density estimator, which needs its model
+    {"estimator": {...}}          a kernel density estimator, which needs its parent
 
 A calibrator whose parameter ``shrinkage`` is None is told without it, as files were written before
 there was shrinkage; where a file does not say it, there is none.
@@ -168,15 +168,15 @@ class Decoder:
     ----------
     arrays, records
         As the encoder has them.
-    model : Model, optional
+    parent : Parent, optional
         For a kernel density estimator.
     """
 
     def __init__(
-        self, arrays: Mapping[str, NDArray[Any]], records: list[Any], model: Any = None
+        self, arrays: Mapping[str, NDArray[Any]], records: list[Any], parent: Any = None
     ) -> None:
         self._arrays = arrays
-        self._model = model
+        self._parent = parent
         self._records: list[Any] = []
         for told in records:  # each may name only those before it, so there is no circle
             self._records.append(self._record(told))
@@ -239,14 +239,14 @@ class Decoder:
     def _estimator(self, told: Mapping[str, Any]) -> Any:
         from kdcal_core.calibration.graph.estimator_file import estimator_from_parts
 
-        if self._model is None:
+        if self._parent is None:
             raise InputError(
                 "This calibrator asks the model itself, and no model was given",
-                fix="Load it with model=load_model(...), or give --model.",
+                fix="Load it with parent=load_model(...), or give --model.",
             )
         cls = known_class(told["class"], ESTIMATOR_HOMES)
         arrays = {name: self._array(at) for name, at in told["arrays"].items()}
-        return estimator_from_parts(cls, told["about"], arrays, self._model)
+        return estimator_from_parts(cls, told["about"], arrays, self._parent)
 
 
 def _position(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""A fitted kernel density estimator to and from one file, without its model."""
+"""A fitted kernel density estimator to and from one file, without its parent."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
     write_archive(path, type(estimator).__name__, about, arrays)
 
 
-def load_estimator(cls: type[_Estimator], path: str | Path, model: Any) -> _Estimator:
-    """Read a fitted estimator from a file and put its model to it."""
+def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
+    """Read a fitted estimator from a file and put its parent to it."""
     about, arrays = read_archive(path, cls.__name__)
     with telling_contradictions(path):
-        return estimator_from_parts(cls, about, arrays, model)
+        return estimator_from_parts(cls, about, arrays, parent)
 
 
 def estimator_parts(
@@ -53,7 +53,7 @@ def estimator_parts(
         "parameters": _parameters(estimator),
         "labels": _label_parts(estimator.classes_),
         "probe": rows_to_json(estimator._probe),
-        "fingerprint": fingerprint(placement.model, estimator._probe),
+        "fingerprint": fingerprint(placement.parent, estimator._probe),
         "output_layer": placement.output_layer,
         **_widths(placement.polytopes),
     }
@@ -63,22 +63,22 @@ def estimator_parts(
 
 
 def estimator_from_parts(
-    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], model: Any
+    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], parent: Any
 ) -> _Estimator:
-    """The fitted estimator that the parts describe, with its model.
+    """The fitted estimator that the parts describe, with its parent.
 
     Raises
     ------
     InputError
-        It belongs to another model.
+        It belongs to another parent.
     LookupError, TypeError, ValueError, AttributeError, OverflowError
         Parts are missing or contradict each other.
     """
-    estimator = cls(model, **about["parameters"])
+    estimator = cls(parent, **about["parameters"])
     estimator._validate_params()
     estimator.graph_ = graph_from_parts(about["graph"], arrays)
     placement = Placement(
-        wrap_model(model, task="classification"),
+        wrap_model(parent, task="classification"),
         _output_layer(about["output_layer"]),
         _coordinates(about["coordinates"], arrays),
         _codes(about["layer_widths"], arrays["codes"]),
@@ -86,7 +86,7 @@ def estimator_from_parts(
     )
     estimator._placement = placement
     estimator.classes_ = _labels(about["labels"])
-    estimator.n_features_in_ = placement.model.n_features
+    estimator.n_features_in_ = placement.parent.n_features
     estimator._probe = rows_from_json(about["probe"])
     graph = estimator.graph_
     if (
@@ -95,27 +95,27 @@ def estimator_from_parts(
         or len(estimator.classes_) != len(graph.classes)
     ):
         raise ValueError("the parts do not fit each other")
-    _check_model(estimator, about["fingerprint"])
+    _check_parent(estimator, about["fingerprint"])
     return estimator
 
 
-def _check_model(estimator: KernelDensityEstimator, expected: str) -> None:
-    model = estimator._placement.model
+def _check_parent(estimator: KernelDensityEstimator, expected: str) -> None:
+    parent = estimator._placement.parent
     try:
-        same = fingerprint(model, estimator._probe) == expected
+        same = fingerprint(parent, estimator._probe) == expected
         estimator.locate(estimator._probe)
-    except InputError:  # a model of other features or another partition cannot take the rows
+    except InputError:  # a parent of other features or another partition cannot take the rows
         same = False
-    if not same or model.classes != estimator.graph_.classes:
+    if not same or parent.classes != estimator.graph_.classes:
         raise InputError(
-            "The saved file belongs to another model",
+            "The saved file belongs to another parent",
             fix="Load it with the model that it was fitted for, or fit again for this one.",
         )
 
 
 def _parameters(estimator: KernelDensityEstimator) -> dict[str, Any]:
     parameters = estimator.get_params(deep=False)
-    del parameters["model"]
+    del parameters["parent"]
     return {
         name: np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
         for name, value in parameters.items()

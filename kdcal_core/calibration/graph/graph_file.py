@@ -35,7 +35,7 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "holdout_proba": ("f", ("h", "K")),
 }
 _MAY_LACK = {"variance_shape", "holdout_proba"}
-_PROBA_SUM = 1e-3  # how far from one a model's single precision may lead
+_PROBA_SUM = 1e-3  # how far from one a parent's single precision may lead
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
@@ -48,7 +48,7 @@ def graph_parts(graph: KernelDensityGraph) -> tuple[dict[str, Any], dict[str, ND
         "variance_floor": graph.variance_floor,
         "log_floor": graph.log_floor,
         "floor_quantile": graph.floor_quantile,
-        "blend": None if graph.blend is None else [graph.blend.model, graph.blend.graph],
+        "blend": None if graph.blend is None else [graph.blend.parent, graph.blend.graph],
     }
     arrays: dict[str, NDArray[Any]] = {
         name: getattr(graph, name)
@@ -169,10 +169,10 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
 def _blend(weights: Any, found: Mapping[str, NDArray[Any]]) -> Blend | None:
     if weights is None:
         return None
-    model, graph = weights
+    parent, graph = weights
     _demand("holdout_proba" in found)
     _demand(all(isinstance(one, float) and 0 <= one <= LARGEST_WEIGHT for one in weights))
-    return Blend(model, graph)
+    return Blend(parent, graph)
 
 
 def _demand(holds: bool) -> None:

@@ -1,4 +1,4 @@
-"""A few rows as JSON: those on which a saved estimator's model is known again."""
+"""A few rows as JSON: those on which a saved estimator's parent is known again."""
 
 from __future__ import annotations
 

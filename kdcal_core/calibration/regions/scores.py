@@ -30,7 +30,7 @@ class Scores:
     Attributes
     ----------
     proba : (n, K) array
-        The model's probabilities.
+        The parent's probabilities.
     y : (n,) int array
     weight : (n,) array
     """
