@@ -216,31 +216,43 @@ def test_bad_tables_give_one_line_with_the_place(
     assert not never.exists()
 
 
-@pytest.mark.usefixtures("real_workers")
-def test_bad_words_and_files(run: Run, spam: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.csv").write_bytes(b"")
-    (tmp_path / "forest.skops").write_bytes(b"\x80\x05a pickle with another name")
-    (tmp_path / "cut.onnx").write_bytes((SAMPLES / "digits" / "model.onnx").read_bytes()[:5000])
+def refused(run: Run, cases: list[tuple[tuple[object, ...], str]]) -> None:
+    for words, said in cases:
+        code, out, err = run("diagnose", *words)
+        assert (code, out) == (2, ""), (words, err)
+        assert err.count("\n") == 1
+        assert said in err
+
+
+def test_bad_words(run: Run, spam: Path, tmp_path: Path) -> None:
     digits = SAMPLES / "digits" / "calibration.parquet"
     target = ("--target", "truth")
     cases: list[tuple[tuple[object, ...], str]] = [
         (("--predictions", tmp_path / "absent.csv", *target), "no such file"),
-        (("--predictions", tmp_path / "empty.csv", *target), "empty"),
         (("--data", spam, *target), "--model"),
         (("--predictions", spam, "--model", spam, *target), "--model"),
         (("--predictions", spam, *target, "--json", tmp_path / "no" / "x.json"), "folder"),
         (("--predictions", spam, *target, "--weight", "mass"), "mass"),
         (("--predictions", spam, *target, "--classes", "a,b,c"), "3 class names"),
         (("--predictions", spam, *target, "--evaluation", digits), "calibration.parquet"),
-        (("--model", tmp_path / "forest.skops", "--data", spam, *target), "kdcal convert"),
-        (("--model", tmp_path / "cut.onnx", "--data", digits, "--target", "digit"), "cut.onnx"),
         (("--model", SAMPLES / "digits" / "model.onnx", "--data", spam, *target), "pixel_0_0"),
     ]
-    for words, said in cases:
-        code, out, err = run("diagnose", *words)
-        assert (code, out) == (2, ""), (words, err)
-        assert err.count("\n") == 1
-        assert said in err
+    refused(run, cases)
+
+
+@pytest.mark.usefixtures("real_workers")
+def test_bad_files(run: Run, spam: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "forest.skops").write_bytes(b"\x80\x05a pickle with another name")
+    (tmp_path / "cut.onnx").write_bytes((SAMPLES / "digits" / "model.onnx").read_bytes()[:5000])
+    digits = SAMPLES / "digits" / "calibration.parquet"
+    target = ("--target", "truth")
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("--predictions", tmp_path / "empty.csv", *target), "empty"),
+        (("--model", tmp_path / "forest.skops", "--data", spam, *target), "kdcal convert"),
+        (("--model", tmp_path / "cut.onnx", "--data", digits, "--target", "digit"), "cut.onnx"),
+    ]
+    refused(run, cases)
 
 
 def test_names_from_files_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
