@@ -12,6 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,12 +20,39 @@ from workerless import working_here
 
 from kdcal_core.jobs import run_limited
 
+BROWSER = "tests/browser/"
+
 # no modules of examples: several folders have a conftest.py, and modules of one name clash
 collect_ignore_glob = ["*conftest.py"]
 
 # an example that takes long on a loaded machine is no fault
 settings.register_profile("kdcal", deadline=None)
 settings.load_profile("kdcal")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Files to processes, the browser's first and in one process.
+
+    xdist begins with the files of most tests and ends with those of one long test, of which the
+    last keeps one process waiting for the other. The browser's tests wait a lot, which leaves the
+    time to the other process, and one server and one Chromium serve them all.
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class BrowserFirst(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER if nodeid.startswith(BROWSER) else str(super()._split_scope(nodeid))
+
+    config.option.loadscopereorder = False
+    return BrowserFirst(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The browser's tests first, see above; the rest as it was found."""
+    items.sort(key=lambda item: not item.nodeid.startswith(BROWSER))
 
 
 @pytest.fixture(scope="module")
