@@ -34,7 +34,7 @@ from kdcal_core.tasks import ComparisonRun, comparison_request
 from kdcal_core.text import p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less
-AGAINST: dict[Against, str] = {"model": "The model as it is", "best": "The best"}
+AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ def finding(view: View) -> None:
     """What the rows allow to say, and at most four estimates."""
     found = view.found
     st.subheader(escape_markdown(comparison_words.finding(found, view.measure), 800), anchor=False)
-    told = comparison_words.against_model(found, view.measure)
+    told = comparison_words.against_parent(found, view.measure)
     if told:
         st.markdown(escape_markdown(told, 800))
     if view.group != "speed":
@@ -175,7 +175,7 @@ def paired(view: View) -> None:
             against: Against = st.segmented_control(
                 "Held against",
                 options=list(AGAINST),
-                default="model",
+                default="parent",
                 required=True,
                 format_func=AGAINST.__getitem__,
                 key="compare_against",

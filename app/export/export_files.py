@@ -112,7 +112,7 @@ def try_a_file(review: Review) -> None:
             return
         st.markdown(
             f"**{escape_markdown(tried.card.title, 200)}.** "
-            f"{text.belongs(tried.record.has_model, review)}"
+            f"{text.belongs(tried.record.has_parent, review)}"
         )
         if tried.record.same_rows:
             st.warning(

@@ -21,7 +21,7 @@ from kdcal_core.tasks.export_results import ExportRecord, Gain
 from kdcal_core.text import listed
 
 FAMILIES: dict[Family, str] = {
-    "model": "the model",
+    "parent": "the model",
     "top-label": "confidence of the predicted class",
     "temperature": "temperature",
     "standard": "known elsewhere",
@@ -107,7 +107,7 @@ TRY = (
 
 def use(review: Review) -> str:
     """Who may use the file, with which model, for which rows, until when."""
-    return USE.replace("@MODEL@", _NO_MODEL if review.model is None else _MODEL)
+    return USE.replace("@MODEL@", _NO_MODEL if review.parent is None else _MODEL)
 
 
 def finding(title: str, gain: Gain) -> str:
@@ -252,7 +252,7 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
     ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
     model.
     """
-    if card.model is None:
+    if card.parent is None:
         inputs = ", X" if reads_rows else ""
         return (
             f"# proba: the model's probabilities, (n, {len(card.classes)})\n"
@@ -264,7 +264,7 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
         "# X: a data frame of new rows\n"
         "from kdcal_core import load_calibrator\n\n"
         "# refused with any other model than the one that was calibrated\n"
-        f"calibrator = load_calibrator({name!r}, model={card.model.name!r})\n"
+        f"calibrator = load_calibrator({name!r}, model={card.parent.name!r})\n"
         "scored = calibrator.score_rows(X)  # scored.proba, .predicted, .confidence\n"
     )
 
@@ -272,10 +272,10 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
 def score_line(name: str, card: CalibratorCard) -> str:
     """The command that scores a table."""
     words = ["kdcal", "score", "--calibrator", name]
-    if card.model is None:
+    if card.parent is None:
         words += ["--predictions", "new_predictions.csv"]
     else:
-        words += ["--model", card.model.name, "--data", "new_rows.csv"]
+        words += ["--model", card.parent.name, "--data", "new_rows.csv"]
     return shlex.join([*words, "--out", "scored.csv"])
 
 
@@ -284,11 +284,11 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     rows = {"Calibrator": card.title}
     settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
     rows["Settings"] = settings or "none"
-    if card.model is None:
+    if card.parent is None:
         rows["Model"] = "not known, only its predictions"
     else:
-        rows["Model"] = f"{card.model.name} ({card.model.kind})"
-        rows["SHA-256 of the model"] = card.model.digest
+        rows["Model"] = f"{card.parent.name} ({card.parent.kind})"
+        rows["SHA-256 of the model"] = card.parent.digest
     for which, mark in card.data.items():
         rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
         rows[f"SHA-256 of the {which} set"] = mark.digest
@@ -324,17 +324,17 @@ def breakable(value: str) -> str:
     return " ".join(value[at : at + 8] for at in range(0, 64, 8))
 
 
-def belongs(has_model: bool, review: Review) -> str:
+def belongs(has_parent: bool, review: Review) -> str:
     """Whether a file that was tried is for the model of the review."""
-    if review.model is None:
+    if review.parent is None:
         return (
             "The review holds no model, so it cannot be told whether the file belongs to the "
             "model that made these predictions."
-            if has_model
+            if has_parent
             else "File and review both come without a model: the classes agree, and more cannot "
             "be checked."
         )
-    if has_model:
+    if has_parent:
         return "It belongs to this model: the SHA-256 of the model's file agrees."
     return (
         "It was fitted on predictions without their model, so it cannot be told whether they were "

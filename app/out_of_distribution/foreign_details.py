@@ -40,7 +40,7 @@ def fitted_on(version: Version) -> None:
         )
         st.markdown(text.FITTED_ON[record.fitted_on])
         if (blend := graph.blend) is not None:
-            st.markdown(foreign_words.blend_words(blend.model, blend.graph))
+            st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):

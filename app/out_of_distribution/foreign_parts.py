@@ -31,9 +31,9 @@ from kdcal_core.tasks import GraphSettings, foreign_request
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
-_BANDED = ("model", "geodesic")  # six bands over each other show nothing
+_BANDED = ("parent", "geodesic")  # six bands over each other show nothing
 _OWN_LABELS = {
-    "model": "Model",
+    "parent": "Model",
     "geodesic": "Kernel density, geodesic",
     "euclidean": "Kernel density, Euclidean",
 }
@@ -41,7 +41,7 @@ _OWN_LABELS = {
 
 def has_model(review: Review) -> bool:
     """Whether there is a model to ask; else says what is missing."""
-    if review.model is not None:
+    if review.parent is not None:
         return True
     st.title(session.PLACES["foreign"].title)
     with st.container(border=True):
@@ -169,7 +169,7 @@ def _finding(view: View) -> None:
             graph = foreign_results.version_curve(view.version, view.foreign)
             unknown = foreign_results.unknown_by_radius(view.version, view.foreign)
         sentence = foreign_words.distance_finding(
-            foreign_results.model_curve(view.foreign), graph, largest, unknown
+            foreign_results.parent_curve(view.foreign), graph, largest, unknown
         )
         st.subheader(escape_markdown(sentence, 600), anchor=False)
         if about:
@@ -184,7 +184,7 @@ def _finding(view: View) -> None:
     if tiles.graph is None or tiles.unknown is None or view.version is None:
         rows = f"{tiles.confidence[0].n:,} foreign rows"
         estimate_row(
-            [*tiles.model, tiles.confidence[0]],
+            [*tiles.parent, tiles.confidence[0]],
             notes=["the model itself", "by its confidence", "by its confidence", rows],
         )
         st.caption(foreign_words.confidence_only_words(largest))
@@ -195,7 +195,7 @@ def _finding(view: View) -> None:
             notes=[
                 *(
                     f"{number(one)} for the model itself{', by its confidence' * (at > 0)}"
-                    for at, one in enumerate(tiles.model)
+                    for at, one in enumerate(tiles.parent)
                 ),
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
@@ -255,7 +255,7 @@ def _distance(view: View) -> None:
 
 
 def _curves(view: View, shown: list[Method]) -> dict[Method, DistanceCurve]:
-    curves: dict[Method, DistanceCurve] = {"model": foreign_results.model_curve(view.foreign)}
+    curves: dict[Method, DistanceCurve] = {"parent": foreign_results.parent_curve(view.foreign)}
     for key in shown:
         if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
             curves[key] = found

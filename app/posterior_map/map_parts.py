@@ -28,7 +28,7 @@ from kdcal_core.tasks import GraphRun, GridRun, GridSettings, grid_request
 
 Posteriors = dict[str, FloatArray]  # title -> posterior, (n_y, n_x, K)
 
-MODEL, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
+PARENT, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
 TOP = -1  # shown in place of a class: whichever is the surest
 AXES: dict[Literal["features", "principal"], str] = {
     "features": "Two features",
@@ -100,7 +100,7 @@ def numeric_features(review: Review) -> tuple[str, ...]:
 
 def can_be_drawn(review: Review) -> bool:
     """Whether there is a model and a plane; else says what is missing."""
-    if review.model is None:
+    if review.parent is None:
         st.title(session.PLACES["map"].title)
         with st.container(border=True):
             st.markdown(
@@ -292,7 +292,7 @@ def set_anew(fit: Fit) -> Version:
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
             st.markdown(SETTINGS)
             if (blend := graph.blend) is not None:
-                st.markdown(foreign_words.blend_words(blend.model, blend.graph))
+                st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
         _about(fit.run, alpha)
     for note in fit.run.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
@@ -316,7 +316,7 @@ def _forget(*keys: str) -> None:
 def posteriors(review: Review, drawn: Map, version: Version | None) -> Posteriors:
     """What each of those that can be asked says on the grid."""
     run = drawn.run
-    maps = {MODEL: run.as_map(run.rows.proba)}
+    maps = {PARENT: run.as_map(run.rows.proba)}
     if version is not None:
         maps[VERSION] = run.as_map(version.posterior(drawn.key, run.rows.located))
     simulation, names = SIMULATED.get(review.sample or "", ("", ()))
@@ -337,7 +337,7 @@ def finding(
     confidence = {title: posterior.max(axis=-1) for title, posterior in maps.items()}
     outside = run.outside if version is None else unknown(drawn, version)
     sentence = map_words.map_finding(
-        confidence[MODEL], confidence.get(VERSION), outside, float(prior.max())
+        confidence[PARENT], confidence.get(VERSION), outside, float(prior.max())
     )
     st.subheader(escape_markdown(sentence, 600), anchor=False)
     if version is not None and (

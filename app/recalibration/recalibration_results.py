@@ -18,7 +18,7 @@ from kdcal_core.diagnostics import Estimate
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
-    MODEL,
+    PARENT,
     CoverageAlong,
     IntervalRows,
     MethodResult,
@@ -70,9 +70,9 @@ class View:
         )
 
     @property
-    def model(self) -> MethodResult:
+    def parent(self) -> MethodResult:
         """The model as it is."""
-        return self.run.result(MODEL)
+        return self.run.result(PARENT)
 
     @property
     def method(self) -> MethodResult:
@@ -127,7 +127,7 @@ def pit_of(view: View) -> tuple[PitValues, PitValues] | None:
 
 
 def _both(view: View) -> tuple[str, ...]:
-    return MODEL, view.chosen
+    return PARENT, view.chosen
 
 
 def shown_of(view: View) -> ShownRows | None:
@@ -209,7 +209,7 @@ def selection_curves(selection: Selection, titles: dict[str, str]) -> list[Selec
     return curves
 
 
-def selection_model(selection: Selection) -> Estimate:
+def selection_parent(selection: Selection) -> Estimate:
     """CRPS of the model as it is, on the rows that the choice was made by."""
-    value = selection.model_crps
+    value = selection.parent_crps
     return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

@@ -37,7 +37,7 @@ from kdcal_core.tasks import (
     separated_by_confidence,
 )
 
-Method = Literal["model", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
+Method = Literal["parent", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class View:
     foreign : Foreign
         Spheres, uploaded rows, noise.
     version : Version or None
-        None for a model without a partition.
+        None for a parent without a partition.
     chosen : Chosen or None
         None while its answers are under way.
     """
@@ -97,9 +97,9 @@ def _as_set(key: str, who: str, proba: FloatArray, fit: Fit) -> ScoredSet:
     return ScoredSet(proba, rows.y, fit.run.record.classes, f"{key} {who}", "ordinary rows")
 
 
-def model_curve(foreign: Foreign) -> DistanceCurve:
-    """Mean max confidence of the model on the spheres."""
-    return _curve((foreign.key, "model"), foreign.run, lambda: foreign.run.rows.proba)
+def parent_curve(foreign: Foreign) -> DistanceCurve:
+    """Mean max confidence of the parent on the spheres."""
+    return _curve((foreign.key, "parent"), foreign.run, lambda: foreign.run.rows.proba)
 
 
 def calibrated_curve(view: View, method: str) -> DistanceCurve | None:
@@ -140,19 +140,19 @@ def _curve(
 
 @dataclass(frozen=True)
 class Tiles:
-    """The estimates of one set of foreign rows, for the model and for the graph.
+    """The estimates of one set of foreign rows, for the parent and for the graph.
 
     Attributes
     ----------
-    model : OCE, AUROC and FPR@95 of the model, by its confidence
+    parent : OCE, AUROC and FPR@95 of the parent, by its confidence
     graph : the same of the graph, by its log density; None without a graph
     by_confidence : AUROC of the graph by its confidence, for comparison; None without a graph
-    confidence : mean max confidence on the foreign rows, of the model and of the graph
+    confidence : mean max confidence on the foreign rows, of the parent and of the graph
     unknown : share of ordinary rows below the floor; None without a graph
     n_unknown : foreign rows below the floor
     """
 
-    model: tuple[Estimate, Estimate, Estimate]
+    parent: tuple[Estimate, Estimate, Estimate]
     confidence: tuple[Estimate, Estimate | None]
     graph: tuple[Estimate, Estimate, Estimate] | None = None
     by_confidence: Estimate | None = None
@@ -174,20 +174,20 @@ def tiles(view: View, chosen: Chosen) -> Tiles | None:
     )
     if found is None:
         return None
-    model = (_oce(view, chosen.rows.proba), found.auroc, found.fpr_at_95_tpr)
-    return Tiles(model, (mean_max_confidence(chosen.rows.proba), None))
+    parent = (_oce(view, chosen.rows.proba), found.auroc, found.fpr_at_95_tpr)
+    return Tiles(parent, (mean_max_confidence(chosen.rows.proba), None))
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def _tiles(version: str, foreign: str, _view: View, _version: Version, _chosen: Chosen) -> Tiles:
     ordinary = ordinary_of(_version.fit)
-    model = _model_tiles(foreign, ordinary.digest, _view, ordinary, _chosen)
+    parent = _parent_tiles(foreign, ordinary.digest, _view, ordinary, _chosen)
     said = mean_max_confidence(_chosen.rows.proba)
     inner, outer = densities(_version, _chosen)
     proba = foreign_posterior(_version, _chosen)
     floor = _version.graph.effective_log_floor
     return Tiles(
-        model,
+        parent,
         (said, mean_max_confidence(proba)),
         graph=(_oce(_view, proba), ood_auroc(inner, outer), fpr_at_95_tpr(inner, outer)),
         by_confidence=ood_auroc(
@@ -199,7 +199,7 @@ def _tiles(version: str, foreign: str, _view: View, _version: Version, _chosen: 
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _model_tiles(
+def _parent_tiles(
     foreign: str, ordinary: str, _view: View, _ordinary: ScoredSet, _chosen: Chosen
 ) -> tuple[Estimate, Estimate, Estimate]:
     found = separated(_ordinary.proba, _chosen.rows.proba)

@@ -82,7 +82,7 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """Foreign rows with the model's answers, where they are, and what tells them from others."""
+    """Foreign rows with the parent's answers, where they are, and what tells them from others."""
 
     key: str
     folder: Path

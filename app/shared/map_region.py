@@ -149,11 +149,11 @@ def region(review: Review, run: GridRun, version: Version | None) -> None:
         if box == whole_map(run):
             st.caption("This is the whole map. Drag a box on any panel, or narrow the ranges.")
         st.markdown(escape_markdown(inside.sentence, 800))
-        if inside.model.n_rows == 0:
+        if inside.parent.n_rows == 0:
             return
-        mix = map_words.mix_words(inside.model.y, inside.model.classes)
+        mix = map_words.mix_words(inside.parent.y, inside.parent.classes)
         st.caption(f"{_source(review, version)}. Classes: {escape_markdown(mix, 800)}")
-        if inside.model.n_rows >= map_words.VERY_FEW:
+        if inside.parent.n_rows >= map_words.VERY_FEW:
             _reliability(review, inside)
         _table(review, which, inside)
 
@@ -174,7 +174,7 @@ class Inside:
         Their positions in the set's table.
     n_all : int
         Rows that could lie in it.
-    model, version : ScoredSet
+    parent, version : ScoredSet
         The rows with each model's probabilities; the second None where there is none.
     unknown : (m,) bool or None
         Which of them the kernel density version calls unknown.
@@ -182,18 +182,18 @@ class Inside:
 
     rows: IntArray
     n_all: int
-    model: ScoredSet
+    parent: ScoredSet
     version: ScoredSet | None
     unknown: NDArray[np.bool_] | None
 
     @property
     def sentence(self) -> str:
         """How many they are, and how right and how sure each model is."""
-        model, version = (
+        parent, version = (
             map_results.right_and_sure(scored) if scored is not None and scored.n_rows else None
-            for scored in (self.model, self.version)
+            for scored in (self.parent, self.version)
         )
-        return map_words.region_finding(len(self.rows), self.n_all, model, version)
+        return map_words.region_finding(len(self.rows), self.n_all, parent, version)
 
 
 def _inside(
@@ -203,16 +203,16 @@ def _inside(
     judged = np.arange(scored.n_rows) if version is None else version.fit.run.positions
     chosen = rows_in(box, run, judged)
     rows = judged[chosen]
-    model = map_results.some_rows(scored, rows, scored.proba[rows], "model")
+    parent = map_results.some_rows(scored, rows, scored.proba[rows], "model")
     if version is None:
-        return Inside(rows, len(judged), model, None, None)
+        return Inside(rows, len(judged), parent, None, None)
     placed = version.fit.run.rows.located
     proba = version.posterior("judged", placed)[chosen]
     density = version.log_density("judged", placed)[chosen]
     return Inside(
         rows,
         len(judged),
-        model,
+        parent,
         map_results.some_rows(scored, rows, proba, version.key),
         density < version.graph.effective_log_floor,
     )
@@ -220,11 +220,11 @@ def _inside(
 
 def _reliability(review: Review, inside: Inside) -> None:
     """The diagram of the rows, and beside it what it says."""
-    model, version = inside.model, inside.version
+    parent, version = inside.parent, inside.version
     picture, beside = st.columns([1.15, 1], gap="medium")
-    found = results.reliability_of(model, "confidence", n_bins=10, strategy="uniform")
+    found = results.reliability_of(parent, "confidence", n_bins=10, strategy="uniform")
     curve, other = found.curves[0], None
-    said = [f"**Model.** {_finding(found, model)}"]
+    said = [f"**Model.** {_finding(found, parent)}"]
     if version is not None:
         calibrated = results.reliability_of(version, "confidence", n_bins=10, strategy="uniform")
         other = calibrated.curves[0]
@@ -251,7 +251,7 @@ def _reliability(review: Review, inside: Inside) -> None:
         )
     with beside:
         st.markdown("\n\n".join(said))
-        shown, before = (model, None) if version is None else (version, model)
+        shown, before = (parent, None) if version is None else (version, parent)
         if before is not None:
             st.caption("The kernel density version in the box:")
         estimates = results.summary_of(shown)
@@ -269,7 +269,7 @@ def _finding(found: Reliability, scored: ScoredSet) -> str:
 
 def _table(review: Review, which: Which, inside: Inside) -> None:
     frame = map_results.table_of(session.workspace(), review, which)
-    order = worst_first(inside.model)
+    order = worst_first(inside.parent)
     said = answers(inside)
 
     def rows(some: IntArray) -> pd.DataFrame:
@@ -297,9 +297,9 @@ def worst_first(scored: ScoredSet) -> IntArray:
 
 def answers(inside: Inside) -> pd.DataFrame:
     """One row a row: its class, what each model says of it and how surely."""
-    names = np.array(inside.model.classes, dtype=object)
-    columns: dict[str, Any] = {"True class": names[inside.model.y]}
-    for who, scored in zip(WHO, (inside.model, inside.version), strict=True):
+    names = np.array(inside.parent.classes, dtype=object)
+    columns: dict[str, Any] = {"True class": names[inside.parent.y]}
+    for who, scored in zip(WHO, (inside.parent, inside.version), strict=True):
         if scored is not None:
             columns[f"{who} says"] = names[scored.proba.argmax(axis=1)]
             columns[_sure(who)] = scored.proba.max(axis=1)

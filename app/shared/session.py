@@ -155,7 +155,7 @@ def _open_task() -> Task | None:
 
 def _task_of(review: Review) -> Task | None:
     """The review's task; None while it holds nothing that could tell."""
-    told = review.tables or review.model or review.chosen_task
+    told = review.tables or review.parent or review.chosen_task
     return review.task if told else None
 
 
@@ -276,7 +276,7 @@ def header(review: Review | None) -> None:
         return
     answers = review.roles and (review.roles.outputs or review.roles.parameters)
     alone = "Predictions only" if answers else "No model yet"
-    kind = review.model.kind if review.model is not None else alone
+    kind = review.parent.kind if review.parent is not None else alone
     rows = ", ".join(
         f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import settling
+from app_pages import ENTRY
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.review import Workspace
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     """The app at its first page, with a workspace of its own."""
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "workspace"))
-    return AppTest.from_file(str(ROOT / "app" / "streamlit_app.py"), default_timeout=90).run()
+    return AppTest.from_file(ENTRY, default_timeout=90).run()
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +30,3 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
         yield Workspace()
-
-
-@pytest.fixture
-def settle() -> Callable[[AppTest], AppTest]:
-    """Run the app until its jobs have ended."""
-    return settling.settle

@@ -8,18 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import settling
 import streamlit as st
+from app_pages import launch, settle, visit
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.data import escape_markdown
 from kdcal_core.review import Workspace, read_review, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGES = [
-    f"../pages/{name}.py"
-    for name in ("reliability", "confidence_by_class", "out_of_distribution", "posterior_map")
-]
+PAGES = ["reliability", "confidence_by_class", "out_of_distribution", "posterior_map"]
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
@@ -29,21 +25,13 @@ def told(at: AppTest, text: str) -> None:
     assert escape_markdown(text) in error.value
 
 
-def launch(review: str | None = None) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=90)
-    if review is not None:
-        at.query_params["review"] = review
-    return at.run()
-
-
-@pytest.mark.parametrize("page", ["../pages/load.py", *PAGES])
+@pytest.mark.parametrize("page", ["load", *PAGES])
 def test_a_home_that_cannot_be_used_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("KDCAL_HOME", str(tmp_path / "file" / "home"))
-    at = launch("a" * 16)
-    told(at.switch_page(page).run(), "could not read or write its files (Not a directory)")
+    told(launch(page, "a" * 16), "could not read or write its files (Not a directory)")
 
 
 def test_a_full_disk_is_told_and_the_app_goes_on(
@@ -71,10 +59,10 @@ def test_damaged_rows_are_told_on_every_page(
     path = workspace.folder(review_id) / info.folder / "proba.npy"
     whole = path.read_bytes()
     np.save(path, np.load(path)[:-1])
-    at = launch(review_id)
+    at = launch("load", review_id)
     for page in PAGES:
         told(
-            at.switch_page(page).run(),
+            visit(at, page),
             f"The file {info.folder}/proba.npy of the review {review_id} is damaged",
         )
     path.write_bytes(whole)
@@ -88,11 +76,11 @@ def test_a_damaged_review_is_not_called_deleted(
     review_id = Workspace().create()
     path = Workspace().folder(review_id) / "review.json"
     path.write_text('{"id": ')
-    at = launch(review_id)
+    at = launch("load", review_id)
     told(at, f"The file review.json of the review {review_id} is damaged")
     assert not at.warning
     path.unlink()
-    at = launch(review_id)
+    at = launch("load", review_id)
     assert "may have been deleted" in at.warning[0].value
     assert not at.error
 
@@ -104,11 +92,11 @@ def test_a_map_altered_behind_the_app_can_be_computed_again(
     review_id = start_sample(Workspace(), "xor_forest").id
 
     def settled(at: AppTest) -> AppTest:
-        settling.settle(at)
+        settle(at)
         assert not at.exception, at.exception[0].message
         return at
 
-    at = settled(launch(review_id).switch_page("../pages/posterior_map.py").run())
+    at = settled(launch("posterior_map", review_id))
     assert not at.error
     (path,) = tmp_path.glob("kdcal/jobs/results/*/files/labels.npy")
     content = bytearray(path.read_bytes())

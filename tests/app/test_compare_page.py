@@ -2,70 +2,24 @@
 
 from __future__ import annotations
 
-import html
-import io
-import json
-from pathlib import Path
-
-import numpy as np
 import pandas as pd
 import pytest
-import settling
-from scipy.special import expit
+from app_pages import healthy, launch, plain, settle, specs, words
+from made_reviews import review_of, too_sure
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
-from kdcal_core.review import Workspace, add_table, create_review, score, start_sample
+from kdcal_core.review import Workspace, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/compare.py"
-HOSTILE = "no <b>*x*</b>"
+PAGE = "compare"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
-
-
-def predictions(n: int, seed: int) -> pd.DataFrame:
-    """A model that states log odds three times too large, and a feature."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=n) * 1.5
-    p = expit(3.0 * z)
-    return pd.DataFrame(
-        {
-            "feature": rng.normal(size=n),
-            HOSTILE: 1 - p,
-            "yes": p,
-            "target": np.where(rng.random(n) < expit(z), "yes", HOSTILE),
-        }
-    )
-
-
-def review_of(workspace: Workspace, **tables: pd.DataFrame) -> str:
-    review_id = create_review(workspace).id
-    for which, table in tables.items():
-        content = io.BytesIO(table.to_csv(index=False).encode())
-        add_table(workspace, review_id, which, content, f"{which}.csv")
-    return score(workspace, review_id).id
 
 
 @pytest.fixture(scope="module")
 def both(workspace: Workspace) -> str:
-    rows = predictions(900, 0)
-    again = pd.concat([predictions(400, 1), rows.head(30)])
+    rows = too_sure(900, 0)
+    again = pd.concat([too_sure(400, 1), rows.head(30)])
     return review_of(workspace, calibration=rows, evaluation=again)
-
-
-def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    if review is not None:
-        at.query_params["review"] = review
-    at.run()
-    return at.switch_page(PAGE).run()
-
-
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
 
 
 def choose(at: AppTest, **families: list[str]) -> AppTest:
@@ -80,27 +34,13 @@ def choose(at: AppTest, **families: list[str]) -> AppTest:
 def compared(at: AppTest) -> AppTest:
     choose(at, temperature=["sts"], known=["platt"], confidence=["histogram"])
     for button in [one for one in at.button if one.label == "Compare"]:
-        healthy(settling.settle(button.click().run()))
+        healthy(settle(button.click().run()))
     return healthy(at)
 
 
 @pytest.fixture
 def page(both: str) -> AppTest:
-    return compared(launch(both))
-
-
-def specs(at: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
-def told(at: AppTest) -> str:
-    texts = (*at.subheader, *at.markdown, *at.caption, *at.info, *at.warning)
-    return plain(" ".join(one.value for one in texts))
-
-
-def plain(text: str) -> str:
-    """What the reader sees of escaped text."""
-    return html.unescape(text).replace("\u200b", "")
+    return compared(launch(PAGE, both))
 
 
 def finding(at: AppTest) -> str:
@@ -112,41 +52,43 @@ def control(at: AppTest, label: str):
 
 
 def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
-    at = healthy(launch())
+    at = healthy(launch(PAGE))
     assert at.title[0].value == "Compare"
     assert not at.get("plotly_chart")
     assert any("Open a sample" in button.label for button in at.button)
 
 
 def test_a_regression_is_sent_to_its_own_pages(workspace: Workspace) -> None:
-    at = healthy(launch(start_sample(workspace, "heteroscedastic").id))
-    assert "This page is for a classification" in told(at)
+    at = healthy(launch(PAGE, start_sample(workspace, "heteroscedastic").id))
+    assert "This page is for a classification" in words(at)
 
 
 def test_what_cannot_be_had_is_said_with_its_reason(workspace: Workspace) -> None:
-    bare = predictions(80, 5).drop(columns="feature")
-    at = healthy(launch(review_of(workspace, calibration=bare)))
+    bare = too_sure(80, 5).drop(columns="feature")
+    at = healthy(launch(PAGE, review_of(workspace, calibration=bare)))
     labels = [one.label for one in at.button_group]
     assert "Region by region" not in labels
     assert "Judged by" not in labels
-    assert "Tree regions, Forest regions, Boosted regions, AUROC regions" in told(at)
-    assert "The rows have no features" in told(at)
-    assert "There is no evaluation set" in told(at)
+    assert "Tree regions, Forest regions, Boosted regions, AUROC regions" in words(at)
+    assert "The rows have no features" in words(at)
+    assert "There is no evaluation set" in words(at)
 
 
 def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
-    at = compared(launch(both))
+    at = compared(launch(PAGE, both))
     sentence = finding(at)
     assert "better than the model as it is (paired difference" in sentence
     assert "these 430 rows" in sentence
-    assert "30 rows of the evaluation set are in the calibration set too" in told(at)
+    assert "30 rows of the evaluation set are in the calibration set too" in words(at)
     assert len(at.metric) == 4
     assert plain(at.metric[0].label) == "Log loss: the model"
     for chart in at.get("plotly_chart"):
         assert chart.proto.alt
         assert "#00000" not in chart.proto.spec
         assert "<b>*x" not in chart.proto.spec
-    again = choose(launch(both), temperature=["sts"], known=["platt"], confidence=["histogram"])
+    again = choose(
+        launch(PAGE, both), temperature=["sts"], known=["platt"], confidence=["histogram"]
+    )
     assert not any(one.label == "Compare" for one in again.button)
     assert finding(again) == sentence
 
@@ -173,7 +115,7 @@ def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppT
     control(page, "Held against").set_value("best").run()
     assert specs(healthy(page))[0] == before[0]
     assert specs(page)[1] != before[1]
-    assert "leads on these rows" in told(page)
+    assert "leads on these rows" in words(page)
     order = next(one for one in page.selectbox if one.label == "In the order of")
     order.set_value("ece").run()
     assert "ECE, equal-width bins" in finding(healthy(page))
@@ -189,20 +131,20 @@ def test_the_table_holds_every_method_and_measure(page: AppTest) -> None:
 
 def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:
     control(page, "Judged by").set_value("cross-fitted").run()
-    assert "The settings have changed" in told(healthy(page))
-    assert "430 rows of the evaluation set" in told(page)
+    assert "The settings have changed" in words(healthy(page))
+    assert "430 rows of the evaluation set" in words(page)
     compared(page)
-    assert "each of 900 calibration rows is judged by" in told(page)
-    assert "The settings have changed" not in told(page)
+    assert "each of 900 calibration rows is judged by" in words(page)
+    assert "The settings have changed" not in words(page)
 
 
 def test_no_calibrator_is_said_in_words(both: str) -> None:
-    at = healthy(choose(launch(both)))
+    at = healthy(choose(launch(PAGE, both)))
     assert "No calibrator is chosen" in at.info[0].value
     assert not any(one.label == "Compare" for one in at.button)
 
 
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
-    dark = compared(launch(both, dark=True))
+    dark = compared(launch(PAGE, both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]

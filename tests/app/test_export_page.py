@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import html
 import io
 import json
 import shlex
@@ -13,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import settling
 import skops.io
+from app_pages import healthy, launch, plain, settle, specs, visit, words
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
@@ -35,8 +34,7 @@ from kdcal_core.tasks import ComparisonRun, ComparisonSettings, comparison_reque
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings
 from kdcal_core.tasks.export_run import export_request
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/export.py"
+PAGE = "export"
 HOSTILE = "z <b>*x*</b>"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
@@ -82,40 +80,10 @@ def predictions(workspace: Workspace) -> str:
     return score(workspace, review_id).id
 
 
-def launch(review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    if review is not None:
-        at.query_params["review"] = review
-    at.run()
-    for name, value in address.items():
-        at.query_params[name] = value
-    return at.switch_page(PAGE).run()
-
-
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
-
-
 def fitted(at: AppTest) -> AppTest:
     for button in [one for one in at.button if one.label.startswith("Fit, judge")]:
-        settling.settle(button.click().run())
+        settle(button.click().run())
     return healthy(at)
-
-
-def plain(escaped: str) -> str:
-    return html.unescape(escaped).replace("\u200b", "")
-
-
-def told(at: AppTest) -> str:
-    kinds = (at.subheader, at.markdown, at.caption, at.warning, at.error, at.info)
-    return plain(" ".join(one.value for kind in kinds for one in kind))
-
-
-def specs(at: AppTest) -> list[dict[str, object]]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
 
 
 def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> ExportRun:
@@ -126,32 +94,32 @@ def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> Expor
 
 @pytest.fixture
 def page(review: str) -> AppTest:
-    return fitted(launch(review))
+    return fitted(launch(PAGE, review))
 
 
 def test_without_a_review_the_page_says_what_it_needs() -> None:
-    at = healthy(launch())
-    assert "gains over the model as it is" in told(at)
+    at = healthy(launch(PAGE))
+    assert "gains over the model as it is" in words(at)
     assert any(button.label == "Open a sample" for button in at.button)
 
 
 def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str) -> None:
-    at = healthy(launch(review, calibrator="cum"))
+    at = healthy(launch(PAGE, review, calibrator="cum"))
     assert at.selectbox[0].value == "cum"
-    assert "How often predictions of this class are right at this score or better" in told(at)
+    assert "How often predictions of this class are right at this score or better" in words(at)
     assert not at.get("plotly_chart")
     assert [one.label for one in at.button if one.label.startswith("Fit")]
 
 
 def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) -> None:
-    assert "the log loss falls by" in told(page)
-    assert "600 rows (evaluation set)" in told(page)
+    assert "the log loss falls by" in words(page)
+    assert "600 rows (evaluation set)" in words(page)
     assert [one.label for one in page.metric] == ["Log loss", "ECE, debiased", "AUROC", "Accuracy"]
     assert len(page.get("plotly_chart")) == 3
     labels = [one.proto.label for one in page.get("download_button")]
     assert any(one.startswith("Calibrator file (") for one in labels)
     assert not any("ONNX" in one for one in labels)
-    assert "There is no ONNX file. The model is no ONNX file." in told(page)
+    assert "There is no ONNX file. The model is no ONNX file." in words(page)
     card = page.table[-1].value.set_index("")["Value"]
     assert plain(card["Model"]).startswith("my model.skops")
     assert "before" in card["Log loss"]
@@ -159,13 +127,13 @@ def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) 
 
 
 def test_hostile_class_and_column_names_stay_text(review: str) -> None:
-    at = launch(review, calibrator="heterogeneous_tree")
+    at = launch(PAGE, review, calibrator="heterogeneous_tree")
     column = next(one for one in at.selectbox if one.label == "Regions of")
     assert any(HOSTILE in one for one in column.options)
     shop = next(one for one in column.options if "shop" in one)
     assert fitted(column.set_value(("column", "shop")).run())
     assert shop == "Column shop"
-    assert "Platt scaling for each value of shop" in told(at)
+    assert "Platt scaling for each value of shop" in words(at)
     assert "<b>" not in json.dumps(specs(at)[-1]["layout"])
     assert "Region 1" in json.dumps(specs(at)[-1])
     regions = at.dataframe[0].value
@@ -181,7 +149,7 @@ def test_the_python_shown_runs_as_it_stands(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at = fitted(launch(review, calibrator=key))
+    at = fitted(launch(PAGE, review, calibrator=key))
     run = run_of(workspace, review, ExportSettings(key))
     python, command = (one.value for one in at.get("code"))
     name = shlex.split(command)[3]
@@ -207,11 +175,11 @@ def test_the_python_shown_runs_as_it_stands(
 def test_predictions_without_a_model_have_lines_of_their_own(
     workspace: Workspace, predictions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = fitted(launch(predictions))
-    assert "This calibrator is not needed" in told(at)  # it was right already
-    assert "cross-fitted, 5 folds" in told(at)
-    assert "There is no model, only its predictions." in told(at)
-    assert "the file cannot know it and refuses no other" in told(at)
+    at = fitted(launch(PAGE, predictions))
+    assert "This calibrator is not needed" in words(at)  # it was right already
+    assert "cross-fitted, 5 folds" in words(at)
+    assert "There is no model, only its predictions." in words(at)
+    assert "the file cannot know it and refuses no other" in words(at)
     run = run_of(workspace, predictions, ExportSettings("platt"))
     python, command = (one.value for one in at.get("code"))
     monkeypatch.chdir(tmp_path)
@@ -232,22 +200,20 @@ def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review:
     job = jobs().wait(done, 120)
     best = ComparisonRun.read(job.folder).comparison.best["log_loss"]
     assert best != "uncalibrated"
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.query_params["review"] = review
-    at.run()
+    at = launch("load", review)
     at.session_state["compare_last"] = {review: asked.key}
-    healthy(at.switch_page(PAGE).run())
+    healthy(visit(at, PAGE))
     assert at.selectbox[0].value == best
-    assert "In the last comparison it" in told(at)
-    assert "a little flattered" not in told(at)
+    assert "In the last comparison it" in words(at)
+    assert "a little flattered" not in words(at)
     fitted(at)
-    assert "best of 2 calibrators on these very rows: chosen by them" in told(at)
+    assert "best of 2 calibrators on these very rows: chosen by them" in words(at)
     at.selectbox[0].set_value("platt").run()
-    assert "The last comparison left it out" in told(healthy(at))
+    assert "The last comparison left it out" in words(healthy(at))
 
 
 def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
-    at = fitted(launch(review, calibrator="heterogeneous_tree"))
+    at = fitted(launch(PAGE, review, calibrator="heterogeneous_tree"))
     assert not [one for one in at.button if one.label.startswith("Fit")]
     next(one for one in at.number_input if one.label == "Depth").set_value(1).run()
     assert [one for one in at.button if one.label.startswith("Fit")]
@@ -255,31 +221,31 @@ def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
 
 
 def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(review: str) -> None:
-    at = launch(review, calibrator="heterogeneous_tree")
+    at = launch(PAGE, review, calibrator="heterogeneous_tree")
     at.toggle[0].set_value(True)
     fitted(at.run())
     card = at.table[-1].value.set_index("")["Value"]
     assert "prune = cv" in plain(card["Settings"])
     of = next(one for one in at.selectbox if one.label == "Regions of")
     healthy(of.set_value(("several", "")).run())
-    assert "Choose at least one column" in told(at)
+    assert "Choose at least one column" in words(at)
     assert not at.toggle
     assert all(one.disabled for one in at.number_input)
     fitted(at.multiselect[0].set_value(["shop", "x"]).run())
-    assert "Platt scaling for each combination of shop, x" in told(at)
+    assert "Platt scaling for each combination of shop, x" in words(at)
 
 
 def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review = start_sample(workspace, "xor_network")
-    layer = review.model.layers[0]
-    at = launch(review.id, calibrator="heterogeneous_forest")
+    layer = review.parent.layers[0]
+    at = launch(PAGE, review.id, calibrator="heterogeneous_forest")
     of = next(one for one in at.selectbox if one.label == "Regions of")
-    assert of.options == ["The inputs", *(f"Layer {name}" for name in review.model.layers)]
+    assert of.options == ["The inputs", *(f"Layer {name}" for name in review.parent.layers)]
     next(one for one in at.number_input if one.label == "Depth").set_value(2)
     fitted(of.set_value(("layer", layer)).run())
-    assert f"on the layer {layer}" in told(at)
+    assert f"on the layer {layer}" in words(at)
     assert any("ONNX" in one.proto.label for one in at.get("download_button"))
     settings = ExportSettings("heterogeneous_forest", max_depth=2, layer=layer)
     run = run_of(workspace, review.id, settings)
@@ -287,21 +253,21 @@ def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     monkeypatch.chdir(tmp_path)
     Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
     model = workspace.folder(review.id) / review.model_file
-    Path(run.card.model.name).write_bytes(model.read_bytes())
-    data = review_data(workspace, review.id, with_model=True)
+    Path(run.card.parent.name).write_bytes(model.read_bytes())
+    data = review_data(workspace, review.id, with_parent=True)
     space = {"X": data.inputs["evaluation"]}
     exec(python, space)
-    loaded = load_calibrator(run.calibrator_file, model=data.model, any_model=True)
+    loaded = load_calibrator(run.calibrator_file, parent=data.parent, any_model=True)
     expected = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
     assert np.allclose(space["scored"].proba, expected, rtol=0, atol=1e-6)
 
 
 def test_slow_maps_in_many_regions_are_told_before(review: str) -> None:
-    at = launch(review, calibrator="heterogeneous_forest")
+    at = launch(PAGE, review, calibrator="heterogeneous_forest")
     assert not any(one.label == "Regions of" for one in at.selectbox)  # there is nothing to choose
-    assert "10 trees are grown" not in told(at)
+    assert "10 trees are grown" not in words(at)
     next(one for one in at.selectbox if one.label == "In each region").set_value("kde").run()
-    assert "10 trees are grown in place of 100" in told(healthy(at))
+    assert "10 trees are grown in place of 100" in words(healthy(at))
 
 
 def test_a_file_is_called_by_whole_words(workspace: Workspace, review: str) -> None:
@@ -319,22 +285,22 @@ def test_a_tried_file_shows_its_card_and_what_it_does(
 ) -> None:
     run = run_of(workspace, review, ExportSettings("platt"))
     page.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
-    settling.settle(page.run())
+    settle(page.run())
     healthy(page)
-    assert "It belongs to this model" in told(page)
-    assert "The file: the log loss falls by" in told(page)
+    assert "It belongs to this model" in words(page)
+    assert "The file: the log loss falls by" in words(page)
     assert len(page.get("plotly_chart")) == 5
     assert page.file_uploader[0].value is None  # its bytes do not stay in memory
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"<b>text</b>"])
 def test_what_is_no_calibrator_file_is_one_clear_error(review: str, content: bytes) -> None:
-    at = launch(review)
+    at = launch(PAGE, review)
     at.file_uploader[0].upload("mine.kdcal", content)
-    settling.settle(at.run())
+    settle(at.run())
     assert not at.exception
     assert len(at.error) == 1
-    assert "mine.kdcal" in told(at)
+    assert "mine.kdcal" in words(at)
 
 
 def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
@@ -348,17 +314,17 @@ def test_a_file_for_another_model_is_refused_and_the_page_goes_on(
     content = io.BytesIO(rows.to_csv(index=False).encode())
     add_table(workspace, other, "calibration", content, "rows.csv")
     score(workspace, other)
-    fitted(launch(review))
+    fitted(launch(PAGE, review))
     run = run_of(workspace, review, ExportSettings("platt"))
-    at = launch(other)
+    at = launch(PAGE, other)
     at.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
-    settling.settle(at.run())
-    assert "belongs to the model" in told(at)
+    settle(at.run())
+    assert "belongs to the model" in words(at)
     assert not [one for one in at.button if one.label == "Start again"]  # it would be refused again
     assert [one for one in at.button if one.label.startswith("Fit")]
 
 
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, review: str) -> None:
-    dark = healthy(launch(review, dark=True))
+    dark = healthy(launch(PAGE, review, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -10,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from app_pages import healthy, launch, settle, specs, started, visit
+from made_reviews import line, review_of
 from streamlit.testing.v1 import AppTest
-from test_recalibration_page import line, review_of
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 PAGES = (
-    ("../pages/load.py", "adult"),
-    ("../pages/reliability.py", "adult"),
-    ("../pages/confidence_by_class.py", "adult"),
-    ("../pages/pit.py", "diamonds"),
-    ("../pages/regions.py", "adult"),
-    ("../pages/regions.py", "diamonds"),
+    ("load", "adult"),
+    ("reliability", "adult"),
+    ("confidence_by_class", "adult"),
+    ("pit", "diamonds"),
+    ("regions", "adult"),
+    ("regions", "diamonds"),
 )
 READERS = (  # of the server; jobs read by themselves
     "app.shared.results.scored_set",
@@ -130,22 +129,13 @@ def samples(workspace: Workspace) -> dict[str, str]:
     }
 
 
-def launch(page: str, review: str) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "light"}
-    at.query_params["review"] = review
-    return at.run().switch_page(page).run()
-
-
-def specs(at: AppTest) -> list[dict]:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+def figures_of(at: AppTest) -> list[dict]:
+    return specs(healthy(at))
 
 
 @pytest.mark.parametrize(("page", "sample"), PAGES)
 def test_a_large_review_looks_the_same_and_its_rows_stay_away(
-    samples: dict[str, str], page: str, sample: str, monkeypatch: pytest.MonkeyPatch, settle
+    samples: dict[str, str], page: str, sample: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = launch(page, samples[sample])
     assert at_once.caption
@@ -156,7 +146,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
         monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
     KEPT.clear()
     by_jobs = settle(launch(page, samples[sample]))
-    assert specs(by_jobs) == specs(at_once)
+    assert figures_of(by_jobs) == figures_of(at_once)
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
     for part in ("subheader", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
@@ -164,22 +154,20 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
 
 
 def test_a_large_repair_and_its_rows_look_the_same(
-    samples: dict[str, str], monkeypatch: pytest.MonkeyPatch, settle
+    samples: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look() -> AppTest:
-        at = AppTest.from_file(ENTRY, default_timeout=120)
-        at.context = {"theme": "light"}
-        at.query_params["review"] = samples["adult"]
-        at.run().session_state["regions_rows_open"] = True
+        at = started(samples["adult"])
+        at.session_state["regions_rows_open"] = True
         at.session_state["regions_search"] = "thorough"
-        return settle(at.switch_page("../pages/regions.py").run())
+        return settle(visit(at, "regions"))
 
     monkeypatch.setattr("app.regions.regions_thorough.REDRAWS", 20)
     at_once = look()
     for button in ("regions_harder", "regions_start"):
         at_once = settle(at_once.button(key=button).click().run())
     assert "The thorough search is shown" in " ".join(one.value for one in at_once.caption)
-    figures = specs(at_once)
+    figures = figures_of(at_once)
     assert len(figures) == 7  # the tree, two of the region, four of the repair
     from app.shared.kept import KEPT
 
@@ -188,7 +176,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
         monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
     KEPT.clear()
     by_jobs = look()
-    assert specs(by_jobs) == figures
+    assert figures_of(by_jobs) == figures
     tables = [[one.value for one in at.dataframe] for at in (by_jobs, at_once)]
     assert len(tables[0]) == len(tables[1]) == 3
     for mine, theirs in zip(*tables, strict=True):
@@ -202,17 +190,17 @@ def test_a_large_repair_and_its_rows_look_the_same(
 
 
 def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, settle
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review = review_of(workspace, calibration=line(300, 0), evaluation=line(200, 1))
 
     def look() -> AppTest:
-        return settle(launch("../pages/recalibration.py", review))
+        return settle(launch("recalibration", review))
 
     at_once = look()
     (button,) = (one for one in at_once.button if one.label == "Recalibrate")
     at_once = settle(button.click().run())
-    figures = specs(at_once)
+    figures = figures_of(at_once)
     assert len(figures) == 11
     from app.recalibration import recalibration_results
     from app.shared.kept import KEPT
@@ -229,7 +217,7 @@ def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
         monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
     KEPT.clear()
     by_jobs = look()
-    assert specs(by_jobs) == figures
+    assert figures_of(by_jobs) == figures
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
     for mine, theirs in zip(by_jobs.dataframe, at_once.dataframe, strict=True):
         pd.testing.assert_frame_equal(mine.value, theirs.value)

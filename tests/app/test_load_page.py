@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from app_pages import settle
 
 from kdcal_core.review import samples
 from kdcal_core.review.samples import samples_root
@@ -69,7 +70,7 @@ def test_the_sample_that_was_opened_is_on_the_pages(app):
 
 
 @pytest.mark.usefixtures("real_workers")
-def test_predictions_alone_are_enough(app, settle):
+def test_predictions_alone_are_enough(app):
     _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
     settle(app)
     _assert_healthy(app)
@@ -107,7 +108,7 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("kind", BAD_TABLES)
-def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, settle, kind):
+def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, kind):
     _upload(app, "calibration", "bad <b>table</b>.csv", BAD_TABLES[kind])
     settle(app)
     _assert_healthy(app)
@@ -125,7 +126,7 @@ def test_a_bad_table_is_told_in_one_box_and_the_app_stays_up(app, settle, kind):
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "model.skops", "model.onnx", "model.joblib"])
-def test_a_pickle_is_refused_whatever_it_is_called(app, settle, name):
+def test_a_pickle_is_refused_whatever_it_is_called(app, name):
     _upload(app, "model", name, pickle.dumps({"a": np.arange(10)}))
     settle(app)
     _assert_healthy(app)
@@ -134,7 +135,7 @@ def test_a_pickle_is_refused_whatever_it_is_called(app, settle, name):
 
 
 @pytest.mark.usefixtures("real_workers")
-def test_a_truncated_model_is_told(app, settle):
+def test_a_truncated_model_is_told(app):
     sample = next(sample for sample in samples() if sample.model)
     whole = (samples_root() / sample.name / sample.model).read_bytes()
     _upload(app, "model", sample.model, whole[: len(whole) // 2])
@@ -161,7 +162,7 @@ def test_rows_deleted_behind_the_app_are_told_on_every_page(app, tmp_path):
         assert "no longer kept" in app.error[0].value
 
 
-def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, settle, tmp_path):
+def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2))
     data = xgboost.DMatrix(x, x[:, 0] > 0, feature_names=["a", "b"])
@@ -182,7 +183,7 @@ def test_a_model_that_only_counts_its_classes_can_be_given_their_names(app, sett
     assert any("fit for" in title.value for title in app.subheader)
 
 
-def test_hostile_column_names_are_shown_as_text(app, settle):
+def test_hostile_column_names_are_shown_as_text(app):
     frame = _predictions().rename(columns={"diagnosis": "y"})
     frame["![x](http://evil.example/x.png)<script>alert(1)</script>"] = 1.0
     _upload(app, "calibration", "![a](http://evil.example).csv", _csv(frame))
@@ -193,7 +194,7 @@ def test_hostile_column_names_are_shown_as_text(app, settle):
         assert "](http://evil" not in block.value
 
 
-def test_parquet_is_read_as_csv_is(app, settle):
+def test_parquet_is_read_as_csv_is(app):
     buffer = io.BytesIO()
     _predictions().to_parquet(buffer)
     _upload(app, "calibration", "predictions.parquet", buffer.getvalue())
@@ -202,7 +203,7 @@ def test_parquet_is_read_as_csv_is(app, settle):
     assert not app.error
 
 
-def test_the_page_says_what_is_still_missing(app, settle):
+def test_the_page_says_what_is_still_missing(app):
     _upload(app, "evaluation", "only.csv", _csv(_predictions()))
     settle(app)
     _assert_healthy(app)
@@ -214,7 +215,7 @@ def test_the_page_says_what_is_still_missing(app, settle):
     assert not any(button.label == "Score the rows" for button in app.button)
 
 
-def test_the_roles_that_matter_are_told_beside_the_button(app, settle):
+def test_the_roles_that_matter_are_told_beside_the_button(app):
     _upload(app, "calibration", "predictions.csv", _csv(_predictions()))
     settle(app)
     told = next(text.value for text in app.markdown if text.value.startswith("True class"))
@@ -235,7 +236,7 @@ def _uploader(app, which):
     return next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
 
 
-def test_training_rows_come_and_go_beside_the_scores(app, settle):
+def test_training_rows_come_and_go_beside_the_scores(app):
     assert _uploader(app, "training").disabled
     app.button(key="open_breast_cancer").click()
     app.run()
@@ -259,7 +260,7 @@ def test_training_rows_come_and_go_beside_the_scores(app, settle):
     assert any("fit for" in title.value for title in app.subheader)
 
 
-def test_training_rows_without_the_true_class_are_told(app, settle):
+def test_training_rows_without_the_true_class_are_told(app):
     app.button(key="open_breast_cancer").click()
     app.run()
     rows = pd.read_parquet(samples_root() / "breast_cancer" / "calibration.parquet")
@@ -276,7 +277,7 @@ def _said(app):
     return unescape(shown).replace("\u200b", "")
 
 
-def test_what_is_no_input_is_told_and_the_next_pages_are_offered(app, settle):
+def test_what_is_no_input_is_told_and_the_next_pages_are_offered(app):
     frame = _predictions().rename(columns={"proba_sick": "p_bad"}).drop(columns="proba_well")
     frame = frame.assign(
         diagnosis=(frame["diagnosis"] == "sick").astype(int),
@@ -308,7 +309,7 @@ def _swaps(app):
     return [one for one in app.button if one.label.startswith("Swap the classes")]
 
 
-def test_a_class_that_no_name_says_is_a_doubt_that_one_click_settles(app, settle):
+def test_a_class_that_no_name_says_is_a_doubt_that_one_click_settles(app):
     _upload(app, "calibration", "loans.csv", _csv(_column_of_no_class()))
     settle(app)
     _assert_healthy(app)
@@ -335,7 +336,7 @@ def test_a_class_that_no_name_says_is_a_doubt_that_one_click_settles(app, settle
     assert not _swaps(app)
 
 
-def test_a_guessed_class_can_be_confirmed_without_scoring_again(app, settle):
+def test_a_guessed_class_can_be_confirmed_without_scoring_again(app):
     _upload(app, "calibration", "loans.csv", _csv(_column_of_no_class()))
     settle(app)
     _press(app, "Score the rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from app_pages import healthy, settle, words
 from streamlit.testing.v1 import AppTest
 
 from app.load.role_form import _family_name
@@ -18,11 +19,6 @@ SAMPLES = [sample.name for sample in samples() if sample.task == "regression"]
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
-def healthy(app: AppTest) -> AppTest:
-    assert not app.exception, app.exception[0].message
-    return app
-
-
 def upload(app: AppTest, which: str, name: str, frame: pd.DataFrame) -> AppTest:
     uploader = next(u for u in app.get("file_uploader") if u.key.startswith(f"{which}_file"))
     uploader.upload(name, frame.to_csv(index=False).encode())
@@ -32,10 +28,6 @@ def upload(app: AppTest, which: str, name: str, frame: pd.DataFrame) -> AppTest:
 def press(app: AppTest, label: str) -> AppTest:
     next(button for button in app.button if button.label == label).click()
     return app.run()
-
-
-def words(app: AppTest) -> str:
-    return " ".join(text.value for text in (*app.markdown, *app.caption, *app.info))
 
 
 def predictions(n: int = 200) -> pd.DataFrame:
@@ -56,7 +48,7 @@ def test_a_regression_sample_opens_in_one_click(app, name) -> None:
     assert "regression (" in words(app)
 
 
-def test_predictions_of_a_regression_are_enough(app, settle) -> None:
+def test_predictions_of_a_regression_are_enough(app) -> None:
     upload(app, "calibration", "predictions.csv", predictions())
     healthy(settle(app))
     assert "Outcome: **y** · predictions: 2 columns · family: **Normal**" in words(app)
@@ -66,7 +58,7 @@ def test_predictions_of_a_regression_are_enough(app, settle) -> None:
     assert "Outcomes from" in words(app)
 
 
-def test_a_page_for_classes_says_so_and_links_to_what_suits(app, settle) -> None:
+def test_a_page_for_classes_says_so_and_links_to_what_suits(app) -> None:
     upload(app, "calibration", "predictions.csv", predictions())
     settle(app)
     for page in ("reliability", "confidence_by_class", "out_of_distribution", "posterior_map"):
@@ -94,7 +86,7 @@ def test_the_navigation_hides_what_does_not_suit(monkeypatch, task) -> None:
     assert ("hidden" in made.values()) or task != "regression"
 
 
-def test_the_task_can_be_changed_after_and_before_the_files(app, settle) -> None:
+def test_the_task_can_be_changed_after_and_before_the_files(app) -> None:
     choice = app.segmented_control(key="task_of_new")
     choice.set_value("classification").run()
     upload(app, "calibration", "predictions.csv", predictions())
@@ -109,7 +101,7 @@ def test_the_task_can_be_changed_after_and_before_the_files(app, settle) -> None
     assert app.segmented_control(key=f"task_{review.id}_regression").value == "regression"
 
 
-def test_a_fault_of_the_table_is_told_with_its_place(app, settle) -> None:
+def test_a_fault_of_the_table_is_told_with_its_place(app) -> None:
     upload(app, "calibration", "mine.csv", predictions().assign(sigma=-1.0))
     settle(app)
     press(app, "Score the rows")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import settling
 import skops.io
+from app_pages import healthy, launch, settle, specs
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
@@ -29,10 +28,13 @@ from kdcal_core.review import (
 )
 from kdcal_core.review.samples import samples_root
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/out_of_distribution.py"
+PAGE = "out_of_distribution"
 HOSTILE = "far <b>*x*</b>.csv"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+def settled(at: AppTest) -> AppTest:
+    return healthy(settle(at))
 
 
 @pytest.fixture(scope="module")
@@ -55,37 +57,14 @@ def linear(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> st
     return score(workspace, review_id).id
 
 
-def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    if review is not None:
-        at.query_params["review"] = review
-    at.run()
-    return at.switch_page(PAGE).run()
-
-
-def settle(at: AppTest) -> AppTest:
-    return healthy(settling.settle(at))
-
-
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
-
-
 @pytest.fixture
 def page(network: str) -> AppTest:
     """The page of the network, with its kernel density version fitted."""
-    at = settle(launch(network))
+    at = settled(launch(PAGE, network))
     if not at.get("plotly_chart"):
         (fit,) = (button for button in at.button if button.label.startswith("Fit"))
-        settle(fit.click().run())
+        settled(fit.click().run())
     return healthy(at)
-
-
-def specs(at: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
 
 
 def lines(at: AppTest) -> list[str]:
@@ -103,24 +82,24 @@ def choose(at: AppTest, kind: str) -> AppTest:
 
 
 def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
-    at = healthy(launch())
+    at = healthy(launch(PAGE))
     assert at.title[0].value == "Out of distribution"
     assert not at.get("plotly_chart")
     assert any("Open a sample" in button.label for button in at.button)
 
 
 def test_predictions_alone_are_not_enough(workspace: Workspace) -> None:
-    at = healthy(launch(start_sample(workspace, "digits_predictions").id))
+    at = healthy(launch(PAGE, start_sample(workspace, "digits_predictions").id))
     assert any("predictions only" in text.value for text in at.markdown)
     assert not at.button
     assert not at.get("plotly_chart")
 
 
 def test_a_model_without_partition_is_asked_all_the_same(linear: str) -> None:
-    at = healthy(launch(linear))
+    at = healthy(launch(PAGE, linear))
     assert "does not divide its inputs into polytopes" in at.info[0].value
     (ask,) = (button for button in at.button if button.label.startswith("Ask"))
-    at = settle(ask.click().run())
+    at = settled(ask.click().run())
     assert lines(at)[0] == "Model"
     assert set(lines(at)[1:4]) == {"Isotonic", "Sigmoid", "KDE (b_mon2)"}
     assert [metric.label for metric in at.metric][-1] == "Mean confidence"
@@ -129,7 +108,7 @@ def test_a_model_without_partition_is_asked_all_the_same(linear: str) -> None:
 
 
 def test_the_offer_says_what_will_be_done_and_begins_nothing(workspace: Workspace) -> None:
-    at = healthy(launch(start_sample(workspace, "digits").id))
+    at = healthy(launch(PAGE, start_sample(workspace, "digits").id))
     offer = " ".join(text.value for text in at.markdown)
     assert "597 rows of the training set" in offer
     assert "600 rows of the calibration set" in offer
@@ -155,7 +134,7 @@ def test_a_fitted_version_fills_the_page(page: AppTest, network: str) -> None:
     assert table["Model says"].is_monotonic_decreasing
     assert {"x1", "x2"} <= set(table.columns)
     # asked for again, everything is there at once
-    again = healthy(launch(network))
+    again = healthy(launch(PAGE, network))
     assert len(again.get("plotly_chart")) == 3
 
 
@@ -190,7 +169,7 @@ def test_each_kind_of_foreign_rows_can_be_looked_at(page: AppTest) -> None:
 
 def test_a_feature_is_shifted_by_a_job_and_then_at_once(page: AppTest) -> None:
     choose(page, "shifted")
-    settle(page)
+    settled(page)
     far = tiles(page)
     page.select_slider(key="foreign_shift").set_value(-2.0).run()
     assert not jobs().active()
@@ -201,7 +180,7 @@ def test_a_feature_is_shifted_by_a_job_and_then_at_once(page: AppTest) -> None:
 def test_euclidean_distance_is_fitted_when_it_is_asked_for(page: AppTest) -> None:
     pills = next(one for one in page.button_group if one.label == "Compare with")
     pills.set_value(["euclidean"]).run()
-    settle(page)
+    settled(page)
     assert lines(page)[:3] == ["Model", "Kernel density, geodesic", "Kernel density, Euclidean"]
 
 
@@ -209,7 +188,7 @@ def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTe
     table = pd.DataFrame({"x2": [9.0, 8.0, 7.5], "x1": [-9.0, 8.0, 7.0], "else": [1, 2, 3]})
     page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
     page.run()
-    settle(page)
+    settled(page)
     told = " ".join(text.value for text in page.markdown)
     assert "3 of 3 rows" in told
     assert "<b>" not in told
@@ -217,7 +196,7 @@ def test_an_uploaded_table_is_looked_at_at_once_and_can_be_taken_out(page: AppTe
     assert sorted(page.dataframe[0].value["x1"]) == [-9.0, 7.0, 8.0]
     removes = [button for button in page.button if button.label == "Remove"]
     removes[-1].click().run()
-    settle(page)
+    settled(page)
     assert HOSTILE not in next(b for b in page.selectbox if b.label == "Foreign rows").options
 
 
@@ -225,7 +204,7 @@ def test_rows_of_the_data_among_foreign_ones_are_warned_of(page: AppTest) -> Non
     own = pd.read_parquet(samples_root() / "xor_network" / "calibration.parquet")[["x1", "x2"]]
     table = pd.concat([own.iloc[:5], own.iloc[5:20] * 5])
     page.file_uploader[0].upload(HOSTILE, table.to_csv(index=False).encode())
-    settle(page.run())
+    settled(page.run())
     told = [unescape(warning.value) for warning in page.warning]
     assert len(told) == 1
     assert told[0].startswith("5 rows of the table")
@@ -236,14 +215,14 @@ def test_rows_of_the_data_among_foreign_ones_are_warned_of(page: AppTest) -> Non
 
 def test_a_table_that_lacks_a_feature_is_refused_in_words(page: AppTest) -> None:
     page.file_uploader[0].upload("bad.csv", b"x1,z\n1,2\n")
-    settling.settle(page.run())
+    settle(page.run())
     assert not page.exception
     assert "x2" in page.error[0].value
     assert len(page.get("plotly_chart")) == 3
 
 
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, network: str) -> None:
-    dark = launch(network, dark=True)
+    dark = launch(PAGE, network, dark=True)
     for one, other in zip(specs(page), specs(healthy(dark)), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]
 
@@ -254,12 +233,12 @@ def test_a_table_that_the_model_cannot_take_can_be_taken_out(
     bad = pd.DataFrame({"x": [0.5, 1.0], "z": ["oops", "2"]})
     add_foreign(workspace, linear, io.BytesIO(bad.to_csv(index=False).encode()), HOSTILE)
     try:
-        at = launch(linear)
+        at = launch(PAGE, linear)
         for button in [one for one in at.button if one.label.startswith("Ask")]:
             button.click().run()
-        settling.settle(at)
+        settle(at)
         assert "oops" in at.error[0].value
-        at = launch(linear)  # a reload knows no answers from before
+        at = launch(PAGE, linear)  # a reload knows no answers from before
         (remove,) = (button for button in at.button if button.label == "Remove")
         remove.click().run()
     finally:
@@ -273,14 +252,14 @@ def test_of_a_large_review_the_server_reads_no_rows(
     which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review: str = request.getfixturevalue(which)
-    at_once = settle(launch(review))
+    at_once = settled(launch(PAGE, review))
     if which == "network":
         at_once = request.getfixturevalue("page")
     KEPT.clear()
     monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
     for reader in ("results.scored_set", "set_results.Sets"):
         monkeypatch.setattr(f"app.shared.{reader}", lambda *_, **__: pytest.fail("rows are read"))
-    by_jobs = settle(launch(review))
+    by_jobs = settled(launch(PAGE, review))
     assert by_jobs.get("plotly_chart")
     assert specs(by_jobs) == specs(at_once)
     assert tiles(by_jobs) == tiles(at_once)

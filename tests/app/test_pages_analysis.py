@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import plotly.graph_objects as go
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import healthy, launch, specs, visit
 
 from kdcal_core.review import Workspace, samples, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGES = ("../pages/reliability.py", "../pages/confidence_by_class.py")
+PAGES = ("reliability", "confidence_by_class")
 SAMPLES = [sample.name for sample in samples() if sample.task == "classification"]
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
@@ -20,25 +16,6 @@ pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 @pytest.fixture(scope="module")
 def review_ids(workspace: Workspace) -> dict[str, str]:
     return {name: start_sample(workspace, name).id for name in SAMPLES}
-
-
-def launch(page: str, review: str | None = None, *, dark: bool = False) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    if review is not None:
-        at.query_params["review"] = review
-    at.run()
-    return at.switch_page(page).run()
-
-
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
-
-
-def specs(at: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -104,7 +81,7 @@ def test_the_review_stays_open_across_pages(review_ids: dict[str, str]) -> None:
     at = launch(PAGES[0], review_ids["adult"])
     # a change of page drops the address's query
     at.query_params.clear()
-    healthy(at.switch_page(PAGES[1]).run())
+    healthy(visit(at, PAGES[1]))
     assert at.query_params["review"] in (review_ids["adult"], [review_ids["adult"]])
     assert at.get("plotly_chart")
 

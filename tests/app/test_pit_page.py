@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from app_pages import healthy, settle, visit, words
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -31,7 +32,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.tasks import MEAN, SPREAD
 
-PAGE = "../pages/pit.py"
 pytestmark = pytest.mark.usefixtures("work_here")
 
 
@@ -139,18 +139,9 @@ def test_suggested_are_opposite_faults_the_worst_of_each() -> None:
 # --- the page -----------------------------------------------------------------------------------
 
 
-def healthy(app: AppTest) -> AppTest:
-    assert not app.exception, app.exception[0].message
-    return app
-
-
-def said(app: AppTest) -> str:
-    return unescape(" ".join(text.value for text in (*app.subheader, *app.markdown, *app.caption)))
-
-
 def opened(app: AppTest, review: Review) -> AppTest:
     app.session_state["review"] = review.id
-    return healthy(app.switch_page(PAGE).run())
+    return healthy(visit(app, "pit"))
 
 
 def rows(n: int) -> pd.DataFrame:
@@ -175,16 +166,16 @@ def review_of(frame: pd.DataFrame, folder: Path, **roles: object) -> Review:
 
 
 def test_without_a_review_the_page_says_what_will_appear(app) -> None:
-    healthy(app.switch_page(PAGE).run())
-    assert "good coverage of all rows can hide" in said(app)
+    healthy(visit(app, "pit"))
+    assert "good coverage of all rows can hide" in words(app)
     app.button(key="sample_for_pit").click()
     healthy(app.run())
-    assert "regression (" in said(app)
+    assert "regression (" in words(app)
 
 
 def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
     opened(app, review_of(rows(600), tmp_path))
-    text = said(app)
+    text = words(app)
     assert "of all 600 outcomes, but" in text
     assert "in opposite ways" in text
     assert "Predictions are too low here" in text
@@ -197,7 +188,7 @@ def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
     assert (low["Fault"], high["Fault"]) == ("Predictions too low", "Predictions too high")
     app.select_slider(key="pit_k").set_value(100)
     healthy(app.run())
-    assert "the 99 rows nearest to it" in said(app)
+    assert "the 99 rows nearest to it" in words(app)
     app.toggle(key="pit_rows_missed").set_value(True)
     healthy(app.run())
     shown = next(frame.value for frame in app.dataframe if "PIT" in frame.value)
@@ -209,25 +200,25 @@ def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path) -
     opened(app, review_of(rows(120)[["mu", "sigma", "y"]], tmp_path))
     kind = next(box for box in app.selectbox if box.label == "Map")
     assert kind.value == "prediction"
-    assert "A box picks by its width alone" in said(app)
+    assert "A box picks by its width alone" in words(app)
 
 
 @pytest.mark.parametrize("n", [3, 12])
 def test_a_few_rows_are_told_as_few(app, tmp_path, n) -> None:
     opened(app, review_of(rows(n), tmp_path))
-    assert ("Neighbourhoods cannot be told apart" in said(app)) == (n == 3)
+    assert ("Neighbourhoods cannot be told apart" in words(app)) == (n == 3)
     assert app.metric[3].value == ("not tested" if n == 3 else "0 of 12")
 
 
 def test_rows_that_are_all_alike_have_no_places(app, tmp_path) -> None:
     opened(app, review_of(rows(60).assign(x=1.0), tmp_path, features=("x",)))
-    assert "All rows are alike here" in said(app)
+    assert "All rows are alike here" in words(app)
     next(box for box in app.selectbox if box.label == "Rows are near in").select("prediction")
     healthy(app.run())
-    assert "All rows are alike here" not in said(app)
+    assert "All rows are alike here" not in words(app)
 
 
-def test_a_hidden_layer_is_read_by_a_job(app, settle) -> None:
+def test_a_hidden_layer_is_read_by_a_job(app) -> None:
     opened(app, start_sample(Workspace(), "diamonds"))
     space = next(box for box in app.selectbox if box.label == "Rows are near in")
     space.select("layer:hidden 2 (5)")

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import settling
 import skops.io
+from app_pages import healthy, launch, settle, started, visit
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -32,8 +32,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.tasks import GridRecord, GridRun, GridSettings, Rows
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/posterior_map.py"
 WHOLE = Box((-2.0, 2.0), (-1.0, 3.0))
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
@@ -104,20 +102,15 @@ def test_the_surest_errors_come_first() -> None:
 # --- the page ---------------------------------------------------------------------------------
 
 
-def launch(review: str) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.query_params["review"] = review
-    at.run()
+def coarse(review: str) -> AppTest:
+    """The page with few places on its map."""
+    at = started(review)
     at.session_state["map_resolution"] = 50
-    return at.switch_page(PAGE).run()
+    return settled(visit(at, "posterior_map"))
 
 
 def settled(at: AppTest) -> AppTest:
-    """The page once its jobs have ended, which it learns of when it runs anew."""
-    settling.settle(at)
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
+    return healthy(settle(at))
 
 
 def maps(at: AppTest) -> dict[str, np.ndarray]:
@@ -138,14 +131,14 @@ def network(workspace: Workspace) -> str:
 @pytest.fixture(scope="module")
 def fitted(network: str) -> AppTest:
     """The page of the network once its kernel density version is fitted."""
-    at = settled(launch(network))
+    at = coarse(network)
     (fit,) = [one for one in at.main.button if one.label == "Fit the kernel density version"]
     return settled(fit.click().run())
 
 
 @pytest.fixture
 def page(fitted: AppTest, network: str) -> AppTest:
-    return settled(launch(network))
+    return coarse(network)
 
 
 def sentence(at: AppTest) -> str:
@@ -153,7 +146,7 @@ def sentence(at: AppTest) -> str:
 
 
 def test_at_first_the_model_stands_alone_beside_the_truth(network: str) -> None:
-    at = settled(launch(network))
+    at = coarse(network)
     assert set(maps(at)) >= {"Model", "True posterior"}
     assert "the model is more than 90% sure on" in unescape(at.subheader[0].value)
 
@@ -219,7 +212,7 @@ def test_few_rows_and_none_get_honest_words(page: AppTest) -> None:
 
 
 def test_a_review_of_predictions_alone_says_that_it_needs_the_model(workspace: Workspace) -> None:
-    at = launch(start_sample(workspace, "digits_predictions").id)
+    at = launch("posterior_map", start_sample(workspace, "digits_predictions").id)
     assert any("predictions without their model" in one.value for one in at.markdown)
     assert not at.get("plotly_chart")
     assert not jobs().active()
@@ -237,7 +230,7 @@ def test_a_model_without_a_partition_is_mapped_alone(workspace: Workspace, tmp_p
     add_model(workspace, review, tmp_path / "model.skops", "model.skops")
     add_table(workspace, review, "calibration", table, "rows.csv")
     score(workspace, review)
-    at = settled(launch(review))
+    at = coarse(review)
     assert list(maps(at)) == ["Model"]
     assert "does not divide its inputs into polytopes" in at.info[0].value
     assert any("carries" in one.value for one in at.caption)

@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
-from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-import settling
+from app_pages import healthy, launch, settle, specs, words
+from made_reviews import HOSTILE_COLUMN, line, review_of
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
-from kdcal_core.review import Workspace, add_table, create_review, score, start_sample
+from kdcal_core.review import Workspace, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/recalibration.py"
-HOSTILE = "z <b>*x*</b>"
+PAGE = "recalibration"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
-def line(n: int, seed: int) -> pd.DataFrame:
-    """The misspecified line of paper 003 section 4.1, with its predictions."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(2, 20, n)
-    return pd.DataFrame(
-        {
-            "x": x,
-            HOSTILE: rng.normal(size=n),
-            "y": 10 + 5 * x**2 + rng.normal(size=n) * 30 * x,
-            "mean": 110 * x - 460,
-            "std": 384.4,
-            "true_mean": 10 + 5 * x**2,
-        }
-    )
-
-
-def review_of(workspace: Workspace, **tables: pd.DataFrame) -> str:
-    review_id = create_review(workspace).id
-    for which, table in tables.items():
-        content = io.BytesIO(table.to_csv(index=False).encode())
-        add_table(workspace, review_id, which, content, f"{which}.csv")
-    return score(workspace, review_id).id
+def settled(at: AppTest) -> AppTest:
+    return healthy(settle(at))
 
 
 @pytest.fixture(scope="module")
@@ -50,43 +25,16 @@ def both(workspace: Workspace) -> str:
     return review_of(workspace, calibration=line(600, 0), evaluation=line(400, 1))
 
 
-def launch(review: str | None = None, *, dark: bool = False) -> AppTest:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    if review is not None:
-        at.query_params["review"] = review
-    at.run()
-    return at.switch_page(PAGE).run()
-
-
-def settle(at: AppTest) -> AppTest:
-    return healthy(settling.settle(at))
-
-
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
-
-
 def recalibrated(at: AppTest) -> AppTest:
     """The page with the results of its settings, computed where they are not stored."""
     for button in [one for one in at.button if one.label == "Recalibrate"]:
-        settle(button.click().run())
+        settled(button.click().run())
     return healthy(at)
 
 
 @pytest.fixture
 def page(both: str) -> AppTest:
-    return recalibrated(launch(both))
-
-
-def specs(at: AppTest) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
-def told(at: AppTest) -> str:
-    return " ".join(one.value for one in (*at.subheader, *at.markdown, *at.caption, *at.info))
+    return recalibrated(launch(PAGE, both))
 
 
 def control(at: AppTest, label: str):
@@ -94,25 +42,25 @@ def control(at: AppTest, label: str):
 
 
 def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> None:
-    at = healthy(launch())
+    at = healthy(launch(PAGE))
     assert at.title[0].value == "Recalibration"
     assert not at.get("plotly_chart")
     assert any("Open a sample" in button.label for button in at.button)
 
 
 def test_a_classification_is_sent_to_its_own_pages(workspace: Workspace) -> None:
-    at = healthy(launch(start_sample(workspace, "digits_predictions").id))
-    assert "This page is for a regression" in told(at)
+    at = healthy(launch(PAGE, start_sample(workspace, "digits_predictions").id))
+    assert "This page is for a regression" in words(at)
     assert not at.get("plotly_chart")
 
 
 def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
-    at = healthy(launch(both))
+    at = healthy(launch(PAGE, both))
     assert [one.label for one in at.button] == ["Recalibrate"]
     assert not at.get("plotly_chart")
     recalibrated(at)
     assert "Local recalibration lowers CRPS from" in at.subheader[0].value
-    assert "Fitted on 600 calibration rows, judged on 400 rows of the evaluation set" in told(at)
+    assert "Fitted on 600 calibration rows, judged on 400 rows of the evaluation set" in words(at)
     assert [metric.label for metric in at.metric] == [
         "CRPS",
         "Coverage 95&#37;",
@@ -124,7 +72,7 @@ def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: 
         assert chart.proto.alt
         assert "#00000" not in chart.proto.spec
         assert "<b>*x" not in chart.proto.spec
-    again = healthy(launch(both))
+    again = healthy(launch(PAGE, both))
     assert not any(one.label == "Recalibrate" for one in again.button)
     assert len(again.get("plotly_chart")) == 11
 
@@ -151,7 +99,7 @@ def test_other_intervals_and_places_change_the_pictures_alone(page: AppTest) -> 
     across.set_value("\0axis 1").run()
     assert specs(healthy(page))[0] != level[0]
     column = next(one for one in page.selectbox if one.label == "Column")
-    column.set_value(HOSTILE).run()
+    column.set_value(HOSTILE_COLUMN).run()
     assert specs(healthy(page))[1] != level[1]
     assert page.subheader[0].value == sentence
     assert not jobs().active()
@@ -168,17 +116,17 @@ def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) 
     control(page, "Neighbours").set_value("k").run()
     k = next(one for one in page.number_input if one.label == "Number of neighbours")
     k.set_value(5000).run()
-    assert "There are 600 calibration rows: all will be taken" in told(page)
-    assert "The settings have changed" in told(page)
+    assert "There are 600 calibration rows: all will be taken" in words(page)
+    assert "The settings have changed" in words(page)
     assert len(page.get("plotly_chart")) == 11
     recalibrated(page)
-    assert "5,000 were asked for, but there are no more rows" in told(page)
-    assert "The settings have changed" not in told(page)
+    assert "5,000 were asked for, but there are no more rows" in words(page)
+    assert "The settings have changed" not in words(page)
     assert len(page.get("plotly_chart")) == 10  # nothing was chosen
 
 
 def test_no_method_is_said_in_words(both: str) -> None:
-    at = healthy(launch(both))
+    at = healthy(launch(PAGE, both))
     control(at, "Methods").set_value([]).run()
     assert "No method is chosen" in at.info[0].value
     assert not any(one.label == "Recalibrate" for one in at.button)
@@ -186,14 +134,14 @@ def test_no_method_is_said_in_words(both: str) -> None:
 
 def test_a_dozen_rows_without_features_and_without_evaluation(workspace: Workspace) -> None:
     few = line(12, 3)[["y", "mean", "std"]]
-    at = recalibrated(launch(review_of(workspace, calibration=few)))
-    assert "each of 12 calibration rows was repaired by the other folds" in told(at)
-    assert "Too few rows to test neighbourhoods" in told(at)
+    at = recalibrated(launch(PAGE, review_of(workspace, calibration=few)))
+    assert "each of 12 calibration rows was repaired by the other folds" in words(at)
+    assert "Too few rows to test neighbourhoods" in words(at)
     assert len(at.get("plotly_chart")) == 10  # the truth is not known
 
 
 def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> None:
-    dark = healthy(launch(both, dark=True))
+    dark = healthy(launch(PAGE, both, dark=True))
     for one, other in zip(specs(page), specs(dark), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]
 
@@ -201,7 +149,7 @@ def test_the_dark_theme_draws_with_its_own_colours(page: AppTest, both: str) -> 
 def test_a_finished_job_of_another_kind_is_no_recalibration(workspace: Workspace) -> None:
     """An uploaded table is read by a job without a key, which must not pass for the last run."""
     review = review_of(workspace, calibration=line(60, 6))
-    at = launch(review)
+    at = launch(PAGE, review)
     job = jobs().start(lambda progress, cancelled: None, title="Reading", owner=review)
     jobs().wait(job, 60)
     at.session_state["recalibration_last"] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from app_pages import healthy, settle, visit, words
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -31,8 +32,8 @@ from kdcal_core.review import (
     start_sample,
 )
 
-PAGE = "../pages/regions.py"
 HOSTILE = "job [x](http://a) $b$ <i>"
+pytestmark = pytest.mark.usefixtures("work_here")
 
 
 # --- what is picked in the picture ----------------------------------------------------------------
@@ -69,19 +70,9 @@ def test_whatever_the_browser_sends_is_a_region_or_none(event: object) -> None:
 # --- the page -------------------------------------------------------------------------------------
 
 
-def healthy(app: AppTest) -> AppTest:
-    assert not app.exception, app.exception[0].message
-    return app
-
-
-def said(app: AppTest) -> str:
-    shown = (*app.subheader, *app.markdown, *app.caption, *app.error, *app.info)
-    return unescape(" ".join(text.value for text in shown)).replace("\u200b", "")
-
-
 def opened(app: AppTest, review: Review) -> AppTest:
     app.session_state["review"] = review.id
-    return healthy(app.switch_page(PAGE).run())
+    return healthy(visit(app, "regions"))
 
 
 def rows(n: int) -> pd.DataFrame:
@@ -117,14 +108,14 @@ def review_of(frame: pd.DataFrame, folder: Path, features: tuple[str, ...]) -> R
 
 
 def test_without_a_review_the_page_says_what_will_appear(app) -> None:
-    healthy(app.switch_page(PAGE).run())
-    assert "in which regions of the inputs the model is wrong" in said(app)
+    healthy(visit(app, "regions"))
+    assert "in which regions of the inputs the model is wrong" in words(app)
     assert app.button(key="sample_for_regions")
 
 
 def test_a_planted_fault_is_found_with_its_words(app, tmp_path) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
-    text = said(app)
+    text = words(app)
     assert f"Where {HOSTILE} is *Tech*: the model says" in text
     assert "over-confident, corrected p below 0.0001" in text
     assert "judged on the outcomes of 1,500 others; corrected p values hold for" in text
@@ -157,8 +148,8 @@ def test_sliders_act_without_a_job(app, tmp_path) -> None:
     assert app.metric[0].value.endswith("of 2")
     app.select_slider(key="regions_least").set_value(1000)
     healthy(app.run())
-    assert "too few" in said(app)
-    assert "at least 4,000 rows" in said(app)
+    assert "too few" in words(app)
+    assert "at least 4,000 rows" in words(app)
 
 
 def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path) -> None:
@@ -169,7 +160,7 @@ def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path) -> None:
     assert list(box.options) == ["age", HOSTILE, "shop"]
     box.select("shop")
     healthy(app.run())
-    assert "Where shop is any other: the model says" in said(app)
+    assert "Where shop is any other: the model says" in words(app)
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     assert len(table) == 31  # thirty shops, and the rarest shops together
     assert table["Rows"].sum() == 3000
@@ -181,8 +172,8 @@ def test_a_region_can_be_picked_without_a_mouse(app, tmp_path) -> None:
     other = next(leaf for leaf in range(len(box.options)) if leaf != box.value)
     box.select_index(other)
     healthy(app.run())
-    assert "within chance, corrected p" in said(app)
-    assert "Nothing is wrong here beyond chance; a map fitted here would say:" in said(app)
+    assert "within chance, corrected p" in words(app)
+    assert "Nothing is wrong here beyond chance; a map fitted here would say:" in words(app)
 
 
 def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path) -> None:
@@ -193,17 +184,17 @@ def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path
     assert table["No."].tolist() == list(range(1, 12))
     assert table["Rule"].iloc[0].startswith("age is 18 to")
     assert table["Rule"].iloc[-1] == "age is missing"
-    assert "From low to high" in said(app)
-    assert "A line for each value of the column" in said(app)
-    assert "How to read the tree" not in said(app)
-    assert "follow from the column alone, and are judged on all 3,000 rows" in said(app)
+    assert "From low to high" in words(app)
+    assert "A line for each value of the column" in words(app)
+    assert "How to read the tree" not in words(app)
+    assert "follow from the column alone, and are judged on all 3,000 rows" in words(app)
     next(one for one in app.selectbox if one.label == "Column").select(HOSTILE)
     healthy(app.run())
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     worst = table["Rule"].iloc[0]
     assert worst == f"{HOSTILE} is *Tech*"
     assert worst in unescape(app.subheader[0].value).replace("\u200b", "").replace("\\", "")
-    assert "strongest evidence stand first" in said(app)
+    assert "strongest evidence stand first" in words(app)
 
 
 def test_small_p_values_are_told_apart_by_the_gap() -> None:
@@ -232,18 +223,19 @@ def test_one_region_is_no_reason_for_regions(app, tmp_path) -> None:
     frame = rows(900)
     frame["y"] = np.where(rng.random(900) < 0.5 + 0.2 * (frame["p_yes"] - 0.5), "yes", "no")
     opened(app, review_of(frame, tmp_path, ("age",)))
-    text = said(app)
+    text = words(app)
     assert "No part of the inputs stands out from the rest" in text
     assert [app.metric[0].value, app.metric[1].value] == ["none", "none"]
     assert ":material/close: Regions that can be told apart: there is only one region" in text
 
 
-def test_the_repair_is_judged_by_a_job(app, tmp_path, settle) -> None:
+@pytest.mark.usefixtures("real_workers")
+def test_the_repair_is_judged_by_a_job(app, tmp_path) -> None:
     opened(app, review_of(rows(1500), tmp_path, ("age", HOSTILE)))
     app.button(key="regions_start").click()
     healthy(app.run())
     healthy(settle(app))
-    text = said(app)
+    text = words(app)
     assert "Each of the 1,500 calibration rows is calibrated by the other folds" in text
     assert "With Tree regions the AUROC rises from" in text
     assert "One map for all rows cannot change the order" in text
@@ -270,18 +262,16 @@ def hard(n: int) -> pd.DataFrame:
     return frame.assign(y=np.where(rng.random(n) < happens, "yes", "no"))
 
 
-def test_the_thorough_search_takes_the_place_of_the_quick_one(
-    app, tmp_path, settle, monkeypatch
-) -> None:
+def test_the_thorough_search_takes_the_place_of_the_quick_one(app, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(regions_thorough, "REDRAWS", 40)
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
     next(one for one in app.selectbox if one.label == "Stated probability").select(1)
     healthy(app.run())
-    assert "The quick search is shown" in said(app)
-    assert "found on 450 rows and are judged on the outcomes of 450 others" in said(app)
+    assert "The quick search is shown" in words(app)
+    assert "found on 450 rows and are judged on the outcomes of 450 others" in words(app)
     app.button(key="regions_harder").click()
     healthy(settle(healthy(app.run())))
-    text = said(app)
+    text = words(app)
     assert app.button_group(key="regions_search").value == "thorough"
     assert "The thorough search is shown" in text
     assert "with 40 redraws they go no lower than 0.024" in text
@@ -296,12 +286,12 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(
     assert not [one for one in app.button if one.key == "regions_harder"]  # it is there already
     app.button_group(key="regions_search").set_value("quick")
     healthy(app.run())
-    assert "The quick search is shown" in said(app)
+    assert "The quick search is shown" in words(app)
     app.button_group(key="regions_search").set_value("thorough")
     app.slider(key="regions_depth").set_value(2)
     healthy(app.run())
-    assert "no thorough search with these settings yet; until then the quick one" in said(app)
-    assert "found on 450 rows and are judged on the outcomes of 450 others" in said(app)
+    assert "no thorough search with these settings yet; until then the quick one" in words(app)
+    assert "found on 450 rows and are judged on the outcomes of 450 others" in words(app)
     assert app.button(key="regions_harder")
 
 
@@ -311,43 +301,43 @@ def test_only_where_the_model_is_wrong_can_be_searched_harder(app, tmp_path) -> 
         app.button_group(key="regions_purpose_classification").set_value(purpose)
         healthy(app.run())
         assert not [one for one in app.button if one.key == "regions_harder"]
-        assert "quick search" not in said(app)
+        assert "quick search" not in words(app)
 
 
 def test_of_two_classes_each_question_points_to_the_other(app, tmp_path) -> None:
     rng = np.random.default_rng(3)
     right = rows(900).assign(y=lambda one: np.where(rng.random(900) < one["p_yes"], "yes", "no"))
     opened(app, review_of(right, tmp_path, ("age", HOSTILE)))
-    assert "ask for the stated probability of yes too" in said(app)
+    assert "ask for the stated probability of yes too" in words(app)
     next(one for one in app.selectbox if one.label == "Stated probability").select(0)
     healthy(app.run())
-    assert "ask for the confidence too" in said(app)
+    assert "ask for the confidence too" in words(app)
 
 
 def test_without_any_column_the_page_says_what_it_needs(app, tmp_path) -> None:
     opened(app, review_of(rows(300)[["p_no", "p_yes", "y"]], tmp_path, ()))
-    assert "There is nothing to cut into regions yet" in said(app)
+    assert "There is nothing to cut into regions yet" in words(app)
     assert app.button(key="regions_sample")
 
 
 @pytest.mark.parametrize("n", [12, 60])
 def test_few_rows_are_told_with_the_number_that_would_do(app, tmp_path, n) -> None:
     opened(app, review_of(rows(n), tmp_path, ("age", HOSTILE)))
-    assert "No regions with these rows and settings" in said(app)
-    assert "Give at least" in said(app)
-    assert "quick search is shown" not in said(app)
+    assert "No regions with these rows and settings" in words(app)
+    assert "Give at least" in words(app)
+    assert "quick search is shown" not in words(app)
     assert not app.error
 
 
 def test_a_date_is_left_out_and_told(app, tmp_path) -> None:
     frame = rows(2000).assign(day=pd.Timestamp("2026-01-01"))
     opened(app, review_of(frame, tmp_path, ("age", HOSTILE, "day")))
-    assert "day is left out. A column of the inputs holds dates" in said(app)
+    assert "day is left out. A column of the inputs holds dates" in words(app)
 
 
 def test_a_regression_shows_where_its_distributions_are_wrong(app) -> None:
     opened(app, start_sample(Workspace(), "diamonds"))
-    text = said(app)
+    text = words(app)
     assert "regions are wrong beyond chance" in text
     assert "less than they should" in text
     tiles = [unescape(tile.label) for tile in app.metric]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -10,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import settling
 import streamlit as st
+from app_pages import healthy, launch, settle, specs
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.jobs import jobs
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
-PAGE = "../pages/simulation_lab.py"
 N_CHARTS = 5  # small picture, maps, distance, measures, exponent
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -30,43 +27,30 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def launch(*, dark: bool = False, **chosen: Any) -> AppTest:
+def lab(*, dark: bool = False, **chosen: Any) -> AppTest:
     """The page with a small forest, and other settings where they are given."""
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    at.context = {"theme": "dark" if dark else "light"}
-    at.run()
-    at = at.switch_page(PAGE).run()
-    for name, value in {"rows": 1000, "model": "forest", "trees": 100, **chosen}.items():
+    at = launch("simulation_lab", dark=dark)
+    for name, value in {"rows": 1000, "parent": "forest", "trees": 100, **chosen}.items():
         if value is None:
             continue
-        key = "lab_model" if name == "model" else f"lab_{name}"
+        key = "lab_model" if name == "parent" else f"lab_{name}"
         kinds = (at.select_slider, at.segmented_control, at.number_input, at.slider)
         widget = next(w for kind in kinds for w in kind if w.key == key)
         at = widget.set_value(value).run()
     return healthy(at)
 
 
-def healthy(at: AppTest) -> AppTest:
-    assert not at.exception, at.exception[0].message
-    assert not at.error, at.error[0].value
-    return at
-
-
 def finish(at: AppTest, key: str = "lab_run") -> AppTest:
     """Press Run where the result is not stored yet, and wait."""
     pressed = [button for button in at.button if button.key == key]
     if pressed:
-        at = settling.settle(pressed[0].click().run())
+        at = settle(pressed[0].click().run())
     return healthy(at)
 
 
 @pytest.fixture
 def done() -> AppTest:
-    return finish(launch())
-
-
-def specs(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    return finish(lab())
 
 
 def setting(at: AppTest, kind: str, name: str) -> Any:
@@ -82,7 +66,7 @@ def captions(at: AppTest) -> str:
 
 
 def test_a_newcomer_finds_a_picture_what_will_come_and_one_button() -> None:
-    at = launch(seed=99)
+    at = lab(seed=99)
     assert at.title[0].value == "Simulation lab"
     assert [button.label for button in at.button] == ["Run"]
     (picture,) = at.get("plotly_chart")
@@ -118,7 +102,7 @@ def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
 
 def test_what_is_stored_is_there_at_once(done: AppTest) -> None:
     del done
-    again = launch()
+    again = lab()
     assert again.subheader
     assert not jobs().active()
 
@@ -159,18 +143,18 @@ def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest
     "chosen",
     [
         {"simulation": "trunk", "dimensions": 5},
-        {"model": "network", "trees": None, "layers": 1, "width": 10, "rows": 100},
+        {"parent": "network", "trees": None, "layers": 1, "width": 10, "rows": 100},
     ],
 )
-def test_other_simulations_and_models(chosen: dict[str, Any]) -> None:
-    order = {"simulation": None, "rows": None, "model": None} | chosen
-    at = finish(launch(**order))
+def test_other_simulations_and_parents(chosen: dict[str, Any]) -> None:
+    order = {"simulation": None, "rows": None, "parent": None} | chosen
+    at = finish(lab(**order))
     assert at.subheader[0].value.startswith("At radius 2 the ")
     assert len(at.get("plotly_chart")) == N_CHARTS
 
 
 def test_the_dark_theme_draws_with_its_own_colours(done: AppTest) -> None:
-    dark = finish(launch(dark=True))
+    dark = finish(lab(dark=True))
     for one, other in zip(specs(done), specs(dark), strict=True):
         assert one["layout"]["template"] != other["layout"]["template"]
 
@@ -179,7 +163,7 @@ def test_the_dark_theme_draws_with_its_own_colours(done: AppTest) -> None:
 def test_a_run_that_is_stopped_says_so_and_starts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    at = launch(rows=10_000, trees=500, seed=5)
+    at = lab(rows=10_000, trees=500, seed=5)
     at = next(b for b in at.button if b.key == "lab_run").click().run()
     (job,) = jobs().active()
     assert job.title == "Simulating Gaussian XOR"
@@ -194,7 +178,7 @@ def test_a_run_that_is_stopped_says_so_and_starts_again(
 
 
 def test_a_damaged_result_is_told_and_computed_again() -> None:
-    at = finish(launch(rows=100, trees=1, seed=3))
+    at = finish(lab(rows=100, trees=1, seed=3))
     (stored,) = {Path(job.folder) for job in [jobs().last_ended([""])] if job and job.folder}
     record = stored / "record.json"
     record.write_bytes(b"x" * len(record.read_bytes()))  # of another length it counts as gone

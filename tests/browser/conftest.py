@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -34,6 +35,7 @@ FLAGS = [
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=127.0.0.1;localhost",
 ]
+TICK = ".js-plotly-plot .xtick text"
 IDLE = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
@@ -66,11 +68,16 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], seconds: float = 60) ->
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server keeps its reviews, for tests that lay one there."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="session")
+def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of `streamlit run app`, started as the README says."""
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app", f"--server.port={port}"]
-    home = tmp_path_factory.mktemp("workspace")
     log = (tmp_path_factory.mktemp("log") / "server.log").open("wb")
     process = subprocess.Popen(
         [*command, "--server.headless=true", "--server.fileWatcherType=none"],
@@ -106,13 +113,19 @@ def chromium() -> Iterator[object]:
         browser.close()
 
 
+def colour(text) -> str:
+    """The colour of a heading, or of a text in a figure."""
+    return str(text.evaluate("one => [getComputedStyle(one).fill, getComputedStyle(one).color]"))
+
+
 class App:
     """A page of the app in the browser, with what went wrong written down."""
 
-    def __init__(self, browser, address: str, scheme: str) -> None:
+    def __init__(self, browser, address: str) -> None:
         self.address = address
+        # without motion, which only draws the same things many times while a page waits
         self.context = browser.new_context(
-            viewport={"width": 1366, "height": 900}, color_scheme=scheme
+            viewport={"width": 1366, "height": 900}, color_scheme="light", reduced_motion="reduce"
         )
         self.page = self.context.new_page()
         self.outside: list[str] = []
@@ -152,6 +165,16 @@ class App:
     def wait_for_text(self, text: str, seconds: float = 60) -> None:
         self.page.get_by_text(text).first.wait_for(timeout=seconds * 1000)
 
+    def turn(self, scheme: Literal["light", "dark"]) -> None:
+        """Change the system's colour scheme, which the page and its figures follow."""
+        heading = self.page.locator("h1").first
+        ticks = self.page.locator(TICK)
+        shown = [one for one in (heading, ticks.first) if one.count()]
+        before = [colour(one) for one in shown]
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        self.until(lambda: all(colour(one) != was for one, was in zip(shown, before, strict=True)))
+        self.idle()
+
     def assert_healthy(self) -> None:
         """No exception on the page or in the console, and no request off this machine."""
         shown = self.page.locator('[data-testid="stException"]')
@@ -163,13 +186,8 @@ class App:
         self.context.close()
 
 
-@pytest.fixture(params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def app(chromium, server: str, scheme: str) -> Iterator[App]:
-    running = App(chromium, server, scheme)
+def app(chromium, server: str) -> Iterator[App]:
+    running = App(chromium, server)
     yield running
     running.close()

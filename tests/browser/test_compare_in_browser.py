@@ -7,25 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from made_reviews import review_of, too_sure
+
+from kdcal_core.review import Workspace
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
-
-def test_one_click_compares_and_the_switch_acts_at_once(app, tmp_path: Path) -> None:
-    app.open()
-    app.page.locator(".st-key-open_digits_predictions button").click()
-    app.wait_for_text("What these rows are fit for", 120)
-    app.visit("Compare")
-    start = app.page.get_by_role("button", name="Compare", exact=True)
+def test_one_click_compares_and_the_switch_acts_at_once(app, home: Path, tmp_path: Path) -> None:
+    rows = {"calibration": too_sure(400, 0), "evaluation": too_sure(400, 1)}
+    app.open(f"compare?review={review_of(Workspace(home), **rows)}")
+    app.page.get_by_role("button", name="Compare", exact=True).click()
     panel = app.page.locator(".st-key-compare_dots_inside .js-plotly-plot")
-    start.or_(panel).first.wait_for(timeout=60_000)
-    if start.count():
-        start.click()
     panel.wait_for(timeout=240_000)
     app.idle()
     app.wait_for_text(re.compile("better than the model as it is"))

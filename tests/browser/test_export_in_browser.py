@@ -14,11 +14,6 @@ from kdcal_core.review.samples import samples_root
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
-
 def test_a_calibrator_goes_out_as_a_file_and_comes_in_again(app, tmp_path: Path) -> None:
     app.open()
     app.page.locator(".st-key-open_xor_network button").click()

@@ -13,8 +13,6 @@ from kdcal_core.review.samples import samples_root
 pytestmark = pytest.mark.browser
 
 PAGES = ["Reliability", "Confidence by class", "Load"]
-# one test looks at every page in both schemes; what the others find has no colour
-light = pytest.mark.parametrize("scheme", ["light"])
 
 
 def _upload(app, which, path):
@@ -33,7 +31,7 @@ def _predictions(path, n=400):
     pd.DataFrame({"proba_sick": p, "proba_well": 1 - p, "diagnosis": y}).to_csv(path, index=False)
 
 
-def test_a_sample_opens_in_one_click_and_survives_pages_and_a_reload(app):
+def test_a_sample_opens_in_one_click_and_survives_pages_themes_and_a_reload(app):
     app.open()
     app.page.locator(".st-key-open_digits button").click()
     app.wait_for_text("What these rows are fit for")
@@ -45,8 +43,12 @@ def test_a_sample_opens_in_one_click_and_survives_pages_and_a_reload(app):
         if title != "Load":
             app.page.locator(".js-plotly-plot .main-svg").first.wait_for(timeout=60_000)
         app.assert_healthy()
+        app.turn("dark")
+        app.assert_healthy()
+        app.turn("light")
     address = app.page.url
     assert "review=" in address
+    app.page.emulate_media(color_scheme="dark")
     app.page.reload()
     app.idle()
     app.wait_for_text("What these rows are fit for")
@@ -56,7 +58,6 @@ def test_a_sample_opens_in_one_click_and_survives_pages_and_a_reload(app):
     elsewhere.get_by_text("What these rows are fit for").wait_for(timeout=60_000)
 
 
-@light
 def test_own_model_and_table_are_scored_and_diagnosed(app):
     folder = samples_root() / "breast_cancer"
     app.open()
@@ -71,7 +72,6 @@ def test_own_model_and_table_are_scored_and_diagnosed(app):
     app.assert_healthy()
 
 
-@light
 def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     table, refused = tmp_path / "predictions.csv", tmp_path / "model.skops"
     _predictions(table)
@@ -88,7 +88,6 @@ def test_predictions_as_csv_and_a_refused_pickle(app, tmp_path):
     app.assert_healthy()
 
 
-@light
 @pytest.mark.parametrize("path", ["reliability", "confidence_by_class"])
 def test_an_empty_page_offers_a_sample(app, path):
     app.open(path)

@@ -8,8 +8,6 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-# one test sees the page in both schemes; what the others find has no colour
-light = pytest.mark.parametrize("scheme", ["light"])
 SMALL = "simulation_lab?lab_rows=200&lab_trees=10"
 
 
@@ -18,13 +16,14 @@ def finding(app):
 
 
 def test_the_lab_is_the_first_page_of_a_newcomer(app):
-    seed = 1 if app.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else 0
-    app.open(f"{SMALL}&lab_seed={seed}")
+    app.open(SMALL)
     app.page.get_by_role("button", name="Run", exact=True).click()
     app.wait_for_text("What each method says, and where", seconds=180)
     app.page.locator(".js-plotly-plot .heatmaplayer").first.wait_for(timeout=60_000)
     app.idle()
     assert re.match(r"At radius 2 the forest (still )?says 0\.\d\d", finding(app))
+    app.assert_healthy()
+    app.turn("dark")  # for what follows
     app.assert_healthy()
 
     before = finding(app)
@@ -45,7 +44,6 @@ def test_the_lab_is_the_first_page_of_a_newcomer(app):
     app.assert_healthy()
 
 
-@light
 def test_settings_survive_a_reload_and_another_page(app):
     app.open("simulation_lab")
     app.page.get_by_text("Spiral", exact=True).click()
@@ -61,7 +59,6 @@ def test_settings_survive_a_reload_and_another_page(app):
     app.assert_healthy()
 
 
-@light
 def test_a_long_run_can_be_stopped(app):
     app.open("simulation_lab?lab_rows=10%2C000&lab_seed=100")
     app.page.get_by_role("button", name="Run", exact=True).click()

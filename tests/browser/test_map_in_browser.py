@@ -12,11 +12,6 @@ PANELS = ".st-key-posterior_map .js-plotly-plot .nsewdrag"
 ROWS = re.compile(r"^([\d,]+) of 1,000 rows lie in the box")
 
 
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
-
 def until_rows(app, fits) -> int:
     """The number of rows in the box once it fits: the page answers a drag a moment later."""
     for _ in range(100):

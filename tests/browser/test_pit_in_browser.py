@@ -13,11 +13,6 @@ CENTRE = re.compile(r"row [\d,]+ and the 499 rows nearest to it")
 BOX = re.compile(r"([\d,]+) rows in the box")
 
 
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
-
 def picks(app) -> list[str]:
     """What stands below the map, of A and then of B."""
     text = app.page.locator('[data-testid="stMarkdown"]').all_inner_texts()

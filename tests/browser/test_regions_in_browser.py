@@ -12,11 +12,6 @@ TREE = '[class*="st-key-regions_picture"] .js-plotly-plot'
 FOUND = re.compile(r"^Where .*the model says .*rows\)")
 
 
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
-
 def told(app) -> str:
     """What stands above the pictures of the region that is looked at closely."""
     lines = app.page.locator('[data-testid="stMarkdown"]').all_inner_texts()

@@ -6,20 +6,13 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-TICK = ".js-plotly-plot .xtick text"
-
-
-@pytest.fixture
-def scheme() -> str:
-    return "light"
-
 
 def test_figures_take_the_colours_of_the_theme_that_is_chosen(app) -> None:
     app.open()
-    app.page.locator(".st-key-open_heteroscedastic button").click()
-    app.wait_for_text("regression (a single number)")
-    app.visit("PIT")
-    tick = app.page.locator(TICK).first
+    app.page.locator(".st-key-open_breast_cancer button").click()
+    app.wait_for_text("evaluation set 185 rows")
+    app.visit("Reliability")
+    tick = app.page.locator(".js-plotly-plot .xtick text").first
     tick.wait_for()
     app.idle()
 

@@ -16,8 +16,8 @@ from kdcal_core.store import encode
 from kdcal_core.tasks import (
     AXES,
     MEAN,
-    MODEL,
     OUTCOME,
+    PARENT,
     RecalibrationRun,
     RecalibrationSettings,
     Sets,
@@ -46,13 +46,13 @@ ASKED = (
     (coverage_along, {**LOCAL, "column": "x", "level": 0.9}),
     (coverage_along, {**LOCAL, "column": MEAN, "level": 0.95}),
     (recalibrated_pit, LOCAL),
-    (recalibrated_pit, {**SET, "method": MODEL}),
+    (recalibrated_pit, {**SET, "method": PARENT}),
     (shown_rows, {}),
     (row_closely, {**LOCAL, "row": 7, "k": 30}),
     (recalibrated_intervals, {"method": "local", "rows": [5, 2, 90]}),
     (recalibrated_intervals, {"method": "local", "rows": []}),
     (recalibrated_intervals, {"method": "global"}),
-    (true_means, {"methods": [MODEL, "global", "local"]}),
+    (true_means, {"methods": [PARENT, "global", "local"]}),
 )
 N = 240
 
@@ -103,7 +103,7 @@ def test_nothing_is_read_of_a_run_but_its_record(made) -> None:
 def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
     settings = {**LOCAL, "run": str(made[2].folder), "across": "x", "up": OUTCOME, "level": 0.8}
     whole = recalibrated_map(sets_of(made), **settings)
-    y, before = made[2].y, made[2].answers(MODEL)
+    y, before = made[2].y, made[2].answers(PARENT)
     low, high = before.interval(0.8)
     assert whole.rows.tolist() == list(range(N))
     np.testing.assert_array_equal(whole.xy[:, 1], y)
@@ -116,9 +116,9 @@ def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
     np.testing.assert_array_equal(some.before.above, whole.before.above[some.rows])
     for part in ("n", "n_below", "n_above", "share"):
         assert getattr(some.before, part) == getattr(whole.before, part)
-    means = true_means(sets_of(made), run=settings["run"], methods=[MODEL])
+    means = true_means(sets_of(made), run=settings["run"], methods=[PARENT])
     assert len(means.rows) == 50
-    assert means.distance[MODEL] == pytest.approx(0.1)
+    assert means.distance[PARENT] == pytest.approx(0.1)
 
 
 def test_a_row_stands_among_its_neighbours(made) -> None:
@@ -129,7 +129,7 @@ def test_a_row_stands_among_its_neighbours(made) -> None:
     counts = np.histogram(local.pit[near], bins=found.around[1].edges)[0]
     np.testing.assert_array_equal(found.around[1].counts, counts)
     assert found.outcome == run.y[row]
-    for curve, answers in zip(found.curves, (run.answers(MODEL), local), strict=True):
+    for curve, answers in zip(found.curves, (run.answers(PARENT), local), strict=True):
         low, high = answers.interval(0.95)
         assert (curve.low, curve.high, curve.pit) == (low[row], high[row], answers.pit[row])
 
@@ -141,6 +141,6 @@ def test_medians_are_those_of_the_rows_that_are_kept(made) -> None:
     pd.testing.assert_frame_equal(found.table, run.intervals("local"))
     held = np.isin(np.arange(N), run.shown)
     np.testing.assert_array_equal(np.isfinite(found.after), held)
-    np.testing.assert_allclose(found.before[held], run.answers(MODEL).mean[held], atol=1e-5)
+    np.testing.assert_allclose(found.before[held], run.answers(PARENT).mean[held], atol=1e-5)
     shown = shown_rows(sets_of(made), run=str(run.folder))
-    assert (np.diff(run.answers(MODEL).mean[shown.by_mean]) >= 0).all()
+    assert (np.diff(run.answers(PARENT).mean[shown.by_mean]) >= 0).all()

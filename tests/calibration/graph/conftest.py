@@ -1,4 +1,4 @@
-"""Models and estimators that the tests of this folder share."""
+"""Parents and estimators that the tests of this folder share."""
 
 import pytest
 from kd_models import xor

@@ -1,0 +1,72 @@
+"""Pages in Streamlit's test runner, where nothing polls: opened, run until jobs end, and read."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from kdcal_core.jobs import jobs
+
+ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
+
+
+def started(review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:
+    """The app, which knows its pages, with the address that the next one is opened with."""
+    at = AppTest.from_file(ENTRY, default_timeout=120)
+    at.context = {"theme": "dark" if dark else "light"}
+    at.run()
+    for name, value in {"review": review, **address}.items():
+        if value is not None:
+            at.query_params[name] = value
+    return at
+
+
+def launch(page: str, review: str | None = None, *, dark: bool = False, **address: str) -> AppTest:
+    """A page of the app by its name, as someone sees it who opens its address."""
+    return visit(started(review, dark=dark, **address), page)
+
+
+def visit(at: AppTest, page: str) -> AppTest:
+    """Another page of a running app, by its name."""
+    return at.switch_page(f"../pages/{page}.py").run()
+
+
+def healthy(at: AppTest) -> AppTest:
+    """The page, which shows no exception and no error."""
+    assert not at.exception, at.exception[0].message
+    assert not at.error, at.error[0].value
+    return at
+
+
+def settle(at: AppTest, seconds: float = 240) -> AppTest:
+    """Run the page until a run begins no more jobs: one may follow another.
+
+    A job can begin and end within one run, so what counts is that no new one was met.
+    """
+    met: set[str] | None = None
+    while met != (now := set(jobs()._jobs)):
+        met = now
+        for job in jobs().active():
+            jobs().wait(job.id, seconds)
+        at.run()
+    return at
+
+
+def specs(at: AppTest) -> list[dict[str, Any]]:
+    """The figures on the page."""
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def plain(escaped: str) -> str:
+    """What the reader sees of escaped text."""
+    return html.unescape(escaped).replace("\u200b", "")
+
+
+def words(at: AppTest) -> str:
+    """All that the page says beside its figures, tiles and controls."""
+    kinds = (at.subheader, at.markdown, at.caption, at.warning, at.error, at.info)
+    return plain(" ".join(one.value for kind in kinds for one in kind))
