@@ -23,7 +23,6 @@ from kdcal_core.charts import (
     paired_figure,
     ranked,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.diagnostics.comparison import Comparison
@@ -31,7 +30,7 @@ from kdcal_core.diagnostics.comparison.results import Against, Group
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonRun, comparison_request
-from kdcal_core.text import p_text
+from kdcal_core.text import escape_markdown, p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less
 AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}

@@ -17,7 +17,6 @@ from kdcal_core.charts import (
     noise_figure,
     words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
@@ -32,6 +31,7 @@ from kdcal_core.tasks import (
     method_losses,
     predicted_class,
 )
+from kdcal_core.text import escape_markdown
 
 MAX_PANELS = 20
 MANY_ROWS = 100_000

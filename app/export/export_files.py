@@ -16,10 +16,9 @@ from app.shared import job_results, session
 from app.shared.charts import csv_button
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_try import try_request
-from kdcal_core.text import bytes_text
+from kdcal_core.text import bytes_text, escape_markdown
 
 SUFFIX = ".kdcal"
 _TRIED = "export_tried"

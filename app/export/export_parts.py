@@ -21,11 +21,11 @@ from kdcal_core.charts.export_maps import (
     calibrator_map_table,
     calibrator_map_words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import CalibratorMap, Gain
 from kdcal_core.tasks.export_run import export_request
+from kdcal_core.text import escape_markdown
 
 TILES = {
     "log_loss": "Log loss",

@@ -13,12 +13,11 @@ from app.shared.charts import file_stem
 from app.shared.numbers import interval, number
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.calibration.registry import Family
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Estimate, ReliabilityCurve
 from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import ExportRecord, Gain
-from kdcal_core.text import listed
+from kdcal_core.text import escape_html, listed
 
 FAMILIES: dict[Family, str] = {
     "parent": "the model",

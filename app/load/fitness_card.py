@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import set_results
-from kdcal_core.data import Fitness, RegressionFitness, escape_markdown
+from kdcal_core.data import Fitness, RegressionFitness
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import set_fitness
-from kdcal_core.text import number_text
+from kdcal_core.text import escape_markdown, number_text
 
 
 def fitness_card(review: Review, which: Which) -> None:

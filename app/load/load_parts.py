@@ -13,7 +13,6 @@ from app.load.role_table import OUTPUT, TARGET, roles_sentence
 from app.shared import session, uploads, waiting
 from app.shared.equal_notes import equal_notes
 from app.shared.task_choice import task_choice
-from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.models import ModelInfo
@@ -34,7 +33,7 @@ from kdcal_core.review import (
     start_sample,
     swap_classes,
 )
-from kdcal_core.text import counted
+from kdcal_core.text import counted, escape_markdown
 
 _CARDS_PER_ROW = 3
 _NAMED_OUTPUTS = 12  # of a model, in one line

@@ -8,10 +8,11 @@ import streamlit as st
 
 from app.load.role_table import FEATURE, OUTPUT, PART, ROLE_NAMES, role_table, roles_from_table
 from app.shared import session
-from kdcal_core.data import Family, escape_markdown
+from kdcal_core.data import Family
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, set_roles
+from kdcal_core.text import escape_markdown
 
 ROLE_ROWS = 15  # seen at once of the table of columns, with its heading
 ROW_PIXELS = 35

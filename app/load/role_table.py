@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from kdcal_core.data import Family, Roles, Task, escape_markdown
+from kdcal_core.data import Family, Roles, Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
+from kdcal_core.text import escape_markdown
 
 FEATURE = "Feature"
 TARGET = "Target"

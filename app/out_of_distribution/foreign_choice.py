@@ -8,9 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from app.shared import graph_results, job_results, session, uploads, waiting
 from app.shared.foreign_results import Chosen
 from app.shared.graph_results import Fit, Foreign
-from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, remove_foreign
 from kdcal_core.tasks import ForeignKind, ForeignSettings, foreign_request
+from kdcal_core.text import escape_markdown
 
 SHIFTS = (-50.0, -20.0, -10.0, -5.0, -2.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _NAMES = {

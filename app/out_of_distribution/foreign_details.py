@@ -13,9 +13,9 @@ from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.numbers import interval, number
 from kdcal_core.charts import foreign_words, selection_figure
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
+from kdcal_core.text import escape_markdown
 
 SUREST = 10
 MAX_FEATURES = 20

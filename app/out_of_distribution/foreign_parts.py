@@ -22,11 +22,11 @@ from kdcal_core.charts import (
     foreign_words,
     map_words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import GraphSettings, foreign_request
+from kdcal_core.text import escape_markdown
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -23,10 +23,9 @@ from kdcal_core.charts import (
     regression_words,
 )
 from kdcal_core.charts.pit import FAULT_TITLES
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import RegionPit, regions_finding
 from kdcal_core.tasks import MEAN, SPREAD
-from kdcal_core.text import p_text
+from kdcal_core.text import escape_markdown, p_text
 
 MAX_PANELS = 12
 CORRECTION = """

@@ -18,10 +18,9 @@ from kdcal_core.charts import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
 from kdcal_core.tasks import PitOverview
-from kdcal_core.text import p_text
+from kdcal_core.text import escape_markdown, p_text
 
 TESTS = """
 Four tests ask whether the PIT values of all rows could have come from the uniform distribution,

@@ -20,11 +20,12 @@ from kdcal_core.charts import (
     map_words,
     posterior_map_figure,
 )
-from kdcal_core.data import FloatArray, escape_markdown
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo
 from kdcal_core.simulation import true_posterior
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, grid_request
+from kdcal_core.text import escape_markdown
 
 Posteriors = dict[str, FloatArray]  # title -> posterior, (n_y, n_x, K)
 

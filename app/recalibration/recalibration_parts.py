@@ -21,7 +21,7 @@ from kdcal_core.charts import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.data import FloatArray, IntArray, escape_markdown
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
@@ -35,6 +35,7 @@ from kdcal_core.tasks import (
     space_title,
 )
 from kdcal_core.tasks.recalibration_results import STATED
+from kdcal_core.text import escape_markdown
 
 TILES = ("crps", "coverage95", "smis95", "rmse")
 MAP = "recalibration_map"

@@ -28,10 +28,11 @@ from kdcal_core.charts import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.data import IntArray, escape_markdown
+from kdcal_core.data import IntArray
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.tasks import PARENT, IntervalRows, RowClosely, ShownRows
 from kdcal_core.tasks.pit_measures import MAX_ROWS
+from kdcal_core.text import escape_markdown
 
 NEAR = (50, 100, 250, 500, 1000)
 DEFAULT_NEAR = 250

@@ -10,9 +10,9 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.regions.regions_repair import Repair
 from kdcal_core.calibration.regions import RegionFit
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.tasks import ModelEstimates
+from kdcal_core.text import escape_markdown
 
 
 def conditions(

@@ -10,10 +10,9 @@ from app.regions.regions_repair import Repair
 from app.shared import pit_results
 from app.shared.charts import estimate_tile
 from kdcal_core.charts import region_words
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
 from kdcal_core.tasks import ModelEstimates
-from kdcal_core.text import number_text, p_text
+from kdcal_core.text import escape_markdown, number_text, p_text
 
 
 def finding(view: View, measured: ModelEstimates | None, repair: Repair | None) -> None:

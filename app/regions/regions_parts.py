@@ -17,11 +17,11 @@ from app.shared import session
 from app.shared.charts import chart, drawn_once, is_dark
 from app.shared.set_choice import choose_set
 from kdcal_core.charts import region_gaps_figure, region_marks, region_tree_figure, region_words
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, samples
 from kdcal_core.tasks import RegionQuestion
+from kdcal_core.text import escape_markdown
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,9 @@ from kdcal_core.charts import (
     small_multiples,
     words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
+from kdcal_core.text import escape_markdown
 
 PAGE_ROWS = 100
 

@@ -27,7 +27,6 @@ from kdcal_core.charts import (
     score_panels_table,
     words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
@@ -43,6 +42,7 @@ from kdcal_core.tasks import (
     Request,
     regions_request,
 )
+from kdcal_core.text import escape_markdown
 
 DEFAULT = ("tree", "boosted", "auc")
 AS_IS = "reference"

@@ -17,7 +17,6 @@ from kdcal_core.charts import (
     small_multiples,
     words,
 )
-from kdcal_core.data import escape_markdown
 from kdcal_core.diagnostics import (
     Kind,
     Reliability,
@@ -28,6 +27,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
+from kdcal_core.text import escape_markdown
 
 MAX_PANELS = 20
 

@@ -14,9 +14,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.shared.numbers import interval, number
-from kdcal_core.data import escape_markdown
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.text import escape_markdown
 
 P = ParamSpec("P")
 _CONFIG = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from app.shared import session, set_results
-from kdcal_core.data import escape_markdown
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import equal_sets
+from kdcal_core.text import escape_markdown
 
 LONGEST_NOTE = 600
 

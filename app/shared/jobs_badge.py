@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app.shared import waiting
-from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, jobs
+from kdcal_core.text import escape_markdown
 
 _SHOWN = "jobs_in_badge"
 _POLL = 0.5  # seconds, while there is something to wait for

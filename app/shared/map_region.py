@@ -19,10 +19,11 @@ from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_da
 from app.shared.graph_results import Version
 from app.shared.numbers import number
 from kdcal_core.charts import map_words, reliability_figure, words
-from kdcal_core.data import IntArray, ScoredSet, escape_markdown
+from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.diagnostics import Reliability, reliability_finding, telling
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import GridRun
+from kdcal_core.text import escape_markdown
 
 PAGE_ROWS = 100
 STEPS = 400  # of the sliders across the map

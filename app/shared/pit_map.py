@@ -24,7 +24,7 @@ from kdcal_core.charts import (
     regression_reading,
     regression_words,
 )
-from kdcal_core.data import FloatArray, IntArray, escape_markdown
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import LocalPit
 from kdcal_core.tasks import (
     AXES,
@@ -40,6 +40,7 @@ from kdcal_core.tasks import (
     space_names,
     space_title,
 )
+from kdcal_core.text import escape_markdown
 
 LEAST_ROWS = 10
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)

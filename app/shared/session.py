@@ -10,7 +10,7 @@ from typing import get_args
 
 import streamlit as st
 
-from kdcal_core.data import Task, escape_markdown
+from kdcal_core.data import Task
 from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
@@ -23,6 +23,7 @@ from kdcal_core.review import (
     samples,
     start_sample,
 )
+from kdcal_core.text import escape_markdown
 
 _KEY = "review"
 _log = logging.getLogger(__name__)

@@ -21,7 +21,6 @@ import streamlit as st
 
 from app.shared import job_results, results, session, waiting
 from app.shared.kept import KEPT
-from kdcal_core.data import escape_markdown
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
     LAYER,
@@ -37,6 +36,7 @@ from kdcal_core.tasks import (
     space_request,
     title_of,
 )
+from kdcal_core.text import escape_markdown
 
 T = TypeVar("T")
 

@@ -23,9 +23,9 @@ from typing import Any
 import streamlit as st
 
 from app.shared import session
-from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, jobs
 from kdcal_core.progress import Progress
+from kdcal_core.text import escape_markdown
 
 Work = Callable[[Progress, Callable[[], bool]], Any]
 EVERYBODY = ""  # owner of a job that holds nobody's data, such as a simulation: all see it

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Estimate, PairedAuc
+from kdcal_core.text import escape_html
 
 _LINE = 40
 

@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.parts import tiers
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.text import escape_html
 
 _SHIFT = 0.11  # of a place, so that before and after do not hide each other
 _MAX_NAMES = 25

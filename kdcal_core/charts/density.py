@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray
+from kdcal_core.text import escape_html
 
 _BINS = 60
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import Palette, faded
 from kdcal_core.charts.template import panel, template
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.text import escape_html
 
 COLUMNS = 4
 _LINE, _TITLE = 26, 52

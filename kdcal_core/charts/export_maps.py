@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity
 from kdcal_core.charts.template import new_figure, square, unit_axis
-from kdcal_core.data import escape_html
 from kdcal_core.tasks.export_results import CalibratorMap
+from kdcal_core.text import escape_html
 
 _NAME = 44
 _TOLD = (0.5, 0.7, 0.9)

@@ -14,10 +14,9 @@ from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.charts.regression_panels import MAX_MARKS
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.results import LocalPit
-from kdcal_core.text import counted
+from kdcal_core.text import counted, escape_html
 
 # a colour and a symbol each, so that no reader needs the colour
 FAULT_SYMBOLS = {

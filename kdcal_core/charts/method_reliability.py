@@ -14,9 +14,9 @@ from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.parts import boxes, identity
 from kdcal_core.charts.reliability import bin_points
 from kdcal_core.charts.template import template
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import ReliabilityCurve
 from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.text import escape_html
 
 _COLUMNS = 5
 _TITLE, _SQUARE, _BETWEEN, _STRIP, _TICKS = 34, 172, 8, 36, 34

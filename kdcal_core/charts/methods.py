@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 from kdcal_core.calibration import CALIBRATORS, MethodLosses
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import FloatArray, escape_html
+from kdcal_core.data import FloatArray
+from kdcal_core.text import escape_html
 
 _DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")

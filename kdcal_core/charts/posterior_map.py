@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from kdcal_core.charts.palette import Palette, palette, posterior_scale
 from kdcal_core.charts.template import panel, template
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.text import escape_html
 
 MAX_POINTS = 2000
 _GAP = 0.035  # between panels, as a share of the width

@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity, ribbon
 from kdcal_core.charts.template import new_figure, square, unit_axis
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.regression.results import QuantileReliability
-from kdcal_core.text import counted
+from kdcal_core.text import counted, escape_html
 
 
 def quantile_reliability_figure(

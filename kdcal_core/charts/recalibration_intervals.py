@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.recalibration_measures import recalibrator_style
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray
+from kdcal_core.text import escape_html
 
 MAX_ROWS = 40
 _ROW_HEIGHT = 34

@@ -13,10 +13,10 @@ import plotly.graph_objects as go
 from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.results import RegressionScores
 from kdcal_core.regression import RECALIBRATORS
+from kdcal_core.text import escape_html
 
 MEASURES = {
     "crps": "CRPS",

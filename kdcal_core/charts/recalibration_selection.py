@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.text import escape_html
 
 _SYMBOLS = ("circle", "square", "triangle-up", "pentagon", "star", "hexagon")
 _APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not lie on each other

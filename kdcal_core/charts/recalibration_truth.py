@@ -15,8 +15,8 @@ from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.recalibration_measures import recalibrator_style
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel, square
-from kdcal_core.data import escape_html
 from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.text import escape_html
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from kdcal_core.calibration.regions.region_map import CURVE_POINTS
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity
 from kdcal_core.charts.template import new_figure, square, unit_axis
-from kdcal_core.data import escape_html
+from kdcal_core.text import escape_html
 
 
 def region_maps_figure(

@@ -12,8 +12,9 @@ from plotly.colors import sample_colorscale
 
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import FloatArray, escape_html
+from kdcal_core.data import FloatArray
 from kdcal_core.partition.tree import PartitionTree, TreeNode
+from kdcal_core.text import escape_html
 
 _LINE = 50  # pixels for a region
 _SMALLEST, _LARGEST = 11.0, 30.0

@@ -9,8 +9,8 @@ from kdcal_core.charts.palette import palette
 from kdcal_core.charts.region_tree import RegionMark, region_colour
 from kdcal_core.charts.region_words import region_caption, region_hover
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics import Region, RegionSearch
+from kdcal_core.text import escape_html
 
 MAX_LINES = 40
 _LINE = 26

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.template import panel, template
-from kdcal_core.data import escape_html
+from kdcal_core.text import escape_html
 
 MAX_MARKS = 5000
 _TOP, _BOTTOM = 92, 58  # legend and the first titles; axis and its title

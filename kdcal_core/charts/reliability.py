@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import boxes, identity, ribbon, tiers
 from kdcal_core.charts.template import new_figure, new_grid, panel, square, unit_axis
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
+from kdcal_core.text import escape_html
 
 MAX_CELL_TEXT = 15
 MAX_TICKS = 25

@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import TRANSPARENT, palette
-from kdcal_core.data import escape_html
+from kdcal_core.text import escape_html
 
 FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
 UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)

@@ -8,7 +8,7 @@ import sys
 from typing import Any, NoReturn
 
 from kdcal_core import __version__
-from kdcal_core.cli.text import printable
+from kdcal_core.text import printable
 
 # As kdcal_core.data.types has them: their import would make --help slow.
 TASKS = ("classification", "regression")

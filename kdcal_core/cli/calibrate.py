@@ -15,12 +15,12 @@ from kdcal_core.cli.diagnose import check_files, scored_review
 from kdcal_core.cli.outputs import doubts_words, outputs_words, table_notes
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.terminal import table
 from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.review import Review, Workspace, add_training
-from kdcal_core.text import number_text
+from kdcal_core.text import number_text, printable
 
 _HEAD = ("Estimate", "Before", "After", "Change", "95% interval", "Verdict")
 SUFFIX = ".kdcal"

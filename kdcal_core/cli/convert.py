@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdcal_core.cli.text import printable
 from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
+from kdcal_core.text import printable
 
 
 def run(options: argparse.Namespace) -> str:

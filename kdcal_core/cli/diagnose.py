@@ -18,7 +18,6 @@ from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
 from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.text import printable
 from kdcal_core.cli.writing import check_out
 from kdcal_core.data import Roles, classes_of
 from kdcal_core.data.roles import output_kind_named
@@ -38,6 +37,7 @@ from kdcal_core.review import (
     set_roles,
     set_task,
 )
+from kdcal_core.text import printable
 
 _BINS = 15
 

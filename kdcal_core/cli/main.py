@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from kdcal_core.cli.arguments import parser
-from kdcal_core.cli.text import printable
 from kdcal_core.errors import InputError, missing_library
+from kdcal_core.text import printable
 
 BAD_INPUT = 2
 UNFORESEEN = 70  # "internal software error" of sysexits.h

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from kdcal_core.cli.text import printable
 from kdcal_core.data import Roles
 from kdcal_core.review import Review, Which, may_be_swapped, open_doubts
-from kdcal_core.text import listed
+from kdcal_core.text import listed, printable
 
 _SHOWN = 3
 

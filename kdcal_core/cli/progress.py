@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kdcal_core.cli.text import printable
 from kdcal_core.progress import Progress
+from kdcal_core.text import printable
 
 _WIDTH = 79  # a full line would break on some terminals
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kdcal_core.cli.measured_regression import MeasuredRegression
 from kdcal_core.cli.report import estimates_table
-from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.terminal import table
 from kdcal_core.diagnostics import (
     Coverage,
     Estimate,
@@ -12,7 +12,7 @@ from kdcal_core.diagnostics import (
     RegionPit,
     UniformityTest,
 )
-from kdcal_core.text import counted, number_text, p_text, range_text
+from kdcal_core.text import counted, number_text, p_text, printable, range_text
 
 
 def regression_report(measured: MeasuredRegression, source: str, share: float) -> str:

@@ -6,9 +6,9 @@ import math
 from textwrap import fill
 
 from kdcal_core.cli.measured import Measured
-from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.terminal import table
 from kdcal_core.diagnostics import Estimate, Reliability, ReliabilityCurve
-from kdcal_core.text import counted, number_text, range_text
+from kdcal_core.text import counted, number_text, printable, range_text
 
 
 def report(measured: Measured, source: str, share: float) -> str:

@@ -11,11 +11,12 @@ from kdcal_core.calibration.export.scoring import SUFFIXES
 from kdcal_core.cli.diagnose import check_outputs
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.text import printable, table
+from kdcal_core.cli.terminal import table
 from kdcal_core.cli.writing import check_out
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.store.archive import new_file
+from kdcal_core.text import printable
 
 # A table has no upper length, so neither has the work.
 _SECONDS = 30 * 24 * 3600.0

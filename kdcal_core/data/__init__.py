@@ -39,7 +39,6 @@ from kdcal_core.data.regression_roles import spread_column
 from kdcal_core.data.roles import guess_roles
 from kdcal_core.data.splits import split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
-from kdcal_core.data.text import escape_html, escape_markdown
 from kdcal_core.data.types import (
     Family,
     FloatArray,
@@ -72,8 +71,6 @@ __all__ = [
     "classes_of",
     "digest_arrays",
     "encode_labels",
-    "escape_html",
-    "escape_markdown",
     "family_of",
     "feature_frame",
     "fitness",

@@ -12,8 +12,8 @@ import streamlit as st
 from app_pages import launch, settle, visit
 from streamlit.testing.v1 import AppTest
 
-from kdcal_core.data import escape_markdown
 from kdcal_core.review import Workspace, read_review, start_sample
+from kdcal_core.text import escape_markdown
 
 PAGES = ["reliability", "confidence_by_class", "out_of_distribution", "posterior_map"]
 pytestmark = pytest.mark.usefixtures("work_here")

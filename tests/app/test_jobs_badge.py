@@ -11,12 +11,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from kdcal_core.data import escape_markdown
 from kdcal_core.jobs import JobSnapshot, default_root, job_key, jobs
 from kdcal_core.jobs.outcome import unwatched
 from kdcal_core.jobs.records import new_id
 from kdcal_core.review import Workspace, create_review
 from kdcal_core.store.disk import write_json
+from kdcal_core.text import escape_markdown
 
 PROBES = "kdcal_core.jobs._probes:"
 PAGES = ["../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py"]

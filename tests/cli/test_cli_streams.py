@@ -16,7 +16,7 @@ import pytest
 
 from kdcal_core.cli import main
 from kdcal_core.cli.progress import progress_line
-from kdcal_core.cli.text import table
+from kdcal_core.cli.terminal import table
 from kdcal_core.errors import InputError
 from kdcal_core.models import convert as converting
 from kdcal_core.models import load_model, registry

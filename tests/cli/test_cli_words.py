@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import kdcal_core
 from kdcal_core.cli import convert, main
-from kdcal_core.cli.text import printable, table, width
+from kdcal_core.cli.terminal import table, width
+from kdcal_core.text import printable
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

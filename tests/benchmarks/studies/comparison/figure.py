@@ -7,9 +7,8 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data import escape_html
 from kdcal_core.diagnostics.comparison import CriticalDifference
-from kdcal_core.text import listed, p_text
+from kdcal_core.text import escape_html, listed, p_text
 
 _LINE = 28
 _OUT = 0.35  # mean ranks between two bars

@@ -1,4 +1,4 @@
-"""Plain text for a terminal: untrusted names made harmless, rows lined up in columns."""
+"""Rows lined up in columns, for a terminal."""
 
 from __future__ import annotations
 
@@ -6,23 +6,10 @@ import unicodedata
 from collections.abc import Sequence
 from textwrap import wrap
 
+from kdcal_core.text import printable
+
 _WIDEST = 80
 _NARROWEST = 12  # of a column of text
-
-
-def printable(text: object, limit: int = 2000) -> str:
-    """One line without control characters, which a terminal would obey.
-
-    Examples
-    --------
-    >>> printable("red\\x1b[31m\\nnext")
-    'red�[31m next'
-    >>> printable("x" * 10, limit=5)
-    'xxxx…'
-    """
-    line = " ".join(str(text)[: 10 * limit].split())
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in line)
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def table(

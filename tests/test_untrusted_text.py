@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.data import escape_html, escape_markdown
+from kdcal_core.text import escape_html, escape_markdown
 
 ENTITY = re.compile(r"&#\d+;")
 
