@@ -29,6 +29,7 @@ from kdcal_core.diagnostics.comparison import Comparison
 from kdcal_core.diagnostics.comparison.results import Against, Group
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
+from kdcal_core.store import load
 from kdcal_core.tasks import ComparisonRun, comparison_request
 from kdcal_core.text import escape_markdown, p_text
 
@@ -92,7 +93,7 @@ def compared(review: Review) -> View | None:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the comparison")
 def _read(key: str, _at: Path) -> ComparisonRun:
-    return ComparisonRun.read(_at)
+    return load(_at, ComparisonRun)
 
 
 def _view(review: Review, run: ComparisonRun) -> View | None:

@@ -111,9 +111,9 @@ def try_a_file(review: Review) -> None:
             return
         st.markdown(
             f"**{escape_markdown(tried.card.title, 200)}.** "
-            f"{text.belongs(tried.record.has_parent, review)}"
+            f"{text.belongs(tried.has_parent, review)}"
         )
-        if tried.record.same_rows:
+        if tried.same_rows:
             st.warning(
                 "It was fitted on the very rows that judge it here, which flatters it.",
                 icon=":material/visibility:",

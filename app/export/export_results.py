@@ -12,6 +12,7 @@ from kdcal_core.diagnostics.comparison import Comparison
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
+from kdcal_core.store import load
 from kdcal_core.tasks.comparison_results import ComparisonRun
 from kdcal_core.tasks.export_results import ExportRun, TriedRun
 
@@ -39,7 +40,7 @@ def run_of(job: JobSnapshot) -> ExportRun | None:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _run(key: str, _at: Path) -> ExportRun:
-    return ExportRun.read(_at)
+    return load(_at, ExportRun)
 
 
 def tried_of(job: JobSnapshot) -> TriedRun | None:
@@ -49,7 +50,7 @@ def tried_of(job: JobSnapshot) -> TriedRun | None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _tried(key: str, _at: Path) -> TriedRun:
-    return TriedRun.read(_at)
+    return load(_at, TriedRun)
 
 
 def comparison_of(review: Review) -> Comparison | None:
@@ -66,4 +67,4 @@ def comparison_of(review: Review) -> Comparison | None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _compared(key: str, _at: Path) -> Comparison:
-    return ComparisonRun.read(_at).comparison
+    return load(_at, ComparisonRun).comparison

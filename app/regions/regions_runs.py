@@ -12,6 +12,7 @@ from app.shared import job_results, set_results
 from app.shared.kept import KEPT
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
+from kdcal_core.store import load
 from kdcal_core.tasks import (
     RegionQuestion,
     RegionSearchRun,
@@ -25,7 +26,7 @@ def search_run_of(looked: Looked, asked: RegionQuestion, job: JobSnapshot) -> Fo
     """The search of a job that is done; None, and why, where it is not there."""
 
     def read(key: str, folder: Path) -> Found | None:
-        KEPT.get(("whole", key), lambda: RegionSearchRun.check(folder))
+        KEPT.get(("whole", key), lambda: load(folder, RegionSearchRun).settings)
         return search_of(looked, asked, key=key, run=str(folder))
 
     return job_results.answer_of(job, read)
@@ -38,7 +39,7 @@ def run_of(job: JobSnapshot) -> RegionsRun | None:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the result")
 def _run(key: str, _at: Path) -> RegionsRun:
-    return RegionsRun.read(_at)
+    return load(_at, RegionsRun)
 
 
 def scores_of(review: Review, run: RegionsRun, *methods: str) -> list[RepairScores] | None:

@@ -18,6 +18,7 @@ from kdcal_core.charts import foreign_words
 from kdcal_core.data import FloatArray
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
+from kdcal_core.store import load
 from kdcal_core.tasks import ForeignRun, GraphRun, GraphSettings, Request, graph_request
 
 
@@ -130,12 +131,12 @@ def log_density(fit: Fit, setting: Setting, rows: str, located: Located) -> Floa
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the kernel density version")
 def _fit(key: str, _at: Path) -> Fit:
-    return Fit(key, _at, GraphRun.read(_at))
+    return Fit(key, _at, load(_at, GraphRun))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the foreign rows")
 def _foreign(key: str, _at: Path) -> Foreign:
-    return Foreign(key, _at, ForeignRun.read(_at))
+    return Foreign(key, _at, load(_at, ForeignRun))
 
 
 @kept_by_bytes()

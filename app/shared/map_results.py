@@ -15,6 +15,7 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import Estimate, accuracy, mean_max_confidence
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review, Which, Workspace, load_frame
+from kdcal_core.store import load
 from kdcal_core.tasks import GridRun
 
 
@@ -33,7 +34,7 @@ def map_of(job: JobSnapshot) -> Map | None:
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the map")
 def _map(key: str, _at: Path) -> Map:
-    return Map(key, GridRun.read(_at))
+    return Map(key, load(_at, GridRun))
 
 
 def table_of(workspace: Workspace, review: Review, which: Which) -> pd.DataFrame:

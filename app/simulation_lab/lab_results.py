@@ -8,6 +8,7 @@ import streamlit as st
 
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.simulation import SIMULATIONS, Simulated, trunk
+from kdcal_core.store import load
 from kdcal_core.tasks import LabRun
 from kdcal_core.tasks.lab_measures import (
     GraphChoice,
@@ -24,7 +25,7 @@ from kdcal_core.tasks.lab_sizes_run import SizesRun
 def run_of(key: str, _folder: Path) -> LabRun:
     """The finished run of this key."""
     del key
-    return LabRun.read(_folder)
+    return load(_folder, LabRun)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

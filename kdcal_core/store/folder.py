@@ -1,7 +1,7 @@
 """What a run leaves in its folder: one frozen dataclass, as a JSON record and plain arrays.
 
-``record.json`` comes last and holds a digest of every other file, so that a result is there whole
-or not at all, and a file that is lost or changed later is noticed when the result is read.
+``record.json`` comes last and holds a digest of its own result and of every other file, so that a
+result is there whole or not at all, and what is lost or changed later is noticed when it is read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.lib import format as npy
@@ -37,7 +38,8 @@ class NpyFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._read: dict[str, NDArray[Any]] = {}
+        # those that somebody still uses
+        self._read: WeakValueDictionary[str, NDArray[Any]] = WeakValueDictionary()
 
     def put(self, array: NDArray[Any]) -> str | None:
         if array.nbytes < _INLINE_BYTES:
@@ -54,9 +56,14 @@ class NpyFolder:
     def get(self, at: Any) -> NDArray[Any]:
         if not isinstance(at, str) or not at.isalnum():
             raise ValueError(f"{at!r} is not the name of an array")
-        if at not in self._read:
-            self._read[at] = read_array(self.folder / f"{at}.npy")
-        return self._read[at]
+        array = self._read.get(at)
+        if array is None:
+            try:
+                array = read_array(self.folder / f"{at}.npy")
+            except _DAMAGE as error:
+                raise damaged() from error
+            self._read[at] = array
+        return array
 
 
 def read_array(path: Path) -> NDArray[Any]:
@@ -114,7 +121,12 @@ def save(folder: Path, result: Any) -> None:
     (500, 2)
     """
     told = encode(result, NpyFolder(folder))
-    content = {"version": _VERSION, "result": told, "files": _digests(folder)}
+    content = {
+        "version": _VERSION,
+        "result": told,
+        "digest": _digest(told),
+        "files": _digests(folder),
+    }
     write_json(folder / _RECORD, content)
 
 
@@ -122,7 +134,8 @@ def load(folder: str | Path, kind: type[T]) -> T:
     """The result that `save` wrote, once every file is known to be as it was left.
 
     Its arrays are read-only, and large ones are mapped. What follows may rely on them to fit each
-    other: this is the one check of our own files.
+    other: this is the one check of our own files. Values of a field that is declared as a Mapping
+    are read when they are asked for.
 
     Raises
     ------
@@ -162,9 +175,13 @@ _DAMAGE = (
 
 def _content(folder: Path) -> Any:
     content = json.loads((folder / _RECORD).read_bytes())
-    if content["version"] != _VERSION:
-        raise ValueError(content["version"])
+    if content["version"] != _VERSION or content["digest"] != _digest(content["result"]):
+        raise ValueError("another record")
     return content
+
+
+def _digest(told: Any) -> str:
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def _digests(folder: Path) -> dict[str, str]:

@@ -22,6 +22,7 @@ import math
 import re
 import types
 import typing
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
@@ -129,7 +130,7 @@ def encode(value: Any, arrays: Arrays | None = None) -> Any:
         }
     if isinstance(value, tuple | list):
         return [encode(item, arrays) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         if all(isinstance(key, str) for key in value):
             return {key: encode(item, arrays) for key, item in value.items()}
         return [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]
@@ -204,6 +205,8 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
             _decode(arguments[0], key, arrays): _decode(arguments[1], item, arrays)
             for key, item in _items(kind, value)
         }
+    if origin is Mapping and isinstance(value, dict):
+        return Later(arguments[1], value, arrays)
     if origin is typing.Literal and value in arguments:
         return value
     if kind is pd.DataFrame:
@@ -223,6 +226,26 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
     raise _not_of(kind, value)
 
 
+class Later(Mapping[str, Any]):
+    """Values that are decoded when they are asked for, and not kept.
+
+    A field that is declared as a Mapping becomes this: its arrays stay where they are until
+    somebody needs those of one key.
+    """
+
+    def __init__(self, kind: Any, told: dict[str, Any], arrays: Arrays | None) -> None:
+        self._kind, self._told, self._arrays = kind, told, arrays
+
+    def __getitem__(self, key: str) -> Any:
+        return _decode(self._kind, self._told[key], self._arrays)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._told)
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+
 def _not_of(kind: Any, value: Any) -> TypeError:
     return TypeError(f"{value!r} is not of type {getattr(kind, '__name__', kind)}")
 
@@ -234,7 +257,7 @@ def _is_a(value: Any, kind: type) -> bool:
     )
 
 
-def _items(kind: Any, value: Any) -> typing.Iterable[tuple[Any, Any]]:
+def _items(kind: Any, value: Any) -> Iterable[tuple[Any, Any]]:
     """Keys with their values; JSON has pairs where the keys are not texts."""
     match value:
         case dict():

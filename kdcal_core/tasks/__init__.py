@@ -39,7 +39,7 @@ from kdcal_core.tasks.foreign_results import (
     ForeignSettings,
 )
 from kdcal_core.tasks.foreign_run import foreign_frame, foreign_request
-from kdcal_core.tasks.graph_results import GraphRecord, GraphRun, GraphSettings
+from kdcal_core.tasks.graph_results import GraphRecord, GraphRun, GraphSettings, Rows
 from kdcal_core.tasks.graph_run import graph_request
 from kdcal_core.tasks.grid_results import GridRecord, GridRun, GridSettings
 from kdcal_core.tasks.grid_run import grid_request
@@ -155,7 +155,6 @@ from kdcal_core.tasks.spaces import (
     space_names,
     space_title,
 )
-from kdcal_core.tasks.storage import Rows
 
 __all__ = [
     "AXES",

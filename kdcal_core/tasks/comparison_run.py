@@ -13,8 +13,8 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, review_data
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.store import decode, encode
-from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.store import decode, encode, save
+from kdcal_core.tasks.comparison_results import ComparisonRun, ComparisonSettings
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
@@ -91,7 +91,7 @@ def _resolved(review: Review, settings: ComparisonSettings) -> ComparisonSetting
 def compare_calibrators(
     home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Fit and judge every calibrator, in a worker process; `ComparisonRun.read` reads the result.
+    """Fit and judge every calibrator, in a worker process, which leaves a `ComparisonRun`.
 
     Parameters
     ----------
@@ -121,5 +121,5 @@ def compare_calibrators(
             judge=chosen.judge,
             progress=part_of(progress, _READ, 1.0),
         )
-    save_comparison(Path(folder), chosen, data.calibration.n_rows, found)
+    save(Path(folder), ComparisonRun(chosen, data.calibration.n_rows, found))
     return {"methods": [one.key for one in found.methods]}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.calibration.export.card import card_from_json
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.comparison import Comparison, MethodScores, PairedDifference
-from kdcal_core.tasks.comparison_results import ComparisonRun
-from kdcal_core.tasks.storage import damaged, load_array, load_whole
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
-JUDGED = "judged"
 
 Shape = Literal["event", "classes", "regions", "rows"]
 
@@ -82,15 +78,6 @@ class ExportRecord:
     onnx_rows : int
         Rows that it was found on.
     why_no_onnx : str or None
-    shape : str
-        What the lines of the map are. "event": the second of two classes; "classes": the
-        confidence in predictions of each class; "regions": the second of two classes in each
-        region; "rows": there are no lines, because the answer depends on more than one score.
-    lines : tuple of MapLine
-    n_lines : int
-        How many there would be; the ones with most rows are kept.
-    card : str
-        The file's card as JSON.
     """
 
     settings: ExportSettings
@@ -102,10 +89,6 @@ class ExportRecord:
     onnx_difference: float | None
     onnx_rows: int
     why_no_onnx: str | None
-    shape: Shape
-    lines: tuple[MapLine, ...]
-    n_lines: int
-    card: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +120,13 @@ class CalibratorMap:
 
     Attributes
     ----------
-    shape, lines, n_lines
-        As in `ExportRecord`.
+    shape : str
+        What the lines are. "event": the second of two classes; "classes": the confidence in
+        predictions of each class; "regions": the second of two classes in each region; "rows":
+        there are no lines, because the answer depends on more than one score.
+    lines : tuple of MapLine
+    n_lines : int
+        How many there would be; the ones with most rows are kept.
     x : (G,) float64
         Scores of the lines.
     y : (L, G) float64
@@ -163,8 +151,9 @@ class ExportRun:
     Attributes
     ----------
     record : ExportRecord
-    gain : Gain or None
-        On rows that it was not fitted on; None where it could not be judged.
+    comparison : Comparison or None
+        With the model as it is, on rows that it was not fitted on; None where it could not be
+        judged.
     map : CalibratorMap
     card : CalibratorCard
         Untrusted text: names of files, classes, columns.
@@ -173,97 +162,51 @@ class ExportRun:
     """
 
     record: ExportRecord
-    gain: Gain | None
+    comparison: Comparison | None
     map: CalibratorMap
     card: CalibratorCard
     calibrator_file: Path = field(repr=False)
     onnx_file: Path | None = field(repr=False)
 
+    @cached_property
+    def gain(self) -> Gain | None:
+        """What the judgement shows; None where there is none."""
+        return None if self.comparison is None else Gain.of(self.comparison)
+
     @property
     def fit_notes(self) -> tuple[str, ...]:
         """What the card notes of the fit, without what it notes of the judgement."""
         why = self.record.why_not_judged
-        judged = () if self.gain is None else self.gain.comparison.notes
+        judged = () if self.comparison is None else self.comparison.notes
         return tuple(
             note
             for note in self.card.notes
             if note not in judged and (why is None or not note.endswith(why))
         )
 
-    @classmethod
-    def read(cls, folder: str | Path) -> ExportRun:
-        """What `export_calibrator` left in its folder.
 
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        record = load_whole(path, ExportRecord)
-        gain = None
-        if record.why_not_judged is None:
-            gain = Gain.of(ComparisonRun.read(path / JUDGED).comparison)
-        x, y, rows_x, rows_y = (load_array(path, f"map_{one}") for one in _MAP_ARRAYS)
-        if y.shape != (len(record.lines), len(x)) or rows_x.shape != rows_y.shape:
-            raise damaged()
-        return cls(
-            record,
-            gain,
-            CalibratorMap(record.shape, record.lines, record.n_lines, x, y, rows_x, rows_y),
-            _card(record.card),
-            path / CALIBRATOR_FILE,
-            path / ONNX_FILE if record.onnx_difference is not None else None,
-        )
-
-
-_MAP_ARRAYS = ("x", "y", "rows_x", "rows_y")
-
-
-@dataclass(frozen=True)
-class TriedRecord:
+@dataclass(frozen=True, eq=False)
+class TriedRun:
     """A calibrator file that was tried on a review.
 
     Attributes
     ----------
-    card : str
-        Its card as JSON. Untrusted.
+    card : CalibratorCard
+        Untrusted.
+    comparison : Comparison
+        The review's rows with the model as it is and with the calibrator.
     same_rows : bool
         Whether it was fitted on the very rows that it is judged by.
     has_parent : bool
         Whether the file names the model that it was fitted for, which is then the review's.
     """
 
-    card: str
+    card: CalibratorCard
+    comparison: Comparison
     same_rows: bool
     has_parent: bool
 
-
-@dataclass(frozen=True, eq=False)
-class TriedRun:
-    """A calibrator file's card, and what it does to a review's rows."""
-
-    record: TriedRecord
-    gain: Gain
-    card: CalibratorCard
-
-    @classmethod
-    def read(cls, folder: str | Path) -> TriedRun:
-        """What `try_calibrator` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        record = load_whole(path, TriedRecord)
-        gain = Gain.of(ComparisonRun.read(path / JUDGED).comparison)
-        return cls(record, gain, _card(record.card))
-
-
-def _card(told: str) -> CalibratorCard:
-    try:
-        return card_from_json(json.loads(told))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise damaged() from error
+    @cached_property
+    def gain(self) -> Gain:
+        """What it does to the rows."""
+        return Gain.of(self.comparison)

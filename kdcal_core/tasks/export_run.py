@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.export import can_export_onnx, export_onnx, save_calibrator
-from kdcal_core.calibration.export.card import card_to_json
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.store import decode, encode
-from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_run import usable_calibrators
 from kdcal_core.tasks.export_fit import Fitted, Wanted, fit_and_judge
 from kdcal_core.tasks.export_map import map_of
 from kdcal_core.tasks.export_results import (
     CALIBRATOR_FILE,
-    JUDGED,
     ONNX_FILE,
     ExportRecord,
+    ExportRun,
     ExportSettings,
 )
 from kdcal_core.tasks.inputs import (
@@ -34,7 +31,6 @@ from kdcal_core.tasks.inputs import (
     require_classification,
     review_identity,
 )
-from kdcal_core.tasks.storage import save_array, save_record
 
 FEW_TREES = 10
 _OF_MANY_TREES = ("heterogeneous_forest", "heterogeneous_boosted")
@@ -161,7 +157,7 @@ def _check(review: Review, settings: ExportSettings) -> None:
 def export_calibrator(
     home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Fit, judge and write, in a worker process; `ExportRun.read` reads what it left.
+    """Fit, judge and write, in a worker process, which leaves an `ExportRun`.
 
     Parameters
     ----------
@@ -185,14 +181,6 @@ def export_calibrator(
     model = workspace.folder(review) / opened.model_file if opened.model_file else None
     onnx, why_no_onnx = _onnx(opened, made, model, path)
     data = made.data
-    if made.found is not None:
-        (path / JUDGED).mkdir()
-        save_comparison(
-            path / JUDGED,
-            ComparisonSettings((chosen.key,), folds=chosen.folds, seed=chosen.seed),
-            data.calibration.n_rows,
-            made.found,
-        )
     judging = "evaluation" if data.evaluation is not None else "calibration"
     drawn = map_of(
         made.calibrator,
@@ -200,26 +188,19 @@ def export_calibrator(
         data.inputs.get(judging) if made.calibrator.needs_inputs else None,
         seed=chosen.seed,
     )
-    for name in ("x", "y", "rows_x", "rows_y"):
-        save_array(path, f"map_{name}", getattr(drawn, name))
-    save_record(
-        path,
-        ExportRecord(
-            settings=chosen,
-            title=made.card.title,
-            n_fit=data.calibration.n_rows,
-            n_training=made.n_training,
-            fit_seconds=made.seconds,
-            why_not_judged=made.why_not_judged,
-            onnx_difference=None if onnx is None else onnx[0],
-            onnx_rows=0 if onnx is None else onnx[1],
-            why_no_onnx=why_no_onnx,
-            shape=drawn.shape,
-            lines=drawn.lines,
-            n_lines=drawn.n_lines,
-            card=json.dumps(card_to_json(made.card)),
-        ),
+    record = ExportRecord(
+        settings=chosen,
+        title=made.card.title,
+        n_fit=data.calibration.n_rows,
+        n_training=made.n_training,
+        fit_seconds=made.seconds,
+        why_not_judged=made.why_not_judged,
+        onnx_difference=None if onnx is None else onnx[0],
+        onnx_rows=0 if onnx is None else onnx[1],
+        why_no_onnx=why_no_onnx,
     )
+    onnx_file = None if onnx is None else path / ONNX_FILE
+    save(path, ExportRun(record, made.found, drawn, made.card, path / CALIBRATOR_FILE, onnx_file))
     return {"key": chosen.key}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +13,14 @@ from typing import Any
 import pandas as pd
 
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
-from kdcal_core.calibration.export.card import card_to_json
 from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Workspace, review_data
-from kdcal_core.tasks.comparison_results import ComparisonSettings, save_comparison
+from kdcal_core.store import save
 from kdcal_core.tasks.export_fit import AsFitted
-from kdcal_core.tasks.export_results import JUDGED, TriedRecord
+from kdcal_core.tasks.export_results import TriedRun
 from kdcal_core.tasks.inputs import Request, request, review_identity
-from kdcal_core.tasks.storage import save_record
 from kdcal_core.text import listed
 
 _KEY = "file"
@@ -53,7 +50,7 @@ def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> 
 def try_calibrator(
     home: str, review: str, path: str, name: str, folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Open the file and judge it, in a worker process; `TriedRun.read` reads what it left.
+    """Open the file and judge it, in a worker process, which leaves a `TriedRun`.
 
     Parameters
     ----------
@@ -68,7 +65,7 @@ def try_calibrator(
         The file is cut off, altered, of a newer version, no calibrator, for another model, for
         other classes or for other columns.
     """
-    workspace, out = Workspace(Path(home)), Path(folder)
+    workspace = Workspace(Path(home))
     opened = workspace.read(review)
     progress(0.0, "Opening the file")
     data = review_data(workspace, review, with_parent=True)
@@ -94,17 +91,14 @@ def try_calibrator(
         )
     if found.failed:
         raise InputError(next(iter(found.failed.values())).rstrip("."), file=name)
-    (out / JUDGED).mkdir()
-    save_comparison(out / JUDGED, ComparisonSettings((_KEY,)), rows.n_rows, found)
     fitted_on = loaded.card.data.get("calibration")
-    save_record(
-        out,
-        TriedRecord(
-            card=json.dumps(card_to_json(loaded.card)),
-            same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
-            has_parent=loaded.card.parent is not None,
-        ),
+    run = TriedRun(
+        card=loaded.card,
+        comparison=found,
+        same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
+        has_parent=loaded.card.parent is not None,
     )
+    save(Path(folder), run)
     return {"key": loaded.card.key}
 
 

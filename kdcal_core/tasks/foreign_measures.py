@@ -16,6 +16,7 @@ from kdcal_core.diagnostics import (
     ood_auroc,
 )
 from kdcal_core.review import Which
+from kdcal_core.store import load
 from kdcal_core.tasks.foreign_results import ForeignRun
 from kdcal_core.tasks.set_measures import Sets, fitted
 
@@ -46,7 +47,7 @@ def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> D
     run : str
         The folder of the finished `ForeignRun` that holds the spheres.
     """
-    foreign = ForeignRun.read(run)
+    foreign = load(run, ForeignRun)
 
     def make() -> TopLabelCalibrator:
         return fitted(score_calibrator(key), sets.read(which))
@@ -67,7 +68,7 @@ def separated_by_confidence(
     sets: Sets, *, which: Which, run: str, start: int, stop: int
 ) -> Separated:
     """The rows of a set beside some rows of the `ForeignRun` in the folder ``run``."""
-    return separated(sets.read(which).proba, ForeignRun.read(run).rows.proba[start:stop])
+    return separated(sets.read(which).proba, load(run, ForeignRun).rows.proba[start:stop])
 
 
 def separated(proba: FloatArray, foreign: FloatArray) -> Separated:

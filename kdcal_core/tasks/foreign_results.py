@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.tasks.storage import Rows, load_rows, load_whole
+from kdcal_core.tasks.graph_results import Rows
 
 ForeignKind = Literal["uploaded", "sphere", "uniform", "shuffled", "shifted"]
 
-FOREIGN = "foreign"
 RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0)
 
 
@@ -108,17 +106,6 @@ class ForeignRun:
 
     record: ForeignRecord
     rows: Rows
-
-    @classmethod
-    def read(cls, folder: str | Path) -> ForeignRun:
-        """What `score_foreign` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        return cls(load_whole(Path(folder), ForeignRecord), load_rows(Path(folder), FOREIGN))
 
     def sets(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
         """The sets of these kinds; all where none is named."""

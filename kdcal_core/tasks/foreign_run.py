@@ -24,15 +24,15 @@ from kdcal_core.diagnostics.foreign_rows import (
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.foreign_results import (
-    FOREIGN,
     ForeignKind,
     ForeignRecord,
+    ForeignRun,
     ForeignSet,
     ForeignSettings,
 )
-from kdcal_core.tasks.graph_results import request_on_graph
+from kdcal_core.tasks.graph_results import Rows, request_on_graph
 from kdcal_core.tasks.graph_run import load_estimator, placed
 from kdcal_core.tasks.inputs import (
     Request,
@@ -41,12 +41,6 @@ from kdcal_core.tasks.inputs import (
     features_of,
     open_model,
     review_files,
-)
-from kdcal_core.tasks.storage import (
-    LOCATED_PARTS,
-    Rows,
-    save_record,
-    save_rows,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +88,7 @@ def score_foreign(
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Score foreign rows, in a worker process; `ForeignRun.read` reads what it leaves.
+    """Score foreign rows, in a worker process, which leaves a `ForeignRun`.
 
     Parameters
     ----------
@@ -146,8 +140,7 @@ def score_foreign(
         n_bounded=0 if where is None else int(where.bounded.sum()),
         impossible=left,
     )
-    save_rows(Path(folder), FOREIGN, _joined(pieces, len(sources.classes)))
-    save_record(Path(folder), record)
+    save(Path(folder), ForeignRun(record, _joined(pieces, len(sources.classes))))
     return encode(record)
 
 
@@ -234,6 +227,6 @@ def _joined(pieces: list[Rows], n_classes: int) -> Rows:
     if not places:
         return Rows(proba, None)
     x, index, tied = (
-        np.concatenate([getattr(at, part) for at in places]) for part in LOCATED_PARTS
+        np.concatenate([getattr(at, part) for at in places]) for part in ("x", "index", "tied")
     )
     return Rows(proba, Located(x, index, tied, proba))

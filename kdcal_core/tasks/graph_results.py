@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kdcal_core.calibration import KernelDensityGraph
-from kdcal_core.data import IntArray
-from kdcal_core.store import encode
+from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import encode, load_part
 from kdcal_core.tasks.inputs import Request, ReviewFiles, request
-from kdcal_core.tasks.storage import Rows, load_array, load_record, load_rows, load_whole
 
 Kind = Literal["forest", "network"]
 
 FIT = "calibrator, no class ruled out"
 """How graphs are fitted: results of another way are not those of the exported file."""
-GRAPH_FILE = "graph.zip"
-JUDGED = "judged"
 
 
 @dataclass(frozen=True)
@@ -78,6 +75,36 @@ class GraphRecord:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with all that a page needs to judge them at any setting of the graph.
+
+    Attributes
+    ----------
+    proba : (m, K) float64
+        The parent's probabilities.
+    located : Located or None
+        Where the rows lie in the graph's partition, with ``proba``; None for a parent without
+        one.
+    y : (m,) int64 or None
+        True classes, where they are known.
+    """
+
+    proba: FloatArray
+    located: Located | None
+    y: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.proba)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Consecutive rows, as views."""
+        rows, at = slice(start, stop), self.located
+        proba = self.proba[rows]
+        located = None if at is None else Located(at.x[rows], at.index[rows], at.tied[rows], proba)
+        return Rows(proba, located, None if self.y is None else self.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class GraphRun:
     """A fitted graph with the rows to judge it on.
 
@@ -96,23 +123,6 @@ class GraphRun:
     graph: KernelDensityGraph
     rows: Rows
     positions: IntArray
-
-    @classmethod
-    def read(cls, folder: str | Path) -> GraphRun:
-        """What `fit_graph` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        return cls(
-            load_whole(path, GraphRecord),
-            KernelDensityGraph.load(path / GRAPH_FILE),
-            load_rows(path, JUDGED),
-            load_array(path, "positions"),
-        )
 
 
 def request_on_graph(
@@ -151,4 +161,4 @@ def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
     """What tells one fit of a review from another of the same review: its settings."""
     if folder is None:
         return None
-    return {**encode(load_record(Path(folder), GraphRecord).settings), "fit": FIT}
+    return {**encode(load_part(folder, "record", GraphRecord).settings), "fit": FIT}

@@ -17,8 +17,8 @@ from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.store import decode, encode
-from kdcal_core.tasks.graph_results import FIT, GRAPH_FILE, JUDGED, GraphRecord, GraphSettings
+from kdcal_core.store import decode, encode, load, save
+from kdcal_core.tasks.graph_results import FIT, GraphRecord, GraphRun, GraphSettings, Rows
 from kdcal_core.tasks.inputs import (
     Request,
     ReviewFiles,
@@ -26,13 +26,6 @@ from kdcal_core.tasks.inputs import (
     open_model,
     request,
     review_files,
-)
-from kdcal_core.tasks.storage import (
-    Rows,
-    load_whole,
-    save_array,
-    save_record,
-    save_rows,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +73,7 @@ def graph_request(
 def fit_graph(
     files: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Fit the graph, in a worker process; `GraphRun.read` reads what it leaves in ``folder``.
+    """Fit the graph, in a worker process, which leaves a `GraphRun` in ``folder``.
 
     Parameters
     ----------
@@ -127,9 +120,6 @@ def fit_graph(
         rows = placed(parent, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
     path = Path(folder)
     estimator.save(path / _ESTIMATOR)
-    estimator.graph_.save(path / GRAPH_FILE)
-    save_rows(path, JUDGED, rows)
-    save_array(path, "positions", np.flatnonzero(inside))
     notes = list(calibrator.notes_)
     if sources.roles.weight is not None:
         notes.append(UNWEIGHTED)
@@ -147,7 +137,7 @@ def fit_graph(
         else None,
         notes=tuple(dict.fromkeys(notes)),
     )
-    save_record(path, record)
+    save(path, GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside)))
     return encode(record)
 
 
@@ -178,7 +168,7 @@ def load_estimator(folder: str, parent: Parent) -> Estimator:
         Where it is gone, damaged, or of another parent.
     """
     path = Path(folder)
-    record = load_whole(path, GraphRecord)
+    record = load(path, GraphRun).record
     kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
     loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
     return loaded

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.tasks.graph_results import Rows
 from kdcal_core.tasks.plane import span
-from kdcal_core.tasks.storage import Rows, load_array, load_rows, load_whole
 
 WIDER = 2.0  # times the range of the data that the grid spans
-
-GRID = "grid"
-GRID_ARRAYS = ("x", "y", "points", "labels", "picture")
 
 
 @dataclass(frozen=True)
@@ -98,20 +94,6 @@ class GridRun:
     points: FloatArray
     labels: IntArray
     picture: IntArray
-
-    @classmethod
-    def read(cls, folder: str | Path) -> GridRun:
-        """What `posterior_grid` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        record = load_whole(path, GridRecord)
-        x, y, points, labels, picture = (load_array(path, name) for name in GRID_ARRAYS)
-        return cls(record, x, y, load_rows(path, GRID), points, labels, picture)
 
     @property
     def data_box(self) -> tuple[float, float, float, float]:

@@ -11,10 +11,10 @@ from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.graph_results import request_on_graph
 from kdcal_core.tasks.graph_run import load_estimator, placed
-from kdcal_core.tasks.grid_results import GRID, GRID_ARRAYS, WIDER, GridRecord, GridSettings
+from kdcal_core.tasks.grid_results import WIDER, GridRecord, GridRun, GridSettings
 from kdcal_core.tasks.inputs import (
     Request,
     ReviewFiles,
@@ -25,11 +25,6 @@ from kdcal_core.tasks.inputs import (
     review_files,
 )
 from kdcal_core.tasks.plane import Plane, feature_plane, principal_plane, span
-from kdcal_core.tasks.storage import (
-    save_array,
-    save_record,
-    save_rows,
-)
 
 PICTURE_ROWS = 2_000
 
@@ -73,7 +68,7 @@ def posterior_grid(
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Compute a map, in a worker process; `GridRun.read` reads what it leaves in ``folder``.
+    """Compute a map, in a worker process, which leaves a `GridRun` in ``folder``.
 
     Parameters
     ----------
@@ -96,11 +91,6 @@ def posterior_grid(
     x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
     grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
     rows = placed(parent, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
-    path = Path(folder)
-    save_rows(path, GRID, rows)
-    arrays = (x, y, plane.project(judged), labels, stratified_sample(labels, PICTURE_ROWS))
-    for name, array in zip(GRID_ARRAYS, arrays, strict=True):
-        save_array(path, name, array)
     names = ("Principal axis 1", "Principal axis 2") if plane.explained else plane.columns
     record = GridRecord(
         settings=chosen,
@@ -111,7 +101,9 @@ def posterior_grid(
         strongest=tuple(map(plane.strongest, range(2))) if plane.explained else (),
         n_rows=len(judged),
     )
-    save_record(path, record)
+    picture = stratified_sample(labels, PICTURE_ROWS)
+    run = GridRun(record, x, y, rows, plane.project(judged), labels, picture)
+    save(Path(folder), run)
     return encode(record)
 
 

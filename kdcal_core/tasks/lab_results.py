@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,24 +15,13 @@ from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks.foreign_results import RADII
 from kdcal_core.tasks.graph_results import Kind
 from kdcal_core.tasks.inputs import check_ranges
-from kdcal_core.tasks.storage import (
-    load_array,
-    load_located,
-    load_whole,
-    save_array,
-    save_located,
-    save_record,
-)
 
 Distance = Literal["geodesic", "euclidean"]
 Asked = Literal["grid", "spheres", "test"]
 
 DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
-DRAWN = ("X", "y", "held")
 MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
 
-_PAPERS = "_papers"
-_ANSWERS = ("X", "truth", "parent", "isotonic", "sigmoid")
 _RANGES: dict[str, tuple[float, float]] = {
     "n": (20, 100_000),
     "n_features": (1, 1_000),
@@ -188,48 +176,6 @@ class LabRun:
     spheres: LabRows
     test: LabRows
 
-    @classmethod
-    def read(cls, folder: str | Path) -> LabRun:
-        """What `simulate` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        record = load_whole(path, LabRecord)
-        X, y, held = (load_array(path, name) for name in DRAWN)
-        graphs, papers = (
-            {each: KernelDensityGraph.load(path / f"{each}{end}.zip") for each in DISTANCES}
-            for end in ("", _PAPERS)
-        )
-        return cls(
-            record,
-            X,
-            y,
-            held,
-            graphs,
-            papers,
-            None if record.edge is None else _load_rows(path, "grid"),
-            _load_rows(path, "spheres"),
-            _load_rows(path, "test"),
-        )
-
-    def save(self, folder: str | Path) -> None:
-        """Write all of it; `read` reads it."""
-        path = Path(folder)
-        for end, graphs in (("", self.graphs), (_PAPERS, self.papers)):
-            for distance, graph in graphs.items():
-                graph.save(path / f"{distance}{end}.zip")
-        for part in DRAWN:
-            save_array(path, part, getattr(self, part))
-        if self.grid is not None:
-            _save_rows(path, "grid", self.grid)
-        _save_rows(path, "spheres", self.spheres)
-        _save_rows(path, "test", self.test)
-        save_record(path, self.record)
-
     @property
     def axis(self) -> FloatArray:
         """Coordinates of the map along each axis; empty without one."""
@@ -250,33 +196,6 @@ def map_axis(record: LabRecord) -> FloatArray:
     if record.edge is None:
         return np.zeros(0)
     return np.linspace(-record.edge, record.edge, record.settings.resolution)
-
-
-def _save_rows(folder: Path, name: Asked, rows: LabRows) -> None:
-    for part in _ANSWERS:
-        save_array(folder, f"{name}_{part}", getattr(rows, part))
-    for end, places in (("", rows.located), (_PAPERS, rows.papers)):
-        for distance, located in places.items():
-            save_located(folder, f"{name}_{distance}{end}", located)
-    if rows.y is not None:
-        save_array(folder, f"{name}_y", rows.y)
-
-
-def _load_rows(folder: Path, name: Asked) -> LabRows:
-    answers = {part: load_array(folder, f"{name}_{part}") for part in _ANSWERS}
-    located, papers = (
-        {
-            distance: load_located(folder, f"{name}_{distance}{end}", answers["parent"])
-            for distance in DISTANCES
-        }
-        for end in ("", _PAPERS)
-    )
-    return LabRows(
-        located=located,
-        papers=papers,
-        y=load_array(folder, f"{name}_y") if name == "test" else None,
-        **answers,
-    )
 
 
 def check_lab(settings: LabSettings) -> None:

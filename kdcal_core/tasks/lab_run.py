@@ -6,6 +6,7 @@ This is one panel of the papers' simulation figures (paper 000 Figs. 3 and 8) at
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from kdcal_core.data import FloatArray, IntArray, stratified_folds
 from kdcal_core.diagnostics import sphere_points
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.tasks.lab_models import grow_forest, train_network
 from kdcal_core.tasks.lab_results import (
@@ -68,7 +69,7 @@ def lab_request(settings: LabSettings) -> Request:
 
 
 def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
-    """Carry out a simulation, in a worker process; `LabRun.read` reads what it leaves.
+    """Carry out a simulation, in a worker process, which leaves a `LabRun`.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[
         LabSettings as JSON.
     """
     run = explore(decode(LabSettings, settings), progress)
-    run.save(folder)
+    save(Path(folder), run)
     return encode(run.record)
 
 

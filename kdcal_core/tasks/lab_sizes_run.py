@@ -16,7 +16,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, load, save
 from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.tasks.lab_measures import (
     FAR,
@@ -29,11 +29,9 @@ from kdcal_core.tasks.lab_measures import (
 )
 from kdcal_core.tasks.lab_results import LabSettings, check_lab
 from kdcal_core.tasks.lab_run import explore
-from kdcal_core.tasks.storage import load_array, load_whole, save_array, save_record
 
 SIZES = (100, 316, 1000, 3162)
 _SEEDS_APART = 7919  # between repetitions, so that no two share rows
-_VALUES = "values"
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,10 @@ class SizesRun:
         InputError
             Where it is not there (any more), damaged, or of another version.
         """
-        path = Path(folder)
-        settings, values = load_whole(path, SizesSettings), load_array(path, _VALUES)
-        shape = (len(settings.sizes), settings.repetitions, len(METHODS), len(MEASURES))
-        if values.shape != shape:
+        found = load(folder, cls)
+        if found.values.shape[2:] != (len(METHODS), len(MEASURES)):
             raise InputError("This result is of another version", fix="Compute it again.")
-        return cls(settings, values)
+        return found
 
     @property
     def sizes(self) -> FloatArray:
@@ -155,9 +151,7 @@ def repeat(settings: dict[str, Any], folder: str, progress: Progress) -> dict[st
             radii=(FAR,),
         )
         values[size, repetition] = _values(one, _numbered(report, one.n, repetition))
-    path = Path(folder)
-    save_array(path, _VALUES, values)
-    save_record(path, chosen)
+    save(Path(folder), SizesRun(chosen, values))
     return encode(chosen)
 
 

@@ -32,6 +32,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.review import Which
+from kdcal_core.store import load
 from kdcal_core.tasks.pit_measures import (
     AXES,
     LEVELS,
@@ -54,9 +55,9 @@ def opened_run(keep: Keep, run: str) -> RecalibrationRun:
     Raises
     ------
     InputError
-        As `RecalibrationRun.read`.
+        Where it is not there (any more), or damaged.
     """
-    found: RecalibrationRun = keep(("recalibration", run), lambda: RecalibrationRun.read(run))
+    found: RecalibrationRun = keep(("recalibration", run), lambda: load(run, RecalibrationRun))
     return found
 
 
@@ -296,7 +297,7 @@ def _run(sets: Sets, run: str) -> RecalibrationRun:
 
 
 def _answers(sets: Sets, run: str, who: str) -> RowAnswers:
-    found: RowAnswers = sets.keep(("recalibrated", run, who), lambda: _run(sets, run).answers(who))
+    found: RowAnswers = sets.keep(("recalibrated", run, who), lambda: _run(sets, run).answers[who])
     return found
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +19,7 @@ from kdcal_core.diagnostics.regression.results import (
 )
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.tasks.space_run import read_saved_space
 from kdcal_core.tasks.spaces import Space
-from kdcal_core.tasks.storage import damaged, load_array, load_whole
 
 PARENT = "parent"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -224,49 +221,30 @@ class RecalibrationRun:
     Attributes
     ----------
     record : RecalibrationRecord
+    y : (n,) float64
+        Outcomes of the judged rows, in the order of their table.
+    true_mean : (n,) float64 or None
+        What the outcomes' means truly are, where the table holds it.
+    shown : (r,) int64
+        Judged rows whose quantiles are kept, ascending.
+    space : Space
+        Coordinates of the rows where neighbours were sought, in single precision.
+    axes : (n, 2) float64
+        The judged rows on the space's principal axes.
+    answers : mapping of str to RowAnswers
+        By the method's key, each read when it is asked for.
     folder : Path
-        Its arrays, each of which is read when it is asked for.
+        Where it lies.
     """
 
     record: RecalibrationRecord
+    y: FloatArray
+    true_mean: FloatArray | None
+    shown: IntArray
+    space: Space
+    axes: FloatArray
+    answers: Mapping[str, RowAnswers] = field(repr=False)
     folder: Path = field(repr=False)
-
-    @classmethod
-    def read(cls, folder: str | Path) -> RecalibrationRun:
-        """What `recalibrate` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        return cls(load_whole(path, RecalibrationRecord), path)
-
-    @cached_property
-    def y(self) -> FloatArray:
-        """Outcomes of the judged rows, in the order of their table, (n,)."""
-        return load_array(self.folder, "y")
-
-    @cached_property
-    def true_mean(self) -> FloatArray | None:
-        """What the outcomes' means truly are, (n,), where the table holds it."""
-        return load_array(self.folder, "true_mean") if self.record.has_truth else None
-
-    @cached_property
-    def shown(self) -> IntArray:
-        """Judged rows whose quantiles are kept, ascending, (r,)."""
-        return load_array(self.folder, "shown")
-
-    @cached_property
-    def space(self) -> Space:
-        """Coordinates of the rows where neighbours were sought."""
-        return read_saved_space(self.folder, self.record.space, self.record.has_evaluation)
-
-    @cached_property
-    def axes(self) -> FloatArray:
-        """The judged rows on the space's principal axes, (n, 2)."""
-        return load_array(self.folder, "axes")
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -277,25 +255,6 @@ class RecalibrationRun:
         """The record of one method; KeyError where there is none."""
         return next((one for one in self.record.methods if one.key == key), None) or _missing(key)
 
-    def answers(self, key: str) -> RowAnswers:
-        """One method's answers for the judged rows, memory-mapped where large.
-
-        Raises
-        ------
-        InputError
-            Where a file is gone, or was changed since the result was read.
-        """
-        if key not in self.keys:
-            raise KeyError(key)
-        names = ("pit", "mean", "std", "crps", "low", "high", "quantiles")
-        found = RowAnswers(*(load_array(self.folder, f"{key}_{name}") for name in names))
-        n, levels = len(self.y), len(STATED)
-        shapes = [(n,), (n,), (n,), (n,), (n, levels), (n, levels), (len(self.shown), len(GRID))]
-        kept = [getattr(found, name).shape for name in names]
-        if kept != shapes or not ((found.pit >= 0) & (found.pit <= 1)).all():
-            raise damaged()
-        return found
-
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
         """Outcome, parent's and repaired means and intervals of rows, for reading and download.
 
@@ -304,7 +263,7 @@ class RecalibrationRun:
         """
         chosen = np.arange(len(self.y)) if rows is None else np.asarray(rows)
         table = {"row": chosen + 1, "outcome": self.y[chosen]}
-        for who, answers in (("parent", self.answers(PARENT)), (key, self.answers(key))):
+        for who, answers in (("parent", self.answers[PARENT]), (key, self.answers[key])):
             table[f"{who}_mean"] = answers.mean[chosen]
             table[f"{who}_std"] = answers.std[chosen]
             for at, level in enumerate(STATED):

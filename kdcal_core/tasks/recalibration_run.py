@@ -31,7 +31,7 @@ from kdcal_core.regression import (
     select_neighbours,
 )
 from kdcal_core.review import Workspace
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import Request, check_ranges, request
 from kdcal_core.tasks.recalibration_results import (
     MOST_SHOWN,
@@ -39,14 +39,14 @@ from kdcal_core.tasks.recalibration_results import (
     STATED,
     MethodResult,
     RecalibrationRecord,
+    RecalibrationRun,
     RecalibrationSettings,
+    RowAnswers,
     Selection,
 )
 from kdcal_core.tasks.regression_inputs import RegressionFiles, regression_files
 from kdcal_core.tasks.row_answers import KeptAnswers
-from kdcal_core.tasks.space_run import save_space
 from kdcal_core.tasks.spaces import Space, principal_axes, read_space, space_names
-from kdcal_core.tasks.storage import save_array, save_record
 
 _BLOCK_ROWS = 5_000
 _RANGES = {"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)}
@@ -98,7 +98,7 @@ def recalibrate(
     folder: str,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Fit and judge every method, in a worker process; `RecalibrationRun.read` reads what it left.
+    """Fit and judge every method, in a worker process, which leaves a `RecalibrationRun`.
 
     Parameters
     ----------
@@ -135,13 +135,7 @@ def recalibrate(
     size = float(np.mean(np.abs(fit.y)))
     scale = size if size > _LEAST_SCALE else 1.0
     rows = _Rows(fit, judged, space, shown, scale, sources.evaluation is None)
-    results, notes = _methods(rows, chosen, path, part_of(progress, 0.3, 1.0))
-    save_space(path, space)
-    save_array(path, "axes", principal_axes(space.calibration, space.judged))
-    save_array(path, "y", np.asarray(judged.y))
-    save_array(path, "shown", shown)
-    if judged.true_mean is not None:
-        save_array(path, "true_mean", np.asarray(judged.true_mean))
+    results, kept, notes = _methods(rows, chosen, path, part_of(progress, 0.3, 1.0))
     if fit.weight is not None:
         notes.append("The measures count by the rows' weights; the fits count every row once.")
     if chosen.radius is None and chosen.k < _FEW_NEIGHBOURS and "local" in chosen.methods:
@@ -164,7 +158,17 @@ def recalibrate(
         weighted=judged.weight is not None,
         notes=tuple(notes),
     )
-    save_record(path, record)
+    run = RecalibrationRun(
+        record=record,
+        y=judged.y,
+        true_mean=judged.true_mean,
+        shown=shown,
+        space=space.single(),
+        axes=principal_axes(space.calibration, space.judged),
+        answers=kept,
+        folder=path,
+    )
+    save(path, run)
     return {"methods": [one.key for one in results]}
 
 
@@ -230,9 +234,10 @@ def _shown(n: int, seed: int) -> IntArray:
 
 def _methods(
     rows: _Rows, settings: RecalibrationSettings, folder: Path, progress: Progress
-) -> tuple[list[MethodResult], list[str]]:
-    """The parent and every method, judged; what had to be left out."""
+) -> tuple[list[MethodResult], dict[str, RowAnswers], list[str]]:
+    """The parent and every method, judged; their answers; what had to be left out."""
     results: list[MethodResult] = []
+    kept: dict[str, RowAnswers] = {}
     notes: list[str] = []
     parent: KeptAnswers | None = None
     keys = (PARENT, *dict.fromkeys(settings.methods))
@@ -249,12 +254,12 @@ def _methods(
                 notes.append(f"{spec.title} was left out. {error}")
                 continue
         told = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
-        answers.save(folder, key)
+        kept[key] = answers.kept(folder)
         results.append(
             _judged(rows, spec, answers, parent, seconds, tuple(dict.fromkeys(told)), settings.seed)
         )
         parent = parent or answers
-    return results, notes
+    return results, kept, notes
 
 
 def _answered(

@@ -43,7 +43,7 @@ from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Review, Which, input_columns, rows_of
-from kdcal_core.store import decode
+from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.recalibration_results import PARENT
 from kdcal_core.tasks.region_search_run import RegionSearchRun
@@ -355,12 +355,12 @@ class RepairScores:
 
 def repair_scores(sets: Sets, *, run: str, method: str) -> RepairScores:
     """The scores of a method, or of the model as it is (`PARENT`), in the folder ``run``."""
-    opened = RegionsRun.read(run)
-    found, weight = opened.scores(method), opened.weight()
+    opened = load(run, RegionsRun)
+    found, weight = opened.scores[method], opened.weight
     diagram = confidence_reliability(
         found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=weight
     )
-    training = opened.training_scores() if method == PARENT else None
+    training = opened.training if method == PARENT else None
     return RepairScores(
         diagram.curves[0], _spread(found), None if training is None else _spread(training)
     )
@@ -384,7 +384,7 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
 
     def make() -> RegionSearch:
         if run is not None:
-            return RegionSearchRun.read(run).search
+            return load(run, RegionSearchRun).search
         if question.purpose == "column":
             return _along(sets, which, question)
         inputs = region_columns(sets, which=which).inputs

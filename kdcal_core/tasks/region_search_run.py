@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from kdcal_core.diagnostics import Estimate, Region, RegionSearch, find_regions
-from kdcal_core.diagnostics.regions import RegionFault
+from kdcal_core.diagnostics import RegionSearch, find_regions
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.partition.tree import PartitionTree, bin_inputs, unusable_columns
+from kdcal_core.partition.tree import bin_inputs, unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import Request, check_ranges, request, require_classification
-from kdcal_core.tasks.storage import damaged, load_array, load_whole, save_array, save_record
 
 _RANGES = {"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)}
 _READING = 0.05  # share of the progress that reading takes
@@ -48,33 +44,6 @@ class RegionSearchSettings:
     min_rows: int | None = None
     redraws: int = 200
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A region without its rule, which the tree holds."""
-
-    n: int
-    effective: float
-    share: float
-    stated: float
-    observed: Estimate
-    gap: Estimate
-    p_value: float
-    minimum_detectable: float | None  # None: no gap would be found
-    fault: RegionFault
-
-
-@dataclass(frozen=True)
-class RegionSearchRecord:
-    """What was done: the settings, and what was found in each region, in the order of leaves."""
-
-    settings: RegionSearchSettings
-    regions: tuple[_Found, ...]
-    overall: Estimate
-    overall_p: float
-    level: float
-    target: str
 
 
 def region_search_request(
@@ -133,7 +102,7 @@ def _identity(review: Review, which: Which) -> dict[str, Any]:
 def search_regions(
     home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Search in a worker process; `RegionSearchRun.read` reads what it left.
+    """Search in a worker process, which leaves a `RegionSearchRun`.
 
     Parameters
     ----------
@@ -171,41 +140,8 @@ def search_regions(
         seed=chosen.seed,
         progress=part_of(progress, _READING, 1.0),
     )
-    _save(Path(folder), chosen, found)
+    save(Path(folder), RegionSearchRun(chosen, found))
     return {"regions": len(found.regions), "faulty": len(found.faulty)}
-
-
-def _save(folder: Path, settings: RegionSearchSettings, found: RegionSearch) -> None:
-    assert found.tree is not None
-    for name, array in found.tree.to_arrays().items():
-        save_array(folder, f"tree_{name}", array)
-    save_array(folder, "leaf", found.leaf)
-    save_record(
-        folder,
-        RegionSearchRecord(
-            settings,
-            tuple(_kept(region) for region in found.regions),
-            found.overall,
-            found.overall_p,
-            found.level,
-            found.target,
-        ),
-    )
-
-
-def _kept(region: Region) -> _Found:
-    least = region.minimum_detectable
-    return _Found(
-        region.n,
-        region.effective,
-        region.share,
-        region.stated,
-        region.observed,
-        region.gap,
-        region.p_value,
-        least if np.isfinite(least) else None,
-        region.fault,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,67 +157,3 @@ class RegionSearchRun:
 
     settings: RegionSearchSettings
     search: RegionSearch
-
-    @staticmethod
-    def check(folder: str | Path) -> RegionSearchSettings:
-        """The settings of a finished search, once every file of it is known to be as it was left.
-
-        Raises
-        ------
-        InputError
-            As `read`, which reads the region of each row as well.
-        """
-        return load_whole(Path(folder), RegionSearchRecord).settings
-
-    @classmethod
-    def read(cls, folder: str | Path) -> RegionSearchRun:
-        """What `search_regions` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        record = load_whole(path, RegionSearchRecord)
-        stored = sorted(path.glob("tree_*.npy"))
-        arrays = {one.stem.removeprefix("tree_"): load_array(path, one.stem) for one in stored}
-        tree, leaf = PartitionTree.from_arrays(arrays), load_array(path, "leaf")
-        if len(record.regions) != tree.n_leaves:
-            raise damaged()
-        n, settings = len(leaf), record.settings
-        regions = tuple(_region(tree, at, one) for at, one in enumerate(record.regions))
-        search = RegionSearch(
-            tree=tree,
-            regions=regions,
-            overall=record.overall,
-            overall_p=record.overall_p,
-            n_grow=n,
-            n_judge=n,
-            seed=settings.seed,
-            level=record.level,
-            target=record.target,
-            leaf=leaf,
-            judged=np.arange(n),
-            redraws=settings.redraws,
-        )
-        return cls(settings, search)
-
-
-def _region(tree: PartitionTree, leaf: int, found: _Found) -> Region:
-    least = found.minimum_detectable
-    return Region(
-        leaf=leaf,
-        words=tree.words(leaf),
-        conditions=tree.rule(leaf),
-        n=found.n,
-        effective=found.effective,
-        share=found.share,
-        stated=found.stated,
-        observed=found.observed,
-        gap=found.gap,
-        p_value=found.p_value,
-        adjusted_p=found.p_value,  # it holds for the whole search already
-        minimum_detectable=np.inf if least is None else least,
-        fault=found.fault,
-    )

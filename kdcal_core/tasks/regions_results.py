@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,6 @@ from typing import Literal
 from kdcal_core.calibration import calibrator_entry
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import Estimate, PairedAuc
-from kdcal_core.tasks.storage import damaged, load_array, load_whole
 
 ONE_MAP = "one_map"
 """One Platt map for all rows: what calibration without regions does."""
@@ -99,8 +99,6 @@ class RegionsRecord:
         With two classes the class whose probability is looked at. Untrusted text.
     methods : tuple of RegionsMethod
         The parent first.
-    has_training_scores : bool
-        Whether the parent's scores of its training rows are kept.
     weighted : bool
         Whether the judged rows have weights, which everything counts by.
     notes : tuple of str
@@ -114,7 +112,6 @@ class RegionsRecord:
     n_training: int
     event: str | None
     methods: tuple[RegionsMethod, ...]
-    has_training_scores: bool
     weighted: bool = False
     notes: tuple[str, ...] = ()
 
@@ -137,22 +134,26 @@ class EventScores:
 
 @dataclass(frozen=True, eq=False)
 class RegionsRun:
-    """A calibration by regions, before and after, and the folder that holds its rows' scores."""
+    """A calibration by regions, before and after.
+
+    Attributes
+    ----------
+    record : RegionsRecord
+    scores : mapping of str to EventScores
+        Of the judged rows, by the method's key, each read when it is asked for.
+    training : EventScores or None
+        The parent's scores of its training rows, or of 100,000 of them.
+    weight : (n,) float64 or None
+        Weights of the judged rows, where they have any.
+    folder : Path
+        Where it lies.
+    """
 
     record: RegionsRecord
+    scores: Mapping[str, EventScores] = field(repr=False)
+    training: EventScores | None = field(repr=False)
+    weight: FloatArray | None = field(repr=False)
     folder: Path = field(repr=False)
-
-    @classmethod
-    def read(cls, folder: str | Path) -> RegionsRun:
-        """What `calibrate_regions` left in its folder.
-
-        Raises
-        ------
-        InputError
-            Where it is not there (any more), or damaged.
-        """
-        path = Path(folder)
-        return cls(load_whole(path, RegionsRecord), path)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -165,30 +166,3 @@ class RegionsRun:
             if one.key == key:
                 return one
         raise KeyError(key)
-
-    def scores(self, key: str) -> EventScores:
-        """One method's scores of the judged rows.
-
-        Raises
-        ------
-        InputError
-            Where a file is gone, or was changed since the result was read.
-        """
-        self.method(key)
-        return self._scores(key, self.record.n_judged)
-
-    def weight(self) -> FloatArray | None:
-        """Weights of the judged rows, where they have any."""
-        return load_array(self.folder, "weight") if self.record.weighted else None
-
-    def training_scores(self) -> EventScores | None:
-        """The parent's scores of its training rows, or of 100,000 of them; None without them."""
-        return self._scores("training", None) if self.record.has_training_scores else None
-
-    def _scores(self, name: str, n: int | None) -> EventScores:
-        score, hit = (load_array(self.folder, f"{name}_{part}") for part in ("score", "hit"))
-        if score.ndim != 1 or score.shape != hit.shape or n not in (None, len(score)):
-            raise damaged()
-        if not ((score >= 0) & (score <= 1)).all():
-            raise damaged()
-        return EventScores(score, hit)

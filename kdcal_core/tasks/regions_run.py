@@ -29,7 +29,7 @@ from kdcal_core.review import (
     review_data,
 )
 from kdcal_core.statistics import log_losses
-from kdcal_core.store import decode, encode
+from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
@@ -41,11 +41,12 @@ from kdcal_core.tasks.recalibration_results import PARENT
 from kdcal_core.tasks.regions_results import (
     ONE_MAP,
     PARTITION_TITLES,
+    EventScores,
     RegionsMethod,
     RegionsRecord,
+    RegionsRun,
     RegionsSettings,
 )
-from kdcal_core.tasks.storage import save_array, save_record
 
 _DEPTH = {"max_depth": (1.0, 12.0)}
 _RANGES = {
@@ -108,7 +109,7 @@ class _Rows:
 def calibrate_regions(
     home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
-    """Fit and judge every method, in a worker process; `RegionsRun.read` reads what it left.
+    """Fit and judge every method, in a worker process, which leaves a `RegionsRun`.
 
     Parameters
     ----------
@@ -134,20 +135,19 @@ def calibrate_regions(
     if shared is not None and (sentence := overlap_words(shared)) is not None:
         notes.append(sentence)
     binary = len(data.classes) == 2
-    methods = [_parent(rows, binary, path)]
+    scores: dict[str, EventScores] = {}
+    methods = [_parent(rows, binary, scores)]
     keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))
     for at, key in enumerate(keys):
         report = part_of(progress, 0.05 + 0.95 * at / len(keys), 0.05 + 0.95 * (at + 1) / len(keys))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # the fit's notes say the same
             try:
-                methods.append(_method(rows, key, chosen, binary, path, report))
+                methods.append(_method(rows, key, chosen, binary, scores, report))
             except InputError as error:
                 notes.append(f"{_title(key, chosen)} was left out. {error}")
     if others := left_out(opened):
         notes.append(left_out_words(others))
-    if rows.judged.weight is not None:
-        save_array(path, "weight", np.asarray(rows.judged.weight))
     record = RegionsRecord(
         settings=chosen,
         judged_on="cross-fitted" if data.evaluation is None else "evaluation",
@@ -156,11 +156,11 @@ def calibrate_regions(
         n_training=0 if rows.training is None else len(rows.training[1]),
         event=data.classes[1] if binary else None,
         methods=tuple(methods),
-        has_training_scores=_training_scores(data, binary, chosen.seed, path),
         weighted=rows.judged.weight is not None,
         notes=tuple(notes),
     )
-    save_record(path, record)
+    training = _training_scores(data, binary, chosen.seed)
+    save(path, RegionsRun(record, scores, training, rows.judged.weight, path))
     return {"methods": [one.key for one in methods]}
 
 
@@ -215,7 +215,7 @@ def _method(
     key: str,
     settings: RegionsSettings,
     binary: bool,
-    folder: Path,
+    scores: dict[str, EventScores],
     progress: Progress,
 ) -> RegionsMethod:
     fit_inputs, judged_inputs, training = _read_by(rows, key, settings.column)
@@ -237,7 +237,7 @@ def _method(
         seconds += time.perf_counter() - start
         proba[held] = calibrated(fitted, rows.judged.proba[held], judged_inputs.iloc[held]).proba
     assert fitted is not None
-    _save_scores(folder, key, proba, rows.judged.y, binary)
+    scores[key] = _event_scores(proba, rows.judged.y, binary)
     y, weight = rows.judged.y, rows.judged.weight
     pair = None
     if binary and len(np.unique(y)) == 2:
@@ -303,30 +303,28 @@ def _taken(rows: ScoredSet, kept: IntArray) -> ScoredSet:
     return replace(rows, proba=rows.proba[kept], y=rows.y[kept], weight=weight)
 
 
-def _parent(rows: _Rows, binary: bool, folder: Path) -> RegionsMethod:
+def _parent(rows: _Rows, binary: bool, scores: dict[str, EventScores]) -> RegionsMethod:
     judged = rows.judged
-    _save_scores(folder, PARENT, judged.proba, judged.y, binary)
+    scores[PARENT] = _event_scores(judged.proba, judged.y, binary)
     found = log_loss(judged.proba, judged.y, sample_weight=judged.weight)
     return RegionsMethod(PARENT, "The model as it is", found, None, None, 0, 0.0)
 
 
-def _save_scores(folder: Path, name: str, proba: FloatArray, y: IntArray, binary: bool) -> None:
+def _event_scores(proba: FloatArray, y: IntArray, binary: bool) -> EventScores:
     if binary:
         score, hit = proba[:, 1], y == 1
     else:
         predicted = proba.argmax(axis=1)
         score, hit = proba[np.arange(len(y)), predicted], predicted == y
-    save_array(folder, f"{name}_score", np.clip(score, 0.0, 1.0))
-    save_array(folder, f"{name}_hit", hit.astype(np.float64))
+    return EventScores(np.clip(score, 0.0, 1.0), hit.astype(np.float64))
 
 
-def _training_scores(data: ReviewData, binary: bool, seed: int, folder: Path) -> bool:
-    """Keep what the parent says of its training rows, where both are there."""
+def _training_scores(data: ReviewData, binary: bool, seed: int) -> EventScores | None:
+    """What the parent says of its training rows, where both are there."""
     if data.training is None or data.parent is None:
-        return False
+        return None
     frame, y = data.training
     if len(y) > _TRAINING_ROWS:
         drawn = np.random.default_rng(seed).choice(len(y), _TRAINING_ROWS, replace=False)
         frame, y = frame.iloc[drawn], y[drawn]
-    _save_scores(folder, "training", data.parent.predict_proba(frame), y, binary)
-    return True
+    return _event_scores(data.parent.predict_proba(frame), y, binary)

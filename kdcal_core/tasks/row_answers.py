@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression import row_scores
 from kdcal_core.distributions import PredictiveDistribution, central_levels, even
-from kdcal_core.tasks.recalibration_results import GRID, STATED
-from kdcal_core.tasks.storage import save_array
+from kdcal_core.store import keep_array
+from kdcal_core.tasks.recalibration_results import GRID, STATED, RowAnswers
 
 
 class KeptAnswers:
@@ -69,19 +67,11 @@ class KeptAnswers:
         """PIT values of all rows, once all are filled in."""
         return even(self._foot, self._top, self._seed)
 
-    def save(self, folder: Path, key: str) -> None:
-        """Write the arrays that `RecalibrationRun.answers` reads."""
-        kept: dict[str, NDArray[Any]] = {
-            "pit": self.pit,
-            "mean": self._mean,
-            "std": self._std,
-            "crps": self.scores["crps"],
-            "low": self._low,
-            "high": self._high,
-            "quantiles": self._quantiles,
-        }
-        for name, values in kept.items():
-            save_array(folder, f"{key}_{name}", values)
+    def kept(self, folder: Path) -> RowAnswers:
+        """What a result keeps of them, as it lies in its folder from now on."""
+        crps = self.scores["crps"]
+        arrays = (self.pit, self._mean, self._std, crps, self._low, self._high, self._quantiles)
+        return RowAnswers(*(keep_array(folder, values) for values in arrays))
 
     # as a PredictiveDistribution answers
 

@@ -10,6 +10,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import ScoredSet
 from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, load_set
+from kdcal_core.store import load, save
 from kdcal_core.tasks import foreign_measures as foreign
 from kdcal_core.tasks import pit_measures as pit
 from kdcal_core.tasks import recalibrated_measures as recalibrated
@@ -20,7 +21,6 @@ from kdcal_core.tasks.inputs import Request, request, review_identity
 from kdcal_core.tasks.regression_inputs import regression_files
 from kdcal_core.tasks.set_measures import Sets
 from kdcal_core.tasks.spaces import Space, read_space
-from kdcal_core.tasks.storage import load_whole, save_record
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ def measure_set(
         return load_set(workspace, review, which)
 
     sets = Sets(workspace, review, read, progress, space)
-    save_record(Path(folder), _MEASURES[measure](sets, **settings))
+    save(Path(folder), _MEASURES[measure](sets, **settings))
     return {"measure": measure}
 
 
@@ -170,4 +170,4 @@ def read_measure(measure: Callable[..., T], folder: str | Path) -> T:
         Where it is not there (any more), or damaged.
     """
     kind: type[T] = get_type_hints(measure)["return"]
-    return load_whole(Path(folder), kind)
+    return load(folder, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -53,6 +53,13 @@ class Space:
     def judged(self) -> FloatArray:
         """The rows that results are judged on."""
         return self.calibration if self.evaluation is None else self.evaluation
+
+    def single(self) -> Space:
+        """The same in single precision, as spaces are kept."""
+        calibration = cast(FloatArray, self.calibration.astype(np.float32))
+        if self.evaluation is None:
+            return Space(self.name, calibration, None)
+        return Space(self.name, calibration, cast(FloatArray, self.evaluation.astype(np.float32)))
 
 
 def space_names(review: Review) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
+from kdcal_core.store import load
 from kdcal_core.tasks import ComparisonRun, ComparisonSettings, comparison_request
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings
 from kdcal_core.tasks.export_run import export_request
@@ -89,7 +90,7 @@ def fitted(at: AppTest) -> AppTest:
 def run_of(workspace: Workspace, review: str, settings: ExportSettings) -> ExportRun:
     job = jobs().find(export_request(workspace, review, settings).key)
     assert job is not None
-    return ExportRun.read(job.folder)
+    return load(job.folder, ExportRun)
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review:
     asked = comparison_request(workspace, review, ComparisonSettings(("sts", "confidence")))
     done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review)
     job = jobs().wait(done, 120)
-    best = ComparisonRun.read(job.folder).comparison.best["log_loss"]
+    best = load(job.folder, ComparisonRun).comparison.best["log_loss"]
     assert best != "uncalibrated"
     at = launch("load", review)
     at.session_state["compare_last"] = {review: asked.key}

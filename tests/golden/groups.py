@@ -32,6 +32,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
+from kdcal_core.store import load
 from kdcal_core.tasks import (
     ComparisonRun,
     ComparisonSettings,
@@ -106,7 +107,7 @@ def _comparison(folder: Path) -> Any:
     calibrators = ("kde_mon2", "sts", "tswa", "cum", "cwoc", "platt", "heterogeneous_tree")
     chosen = ComparisonSettings(calibrators, n_boot=100)
     asked = comparison_request(workspace, review, chosen)
-    found = ComparisonRun.read(_carried_out(asked, folder / "job")).comparison
+    found = load(_carried_out(asked, folder / "job"), ComparisonRun).comparison
     told = {one.key for one in found.measures if one.group == "speed"}
     return {
         "n": found.n,
@@ -136,11 +137,11 @@ def _regions(folder: Path) -> Any:
     review = start_sample(workspace, "adult").id
     settings = RegionSearchSettings(redraws=20, max_depth=2, seed=1)
     asked = region_search_request(workspace, review, settings)
-    search = RegionSearchRun.read(_carried_out(asked, folder / "search")).search
+    search = load(_carried_out(asked, folder / "search"), RegionSearchRun).search
     review = start_sample(workspace, "xor_forest").id
     chosen = RegionsSettings(partitions=("tree", "boosted", "auc", "forest"), n_trees=5)
     asked = regions_request(workspace, review, chosen)
-    repaired = RegionsRun.read(_carried_out(asked, folder / "repaired"))
+    repaired = load(_carried_out(asked, folder / "repaired"), RegionsRun)
     return {
         "search": {
             "overall": figures(search.overall),
@@ -149,9 +150,12 @@ def _regions(folder: Path) -> Any:
             "leaf": array(search.leaf),
         },
         "repaired": {
-            "record": _without(figures(repaired.record), "methods"),
+            "record": {
+                **_without(figures(repaired.record), "methods"),
+                "has_training_scores": repaired.training is not None,
+            },
             "methods": {one.key: figures(one) for one in repaired.record.methods},
-            "scores": {key: array(repaired.scores(key).score) for key in repaired.keys},
+            "scores": {key: array(repaired.scores[key].score) for key in repaired.keys},
         },
     }
 
@@ -170,11 +174,11 @@ def _recalibration(folder: Path) -> Any:
         ("local", "where_needed", "global", "isotonic", "density"), k=100, choose=True
     )
     asked = recalibration_request(workspace, review, settings)
-    found = RecalibrationRun.read(_carried_out(asked, folder / "job"))
+    found = load(_carried_out(asked, folder / "job"), RecalibrationRun)
     return {
         "record": _without(figures(found.record), "methods"),
         "methods": {one.key: figures(one) for one in found.record.methods},
-        "answers": {key: figures(found.answers(key)) for key in found.keys},
+        "answers": {key: figures(found.answers[key]) for key in found.keys},
         "axes": array(found.axes),
     }
 
@@ -187,7 +191,7 @@ def _export(folder: Path) -> Any:
     told = {}
     for key in ("sts", "heterogeneous_tree", "kernel_density"):
         asked = export_request(workspace, review, ExportSettings(key))
-        run = ExportRun.read(_carried_out(asked, folder / key))
+        run = load(_carried_out(asked, folder / key), ExportRun)
         assert run.gain is not None
         out = folder / f"{key}.csv"
         given = ("--model", model, "--data", table, "--calibrator", run.calibrator_file)
@@ -197,7 +201,12 @@ def _export(folder: Path) -> Any:
         inputs = pd.read_parquet(table)
         proba = load_set(workspace, review, "evaluation").proba
         told[key] = {
-            "record": figures(run.record),
+            "record": figures(
+                {
+                    **vars(run.record),
+                    **{one: getattr(run.map, one) for one in ("lines", "n_lines", "shape")},
+                }
+            ),
             "map": _without(figures(run.map), "lines"),
             "card": [figures(one) for one in run.card.estimates],
             "gain": {one: figures(pair) for one, pair in run.gain.pairs.items()},
@@ -217,7 +226,7 @@ def _kernel_density(folder: Path) -> Any:
     for name in ("xor_forest", "xor_network"):
         review = start_sample(workspace, name).id
         asked = graph_request(workspace, review)
-        run = GraphRun.read(_carried_out(asked, folder / name))
+        run = load(_carried_out(asked, folder / name), GraphRun)
         graph, located = run.graph, run.rows.located
         assert located is not None
         told[name] = {

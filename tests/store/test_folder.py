@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,27 @@ def test_files_below_the_folder_belong_to_the_result(tmp_path):
     assert load(tmp_path, Settings) == Settings()
     (tmp_path / "inner" / "model.zip").write_bytes(b"other")
     refused(lambda: load(tmp_path, Settings))
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    by_name: Mapping[str, Settings]
+    arrays: Mapping[str, NDArray[np.int64]]
+
+
+def test_a_mapping_is_read_key_by_key(tmp_path):
+    arrays = {"a": np.arange(500), "b": np.arange(1000)}
+    save(tmp_path, Several({"x": Settings((3.0,))}, arrays))
+    found = load(tmp_path, Several)
+    assert dict(found.by_name) == {"x": Settings((3.0,))}
+    assert list(found.arrays) == ["a", "b"]
+    for path in tmp_path.glob("*.npy"):
+        if len(np.load(path)) == 1000:
+            path.unlink()
+    assert found.arrays["a"].tolist() == list(range(500))
+    refused(lambda: found.arrays["b"])
+    with pytest.raises(KeyError):
+        found.arrays["c"]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from small_reviews import Made, quiet
 from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError
 from kdcal_core.review import review_data
+from kdcal_core.store import load, save
 from kdcal_core.tasks import (
     ComparisonRun,
     ComparisonSettings,
@@ -20,7 +21,6 @@ from kdcal_core.tasks import (
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.comparison_results import save_comparison
 from kdcal_core.tasks.comparison_run import compare_calibrators
 
 CHOSEN = ComparisonSettings(("heterogeneous_tree", "platt"), n_boot=100)
@@ -30,7 +30,7 @@ def carried_out(made: Made, folder: Path, settings: ComparisonSettings = CHOSEN)
     folder.mkdir(exist_ok=True)
     asked = comparison_request(made.workspace, made.review.id, settings)
     compare_calibrators(**asked.kwargs, folder=str(folder), progress=quiet)
-    return ComparisonRun.read(folder)
+    return load(folder, ComparisonRun)
 
 
 @pytest.fixture(scope="module")
@@ -122,18 +122,19 @@ def test_numbers_without_end_survive_the_file(run: ComparisonRun, tmp_path: Path
     changed = dataclasses.replace(
         found, methods=(dataclasses.replace(first, scores=scores), *found.methods[1:])
     )
-    save_comparison(tmp_path, run.settings, run.n_fit, changed)
-    back = ComparisonRun.read(tmp_path).comparison.methods[0].scores
+    save(tmp_path, ComparisonRun(run.settings, run.n_fit, changed))
+    back = load(tmp_path, ComparisonRun).comparison.methods[0].scores
     assert back["log_loss"] == endless
     assert math.isnan(back["auc"].value)
 
 
 def test_a_result_that_was_changed_is_not_read(forest: Made, tmp_path: Path) -> None:
     carried_out(forest, tmp_path, dataclasses.replace(CHOSEN, calibrators=("sts",)))
-    path = tmp_path / "curve_0_bins.npy"
-    np.save(path, np.load(path) * 0.5)
+    path = tmp_path / "record.json"
+    value = load(tmp_path, ComparisonRun).comparison.methods[1].scores["log_loss"].value
+    path.write_text(path.read_text().replace(repr(value), repr(value / 2)))
     with pytest.raises(InputError, match="no longer kept in full"):
-        ComparisonRun.read(tmp_path)
+        load(tmp_path, ComparisonRun)
 
 
 def test_a_calibrator_that_cannot_be_fitted_is_told_and_stops_no_other(

@@ -33,6 +33,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
+from kdcal_core.store import load
 from kdcal_core.store.archive import read_archive, write_archive
 from kdcal_core.tasks.export_map import MOST_LINES, map_of
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings, TriedRun
@@ -50,14 +51,14 @@ def exported(made: Made, folder: Path, settings: ExportSettings) -> ExportRun:
     folder.mkdir(exist_ok=True)
     asked = export_request(made.workspace, made.review.id, settings)
     export_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
-    return ExportRun.read(folder)
+    return load(folder, ExportRun)
 
 
 def tried(made: Made, path: Path, folder: Path) -> TriedRun:
     folder.mkdir(exist_ok=True)
     asked = try_request(made.workspace, made.review.id, path, "mine.kdcal")
     try_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet)
-    return TriedRun.read(folder)
+    return load(folder, TriedRun)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_the_file_holds_what_a_fit_on_the_calibration_set_says(
     expected = calibrated(fit_calibrator("platt", data.calibration), data.evaluation.proba)
     loaded = load_calibrator(platt.calibrator_file, any_model=True)
     assert np.array_equal(loaded.predict_proba(data.evaluation.proba), expected.proba)
-    assert loaded.card == platt.card
+    assert repr(loaded.card) == repr(platt.card)  # an interval of few rows is not a number
     assert platt.card.parent.digest == forest.review.parent.digest
     assert platt.card.data["calibration"].digest == forest.review.tables["calibration"].digest
     assert platt.record.n_fit == 150
@@ -334,7 +335,7 @@ def test_a_result_that_was_changed_is_not_read(forest: Made, tmp_path: Path) -> 
     run = exported(forest, tmp_path, ExportSettings("sts"))
     run.calibrator_file.write_bytes(run.calibrator_file.read_bytes() + b"x")
     with pytest.raises(InputError, match="no longer kept"):
-        ExportRun.read(tmp_path)
+        load(tmp_path, ExportRun)
 
 
 def test_a_tried_file_shows_what_it_showed_when_it_was_written(
@@ -342,8 +343,8 @@ def test_a_tried_file_shows_what_it_showed_when_it_was_written(
 ) -> None:
     found = tried(forest, platt.calibrator_file, tmp_path)
     assert found.card == platt.card
-    assert found.record.has_parent
-    assert not found.record.same_rows
+    assert found.has_parent
+    assert not found.same_rows
     for key in ("log_loss", "brier", "auc", "accuracy"):
         one, other = (gain.after.scores[key] for gain in (found.gain, platt.gain))
         assert one.value == other.value
@@ -352,7 +353,7 @@ def test_a_tried_file_shows_what_it_showed_when_it_was_written(
 
 def test_a_tried_file_that_was_fitted_on_these_rows_says_so(mixed: Made, tmp_path: Path) -> None:
     run = exported(mixed, tmp_path / "run", ExportSettings("heterogeneous_tree"))
-    assert tried(mixed, run.calibrator_file, tmp_path / "tried").record.same_rows
+    assert tried(mixed, run.calibrator_file, tmp_path / "tried").same_rows
 
 
 def test_another_models_file_is_refused(mixed: Made, platt: ExportRun, tmp_path: Path) -> None:

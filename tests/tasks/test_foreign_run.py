@@ -25,6 +25,7 @@ from kdcal_core.diagnostics.foreign_rows import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
+from kdcal_core.store import load
 from kdcal_core.tasks import (
     ForeignRun,
     ForeignSettings,
@@ -57,7 +58,7 @@ def ask(one, folder, chosen=SMALL, graph=None):
         **json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet
     )
     json.dumps(said, allow_nan=False)
-    return ForeignRun.read(folder)
+    return load(folder, ForeignRun)
 
 
 def test_every_kind_is_answered_and_placed(forest, tmp_path):
@@ -86,7 +87,7 @@ def test_every_kind_is_answered_and_placed(forest, tmp_path):
     expected = forest.model.predict_proba(uploaded[["a", "b"]])
     np.testing.assert_allclose(own.proba, expected, atol=1e-12)
     assert run.sets("uploaded")[0].name == "far <b>.csv"
-    graph = GraphRun.read(tmp_path / "graph").graph
+    graph = load(tmp_path / "graph", GraphRun).graph
     posterior = graph.posterior(run.rows.located)
     by_radius = run.by_radius(posterior)
     assert by_radius.shape == (3, 50, 2)
@@ -179,7 +180,7 @@ def test_a_sample_s_network_is_sure_far_away_and_its_kernel_density_version_is_n
     folder = fitted(one, tmp_path / "graph")
     chosen = ForeignSettings(radii=(1.5, 2.0, 10.0), n=200, shifted_feature="x1", shifts=(10.0,))
     run = ask(one, tmp_path / "run", chosen, folder)
-    fit = GraphRun.read(folder)
+    fit = load(folder, GraphRun)
     assert fit.record.fitted_on == "training"
     graph = fit.graph
     parent = run.by_radius(run.rows.proba).max(axis=2).mean(axis=1)
@@ -318,7 +319,7 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path):
     review = start_sample(workspace, "digits")
     one = Made(workspace, review, None, {})
     folder = fitted(one, tmp_path / "graph")
-    graph = GraphRun.read(folder).graph
+    graph = load(folder, GraphRun).graph
     spheres = ask(one, tmp_path / "spheres", ForeignSettings(n=100), folder)
     request = grid_request(
         workspace, review.id, GridSettings(axes="principal", resolution=30), graph_folder=folder
@@ -327,7 +328,7 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path):
     posterior_grid(
         **json.loads(json.dumps(request.kwargs)), folder=str(tmp_path / "map"), progress=quiet
     )
-    grid = GridRun.read(tmp_path / "map")
+    grid = load(tmp_path / "map", GridRun)
 
     prior = float(graph.prior.max())
     unknown = graph.unknown(grid.rows.located)

@@ -13,6 +13,7 @@ from small_reviews import quiet
 
 from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample
+from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, graph_request, grid_request
 from kdcal_core.tasks.graph_run import fit_graph
 from kdcal_core.tasks.grid_run import posterior_grid, stratified_sample
@@ -25,7 +26,7 @@ def draw(workspace, review_id, folder, settings, graph=None):
         **json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet
     )
     json.dumps(said, allow_nan=False)
-    return GridRun.read(folder)
+    return load(folder, GridRun)
 
 
 def test_a_map_of_two_features(forest, tmp_path):
@@ -45,7 +46,7 @@ def test_a_map_of_two_features(forest, tmp_path):
         np.testing.assert_allclose(proba[j, i], forest.model.predict_proba(row)[0], atol=1e-12)
     evaluation = forest.tables["evaluation"]
     np.testing.assert_allclose(run.points, evaluation[["b", "a"]])
-    graph = GraphRun.read(tmp_path / "graph")
+    graph = load(tmp_path / "graph", GraphRun)
     np.testing.assert_array_equal(run.labels, graph.rows.y)
     np.testing.assert_array_equal(graph.positions, np.arange(len(run.points)))
     assert run.as_map(graph.graph.posterior(run.rows.located)).shape == (11, 11, 2)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
+from kdcal_core.store import save
 from kdcal_core.tasks import LabSettings
 from kdcal_core.tasks.lab_measures import MEASURES, METHODS, GraphChoice, all_answers, measured
 from kdcal_core.tasks.lab_run import explore
 from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, repeat, sizes_request
-from kdcal_core.tasks.storage import save_array, save_record
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)
@@ -63,8 +63,7 @@ def test_quartiles_and_table(done):
 
 
 def test_a_result_of_other_measures_is_refused(done, tmp_path):
-    save_array(tmp_path, "values", done.values[..., 1:])
-    save_record(tmp_path, done.settings)
+    save(tmp_path, SizesRun(done.settings, done.values[..., 1:]))
     with pytest.raises(InputError, match="another version"):
         SizesRun.read(tmp_path)
 

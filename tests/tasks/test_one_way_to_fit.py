@@ -30,6 +30,7 @@ from kdcal_core.diagnostics.comparison.methods import methods_of
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, add_training, review_data
+from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, graph_request
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings
 from kdcal_core.tasks.export_run import export_calibrator, export_request
@@ -118,7 +119,7 @@ def loaded_answer(reviewed: Reviewed, path: Path) -> dict[str, FloatArray]:
 def test_the_exported_file_says_what_compare_says(key, reviewed, compared, unjudged, tmp_path):
     asked = export_request(reviewed.made.workspace, reviewed.made.review.id, ExportSettings(key))
     export_calibrator(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
-    said = loaded_answer(reviewed, ExportRun.read(tmp_path).calibrator_file)
+    said = loaded_answer(reviewed, load(tmp_path, ExportRun).calibrator_file)
     for where, proba in said.items():
         np.testing.assert_allclose(proba, compared[key][where], rtol=0, atol=1e-12)
 
@@ -141,7 +142,7 @@ def test_the_command_line_says_what_compare_says(
 def test_the_pages_far_from_the_data_show_the_same_graph(reviewed, compared, tmp_path):
     asked = graph_request(reviewed.made.workspace, reviewed.made.review.id)
     fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
-    run = GraphRun.read(tmp_path)
+    run = load(tmp_path, GraphRun)
     said = run.graph.posterior(run.rows.located)
     np.testing.assert_allclose(said, compared["kernel_density"]["judged"], rtol=0, atol=1e-12)
 
@@ -149,7 +150,7 @@ def test_the_pages_far_from_the_data_show_the_same_graph(reviewed, compared, tmp
 def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp_path):
     asked = graph_request(forest.workspace, forest.review.id)
     fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
-    run = GraphRun.read(tmp_path)
+    run = load(tmp_path, GraphRun)
     data = review_data(forest.workspace, forest.review.id, with_parent=True)
     fitted = fit_calibrator(
         "kernel_density", data.calibration, data.inputs["calibration"], parent=data.parent
@@ -166,9 +167,9 @@ def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):
         reviewed.made.workspace, reviewed.made.review.id, RegionsSettings(partitions)
     )
     calibrate_regions(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
-    run = RegionsRun.read(tmp_path)
+    run = load(tmp_path, RegionsRun)
     for key in BY_REGIONS:
-        score = run.scores(key.removeprefix("heterogeneous_")).score
+        score = run.scores[key.removeprefix("heterogeneous_")].score
         expected = compared[key]["judged"][:, 1]
         np.testing.assert_allclose(score, expected, rtol=0, atol=1e-12)
 

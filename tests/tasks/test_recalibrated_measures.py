@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import neighbourhoods
+from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, add_table, create_review, score, set_roles
-from kdcal_core.store import encode
+from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
     AXES,
     MEAN,
@@ -77,7 +79,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recalibration_run, "MOST_SHOWN", 100)
         recalibrate(**asked.kwargs, folder=str(folder), progress=quiet)
-    return workspace, review, RecalibrationRun.read(folder)
+    return workspace, review, load(folder, RecalibrationRun)
 
 
 def sets_of(made) -> Sets:
@@ -94,16 +96,20 @@ def test_a_worker_leaves_what_the_process_computes(made, tmp_path, measure, sett
     assert encode(read_measure(measure, tmp_path)) == encode(here)
 
 
-def test_nothing_is_read_of_a_run_but_its_record(made) -> None:
-    run = RecalibrationRun.read(made[2].folder)
-    assert set(vars(run)) == {"record", "folder"}
-    assert len(run.y) == run.record.n_judged == N
+def test_the_answers_of_a_run_are_read_when_they_are_asked_for(made, tmp_path) -> None:
+    folder = shutil.copytree(made[2].folder, tmp_path / "run")
+    run, pit = load(folder, RecalibrationRun), made[2].answers["local"].pit
+    (path,) = (one for one in folder.glob("*.npy") if np.array_equal(np.load(one), pit))
+    path.unlink()
+    assert len(run.y) == len(run.answers[PARENT].pit) == run.record.n_judged == N
+    with pytest.raises(InputError, match="no longer kept in full"):
+        run.answers["local"]
 
 
 def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
     settings = {**LOCAL, "run": str(made[2].folder), "across": "x", "up": OUTCOME, "level": 0.8}
     whole = recalibrated_map(sets_of(made), **settings)
-    y, before = made[2].y, made[2].answers(PARENT)
+    y, before = made[2].y, made[2].answers[PARENT]
     low, high = before.interval(0.8)
     assert whole.rows.tolist() == list(range(N))
     np.testing.assert_array_equal(whole.xy[:, 1], y)
@@ -122,14 +128,14 @@ def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
 
 
 def test_a_row_stands_among_its_neighbours(made) -> None:
-    run, local = made[2], made[2].answers("local")
+    run, local = made[2], made[2].answers["local"]
     row = int(run.shown[10])
     found = row_closely(sets_of(made), **LOCAL, run=str(run.folder), row=row, k=30)
     near = neighbourhoods(run.space.judged, [row], 30)[0]
     counts = np.histogram(local.pit[near], bins=found.around[1].edges)[0]
     np.testing.assert_array_equal(found.around[1].counts, counts)
     assert found.outcome == run.y[row]
-    for curve, answers in zip(found.curves, (run.answers(PARENT), local), strict=True):
+    for curve, answers in zip(found.curves, (run.answers[PARENT], local), strict=True):
         low, high = answers.interval(0.95)
         assert (curve.low, curve.high, curve.pit) == (low[row], high[row], answers.pit[row])
 
@@ -141,6 +147,6 @@ def test_medians_are_those_of_the_rows_that_are_kept(made) -> None:
     pd.testing.assert_frame_equal(found.table, run.intervals("local"))
     held = np.isin(np.arange(N), run.shown)
     np.testing.assert_array_equal(np.isfinite(found.after), held)
-    np.testing.assert_allclose(found.before[held], run.answers(PARENT).mean[held], atol=1e-5)
+    np.testing.assert_allclose(found.before[held], run.answers[PARENT].mean[held], atol=1e-5)
     shown = shown_rows(sets_of(made), run=str(run.folder))
-    assert (np.diff(run.answers(PARENT).mean[shown.by_mean]) >= 0).all()
+    assert (np.diff(run.answers[PARENT].mean[shown.by_mean]) >= 0).all()

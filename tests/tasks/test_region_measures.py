@@ -21,7 +21,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.store import encode
+from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
     PARENT,
     RegionQuestion,
@@ -190,7 +190,7 @@ def test_a_tree_comes_back_as_it_was(opened, tmp_path) -> None:
         search.tree.apply(table()[["side", "age"]])[by_hand.judged], by_hand.leaf[by_hand.judged]
     )
     record = json.loads((tmp_path / "record.json").read_text())
-    left = record["record"]["search"]["tree"]["left"]
+    left = record["result"]["search"]["tree"]["left"]
     assert left["dtype"] == "<i4"
 
 
@@ -257,11 +257,11 @@ def test_a_finished_search_is_looked_at_closely(opened, tmp_path) -> None:
     job.mkdir()
     wanted = region_search_request(opened[0], opened[1].id, settings)
     search_regions(**wanted.kwargs, folder=str(run), progress=quiet)
-    assert RegionSearchRun.check(run) == settings
+    assert load(run, RegionSearchRun).settings == settings
     thorough = {**asked(), "run": str(run)}
     same_from_a_worker(opened, job, regions_at_once, thorough)
     found = regions_at_once(sets_of(opened), **thorough)
-    by_hand = RegionSearchRun.read(run).search
+    by_hand = load(run, RegionSearchRun).search
     assert found.found.search is not None
     assert found.panels is not None
     pd.testing.assert_frame_equal(found.found.search.table(), by_hand.table())
@@ -277,11 +277,11 @@ def test_the_scores_of_a_repair_are_counted(opened, tmp_path) -> None:
     job.mkdir()
     wanted = regions_request(opened[0], opened[1].id, RegionsSettings(("tree",)))
     calibrate_regions(**wanted.kwargs, folder=str(run), progress=quiet)
-    opened_run = RegionsRun.read(run)
+    opened_run = load(run, RegionsRun)
     for method in (PARENT, "tree"):
         settings = {"run": str(run), "method": method}
         same_from_a_worker(opened, job, repair_scores, settings)
-        found, scores = repair_scores(sets_of(opened), **settings), opened_run.scores(method)
+        found, scores = repair_scores(sets_of(opened), **settings), opened_run.scores[method]
         assert found.reliability.n == found.spread.n == 900
         assert found.spread.certain[1] == np.mean(scores.score[scores.hit == 1] > 0.99)
         assert found.training is None

@@ -23,8 +23,9 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
+from kdcal_core.store import load, save
 from kdcal_core.tasks import RegionSearchRun, RegionSearchSettings, region_search_request
-from kdcal_core.tasks.region_search_run import _save, search_regions
+from kdcal_core.tasks.region_search_run import search_regions
 
 FEW = 20  # redraws
 
@@ -65,7 +66,7 @@ def ran(opened, folder, settings) -> RegionSearchRun:
     told = search_regions(
         **json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet
     )
-    run = RegionSearchRun.read(folder)
+    run = load(folder, RegionSearchRun)
     assert told == {"regions": len(run.search.regions), "faulty": len(run.search.faulty)}
     return run
 
@@ -109,8 +110,8 @@ def test_a_region_where_no_gap_would_be_found_is_kept(opened, tmp_path):
     first, *others = (found := ran(opened, tmp_path, settings).search).regions
     never = replace(found, regions=(replace(first, minimum_detectable=np.inf), *others))
     (again := tmp_path / "again").mkdir()
-    _save(again, settings, never)
-    pd.testing.assert_frame_equal(RegionSearchRun.read(again).search.table(), never.table())
+    save(again, RegionSearchRun(settings, never))
+    pd.testing.assert_frame_equal(load(again, RegionSearchRun).search.table(), never.table())
 
 
 @pytest.mark.parametrize(
@@ -180,11 +181,12 @@ def test_it_says_how_far_it_is_and_can_be_stopped(opened, tmp_path):
 
 def test_damaged_files_are_refused(opened, tmp_path):
     ran(opened, tmp_path, RegionSearchSettings(redraws=FEW))
-    np.save(tmp_path / "tree_feature.npy", np.array([10_000], dtype=np.int32))
+    for path in tmp_path.glob("*.npy"):
+        np.save(path, np.array([10_000], dtype=np.int32))
     with pytest.raises(InputError, match="no longer kept"):
-        RegionSearchRun.read(tmp_path)
+        load(tmp_path, RegionSearchRun)
     with pytest.raises(InputError, match="no longer kept"):
-        RegionSearchRun.read(tmp_path / "nowhere")
+        load(tmp_path / "nowhere", RegionSearchRun)
 
 
 def test_a_set_that_is_not_there_is_named(tmp_path):

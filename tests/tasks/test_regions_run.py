@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
 from kdcal_core.review import Workspace, add_table, create_review, load_set, score, set_roles
+from kdcal_core.store import load
 from kdcal_core.tasks import ONE_MAP, PARENT, RegionsRun, RegionsSettings, regions_request
 from kdcal_core.tasks.regions_partition import class_regions
 from kdcal_core.tasks.regions_run import calibrate_regions
@@ -64,7 +65,7 @@ def ran(workspace, review, folder, settings=None) -> RegionsRun:
     told = calibrate_regions(
         **json.loads(json.dumps(asked.kwargs)), folder=str(folder), progress=quiet
     )
-    run = RegionsRun.read(folder)
+    run = load(folder, RegionsRun)
     assert list(run.keys) == told["methods"]
     return run
 
@@ -80,7 +81,7 @@ def test_fitted_on_one_set_and_judged_on_the_other(opened, tmp_path):
     by_hand = HeterogeneousCalibrator("tree", max_depth=2).fit(fit.proba, fit.y, inputs[0])
     proba = by_hand.predict_proba(judged.proba, inputs[1])
     found = run.method("tree")
-    np.testing.assert_allclose(run.scores("tree").score, proba[:, 1])
+    np.testing.assert_allclose(run.scores["tree"].score, proba[:, 1])
     assert found.log_loss.value == pytest.approx(log_loss(judged.y, proba))
     before = log_loss(judged.y, judged.proba)
     assert found.difference.value == pytest.approx(found.log_loss.value - before)
@@ -108,7 +109,7 @@ def test_without_an_evaluation_set_no_row_has_a_part_in_its_own_map(opened, tmp_
     by_hand = HeterogeneousCalibrator("boosted", max_depth=1, n_trees=3, random_state=4)
     by_hand.fit(scored.proba[fold != 1], scored.y[fold != 1], inputs[fold != 1])
     held = by_hand.predict_proba(scored.proba[fold == 1], inputs[fold == 1])
-    np.testing.assert_allclose(run.scores("boosted").score[fold == 1], held[:, 1])
+    np.testing.assert_allclose(run.scores["boosted"].score[fold == 1], held[:, 1])
 
 
 def test_a_method_that_cannot_be_fitted_is_told(opened, tmp_path):
@@ -165,11 +166,13 @@ def test_it_can_be_stopped(opened, tmp_path):
 def test_damaged_scores_are_refused(opened, tmp_path):
     workspace, review, _ = opened
     run = ran(workspace, review, tmp_path, RegionsSettings(("tree",)))
-    np.save(tmp_path / "tree_score.npy", np.full(700, 2.0))
+    score = np.array(run.scores["tree"].score)
+    (path,) = (one for one in tmp_path.glob("*.npy") if np.array_equal(np.load(one), score))
+    path.write_bytes(b"not an array")
     with pytest.raises(InputError, match="no longer kept"):
-        run.scores("tree")
+        run.scores["tree"]
     with pytest.raises(InputError, match="no longer kept"):
-        RegionsRun.read(tmp_path)
+        load(tmp_path, RegionsRun)
 
 
 # --- regions where the classes differ -----------------------------------------------------------

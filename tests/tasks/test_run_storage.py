@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
+from kdcal_core.store import load
 from kdcal_core.tasks import ForeignSettings, GraphRun, GridSettings, LabSettings
 from kdcal_core.tasks.foreign_results import ForeignRun
 from kdcal_core.tasks.foreign_run import foreign_request, score_foreign
@@ -18,7 +19,6 @@ from kdcal_core.tasks.grid_results import GridRun
 from kdcal_core.tasks.grid_run import grid_request, posterior_grid
 from kdcal_core.tasks.lab_results import LabRun
 from kdcal_core.tasks.lab_run import simulate
-from kdcal_core.tasks.storage import load_array, load_record, load_whole, save_array, save_record
 
 
 def quiet(share, note):
@@ -71,33 +71,6 @@ def test_a_file_that_is_gone_or_was_changed_is_told(folders, tmp_path, run):
             else:
                 path.write_bytes(harm)
             with pytest.raises(InputError, match="no longer kept in full"):
-                run.read(folder)
+                load(folder, run)
             path.write_bytes(whole)
-    run.read(folder)
-
-
-def test_an_array_larger_than_any_memory_or_with_objects_is_told(tmp_path):
-    said = {"descr": "<f8", "fortran_order": False, "shape": (10**13, 2)}
-    with (tmp_path / "huge.npy").open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, said)
-    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    for name in ("huge", "objects", "none"):
-        with pytest.raises(InputError, match="no longer kept in full"):
-            load_array(tmp_path, name)
-
-
-def test_large_arrays_are_mapped_and_none_can_be_written(tmp_path):
-    for n in (10, 300_000):
-        save_array(tmp_path, "a", np.arange(n))
-        array = load_array(tmp_path, "a")
-        assert array.tolist() == list(range(n))
-        assert not array.flags.writeable
-
-
-def test_a_record_of_huge_numbers_is_told(tmp_path):
-    save_record(tmp_path, LabSettings())
-    assert load_whole(tmp_path, LabSettings) == load_record(tmp_path, LabSettings) == LabSettings()
-    path = tmp_path / "record.json"
-    path.write_text(path.read_text().replace("0.25", "1" + "0" * 400))
-    with pytest.raises(InputError, match="no longer kept in full"):
-        load_record(tmp_path, LabSettings)
+    load(folder, run)
