@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.data.types import FloatArray
+from kdcal_core.store import storable
 
 TOLERANCE = 1e-7
 _SMALLEST_INTERVAL = 1e-14
@@ -20,6 +21,7 @@ _REACH = 7.0
 Sampled = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Curve:
     """A piecewise cubic: its nodes, its values and its slopes there, (g,) each, g >= 2."""

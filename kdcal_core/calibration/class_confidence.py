@@ -10,8 +10,10 @@ from kdcal_core.calibration.base import ROWS_PER_PARAMETER, top_label
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 
+@storable
 class TopLabelConfidence(ShrunkConfidence):
     """Conf1: the share of a class's predictions that are right (paper 002 Eq. 1).
 

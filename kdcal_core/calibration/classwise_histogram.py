@@ -14,8 +14,10 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
+from kdcal_core.store import storable
 
 
+@storable
 class ClasswiseHistogram(OneVersusRest):
     """The share of a class among rows whose probability of it lies in the same bin.
 

@@ -14,8 +14,10 @@ from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.statistics import CLIP
+from kdcal_core.store import storable
 
 
+@storable
 class CumulativeConfidence(ShrunkConfidence):
     """The share of right predictions among scores of S or better (paper 002 Eqs. 11 to 13).
 

@@ -13,8 +13,10 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
+from kdcal_core.store import storable
 
 
+@storable
 class TopLabelHistogram(ShrunkConfidence):
     """Share of right predictions in the score's bin, by predicted class (paper 002 Eqs. 5, 6).
 

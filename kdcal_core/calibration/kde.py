@@ -29,12 +29,14 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, 
 from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.store import storable
 from kdcal_core.text import counted
 
 SPARSE = 20
 _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
 
 
+@storable
 class TopLabelKDE(ShrunkConfidence):
     """Density of true positives as a share of all positives at a score (paper 002 Eqs. 7 to 9).
 

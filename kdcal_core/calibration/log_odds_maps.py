@@ -15,6 +15,7 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
+from kdcal_core.store import storable
 
 Columns = list[FloatArray]
 
@@ -107,6 +108,7 @@ class _LogOddsMaps(RarerRows):
         return logs
 
 
+@storable
 class PlattScaling(_LogOddsMaps):
     """expit(a s + b) of the log odds s of each class against the rest (paper 004 section 2.1).
 
@@ -168,6 +170,7 @@ class PlattScaling(_LogOddsMaps):
         return odds * self.slopes_ + self.offsets_
 
 
+@storable
 class BetaCalibration(_LogOddsMaps):
     """expit(a log p - b log(1 - p) + c) of each class against the rest, with a, b >= 0.
 

@@ -14,6 +14,7 @@ from kdcal_core.calibration.base import n_maps
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 
 class RarerRows(ShrunkVectors):
@@ -112,6 +113,7 @@ class OneVersusRest(RarerRows):
         return uniform
 
 
+@storable
 class IsotonicConfidence(OneVersusRest):
     """Isotonic regression of each class against the rest, as in scikit-learn.
 
@@ -160,6 +162,7 @@ class IsotonicConfidence(OneVersusRest):
         return np.interp(score, self.corners_[j], self.values_[j])
 
 
+@storable
 class SigmoidConfidence(OneVersusRest):
     """Platt's sigmoid of each class's probability against the rest, as in scikit-learn.
 

@@ -21,6 +21,7 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
+from kdcal_core.store import storable
 
 _STRENGTHS = (1e4, 1e3, 1e2, 1e1, 1e0, 1e-1)
 _FOLDS = 3
@@ -51,6 +52,7 @@ class _SoftmaxMaps(ShrunkVectors):
         return softmax_in_place(SoftmaxMap(self.weights_, self.offsets_).logits(log_proba(proba)))
 
 
+@storable
 class VectorScaling(_SoftmaxMaps):
     """softmax of (w_j log p_j + b_j): a temperature and an offset for each class.
 
@@ -108,6 +110,7 @@ class VectorScaling(_SoftmaxMaps):
         check_array(self, "offsets_", (self.n_classes_,))
 
 
+@storable
 class DirichletScaling(_SoftmaxMaps):
     """softmax(W log p + b) with a whole matrix W, drawn to a diagonal one (Kull et al., 2019).
 

@@ -20,8 +20,10 @@ from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
+from kdcal_core.store import storable
 
 
+@storable
 class TemperatureScaling(ShrunkVectors):
     """Softmax of (log y_j + [j is predicted] A_j) / T (paper 002 Eqs. 16 to 18).
 

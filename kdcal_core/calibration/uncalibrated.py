@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 
+@storable
 class UncalibratedConfidence(TopLabelCalibrator):
     """The parent's probability of the predicted class, unchanged (paper 002 section XIV).
 

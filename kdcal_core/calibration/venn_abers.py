@@ -7,10 +7,12 @@ import numpy as np
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 Steps = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
+@storable
 class VennAbers(OneVersusRest):
     """Isotonic regression with the row itself among the data, once as a no and once as a yes.
 

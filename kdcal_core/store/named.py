@@ -176,7 +176,7 @@ class Maker:
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], records: list[Any], *homes: str) -> None:
-        self._arrays = NumberedArrays(arrays)
+        self._arrays = arrays
         self.homes = homes
         self._records: list[Any] = []
         for told in records:  # each may name only those before it, so there is no circle
@@ -209,7 +209,7 @@ class Maker:
 
     def array(self, at: Any) -> NDArray[Any]:
         """The array of this number."""
-        return self._arrays.get(at)
+        return self._arrays[f"a{position(at)}"]
 
     def other(self, kind: str, content: Any) -> Any:
         """A value of another kind: here there is none."""

@@ -59,12 +59,7 @@ class Arrays(Protocol):
 
 
 class NumberedArrays:
-    """Arrays in memory, numbered as they come; equal ones are kept once.
-
-    Parameters
-    ----------
-    arrays : dict of str to array, optional
-        Those of a file, as "a0", "a1", ...
+    """Arrays in memory, "a0", "a1" and so on as they come; equal ones are kept once.
 
     Examples
     --------
@@ -75,8 +70,8 @@ class NumberedArrays:
 
     folder = Path()
 
-    def __init__(self, arrays: typing.Mapping[str, NDArray[Any]] | None = None) -> None:
-        self.arrays: dict[str, NDArray[Any]] = dict(arrays or {})
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
         self._at: dict[tuple[Any, ...], int] = {}
 
     def put(self, array: NDArray[Any]) -> int:

@@ -203,31 +203,7 @@ def card_from_json(told: Any) -> CalibratorCard:
     TypeError, ValueError
         They describe none.
     """
-    parameters = told["parameters"]
-    if not isinstance(parameters, dict):
-        raise TypeError("parameters that are none")
-    plain = decode(_PlainCard, {k: v for k, v in told.items() if k != "parameters"})
-    return CalibratorCard(**{**vars(plain), "parameters": parameters})
-
-
-@dataclass(frozen=True)
-class _PlainCard:
-    """The parts of a card whose types are declared one by one."""
-
-    key: str
-    title: str
-    kdcal_version: str
-    created: str
-    parent: ModelMark | None
-    data: dict[str, DataMark]
-    classes: tuple[str, ...]
-    features: tuple[str, ...] = ()
-    estimates: tuple[CardEstimate, ...] = ()
-    notes: tuple[str, ...] = ()
-    seed: int | None = None
-    layer: str | None = None
-    outputs: tuple[tuple[str, str], ...] = ()
-    output_kind: Literal["probability", "logit"] = "probability"
+    return decode(CalibratorCard, told)
 
 
 def _is_json(value: Any) -> bool:

@@ -23,11 +23,13 @@ from kdcal_core.models import Parent, wrap_model
 from kdcal_core.models.base import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress
+from kdcal_core.store import storable
 
 UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
 """What is noted where rows have weights."""
 
 
+@storable
 class KernelDensityCalibrator(Calibrator):
     """The kernel density graph of a reviewed model (papers 000 and 001): the one way to fit it.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kdcal_core.calibration.graph.base import KernelDensityEstimator
+from kdcal_core.store import storable
 
 
+@storable
 class KernelDensityForest(KernelDensityEstimator):
     """Kernel density graph on the leaves of a forest (papers 000 and 001: KDF).
 

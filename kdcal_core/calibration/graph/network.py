@@ -14,10 +14,12 @@ from kdcal_core.calibration.graph.settling import settle
 from kdcal_core.calibration.graph.views import OutputLayer
 from kdcal_core.models import Parent
 from kdcal_core.progress import Progress, part_of
+from kdcal_core.store import storable
 
 _TRIAL_ROWS = 5000
 
 
+@storable
 class KernelDensityNetwork(KernelDensityEstimator):
     """Kernel density graph on the activation patterns of a ReLU network (papers 000, 001: KDN).
 

@@ -16,8 +16,10 @@ from kdcal_core.calibration.regions.scores import MapFit, Scores
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputWarning
+from kdcal_core.store import storable
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class DensityMaps:
     """A share of the region's own kernel density confidence, and the rest of that of all rows.

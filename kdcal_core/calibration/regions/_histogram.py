@@ -18,8 +18,10 @@ from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class HistogramMaps:
     """The rate of the class in the score's bin and region.

@@ -15,6 +15,7 @@ from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
+from kdcal_core.store import storable
 
 # Scores at which an ancestor's curve speaks to the regions below it.
 _POINTS = 256
@@ -24,6 +25,7 @@ _APART = 2.0
 Curve = tuple[FloatArray, FloatArray]
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class IsotonicMaps:
     """A rising, piecewise linear curve of the probability for every class and region.

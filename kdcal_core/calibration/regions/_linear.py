@@ -15,6 +15,7 @@ from kdcal_core.calibration.regions.pooling import order_told, pool
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.store import storable
 
 
 def platt_features(logit: FloatArray) -> FloatArray:
@@ -39,6 +40,7 @@ _ROWS = 100_000
 FEATURES = {2: platt_features, 3: beta_features}
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class LinearMaps:
     """``sigmoid(features @ parameters)`` of every class and region.

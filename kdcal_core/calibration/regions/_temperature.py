@@ -16,10 +16,12 @@ from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.statistics import CLIP
+from kdcal_core.store import storable
 
 LOWEST, HIGHEST = 0.05, 20.0
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class TemperatureMaps:
     """``softmax(log p / T)`` with the temperature of the region.

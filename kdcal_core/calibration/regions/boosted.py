@@ -58,6 +58,7 @@ from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.statistics import CLIP, log_losses
+from kdcal_core.store import storable
 
 if TYPE_CHECKING:
     from kdcal_core.partition.tree import BinnedInputs
@@ -73,6 +74,7 @@ _AS_DEEP = 6
 Gain = type[OffsetGain] | type[LineGain]
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Damped:
     """Maps that go a share of the way: the weighted geometric mean of a row and its map.

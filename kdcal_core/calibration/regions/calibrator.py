@@ -19,8 +19,10 @@ from kdcal_core.calibration.regions.region_maps import MAPS
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 from kdcal_core.progress import Progress, silent
+from kdcal_core.store import storable
 
 
+@storable
 class HeterogeneousCalibrator(Calibrator):
     """Cuts the inputs into regions and calibrates each by itself (paper 004 Algorithm 1).
 

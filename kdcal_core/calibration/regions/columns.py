@@ -14,6 +14,7 @@ from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.columns import MAX_BINS, InputColumn
+from kdcal_core.store import storable
 from kdcal_core.text import listed
 
 # A number with more distinct values than this is cut at its quantiles.
@@ -22,6 +23,7 @@ NUMBER_BINS = 10
 MAX_REGIONS = 1000
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class ColumnPartition:
     """The values of some columns as regions.

@@ -9,6 +9,7 @@ import numpy as np
 
 from kdcal_core.calibration.regions.scores import MapFit, Scores
 from kdcal_core.data import IntArray
+from kdcal_core.store import storable
 from kdcal_core.text import counted, listed
 
 # A map of two parameters is on firm ground with this many rows of the rarer of the two classes.
@@ -17,6 +18,7 @@ ENOUGH = 20
 NO_ROWS, ONE_CLASS, FEW_ROWS, FALLING = "no rows", "one class", "few rows", "negative slope"
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class RegionFit:
     """One region of a fitted calibrator.

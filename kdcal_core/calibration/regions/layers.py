@@ -17,6 +17,7 @@ from kdcal_core.calibration.regions.scores import RegionMaps, Scores
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.partition.tree.columns import InputColumn
 from kdcal_core.progress import Progress, silent
+from kdcal_core.store import storable
 
 
 class Partition(Protocol):
@@ -38,6 +39,7 @@ class Partition(Protocol):
         """Refuse arrays that contradict each other, as a damaged file may hold them."""
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Layer:
     """One partition of the inputs with the map of each of its regions.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
+from kdcal_core.store import storable
 
 MAX_BINS = 254  # one more code says missing, and all of them fit into a byte
 CODES = 256
@@ -20,6 +21,7 @@ def _none() -> NDArray[np.float64]:
     return np.empty(0)
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class InputColumn:
     """A column of the inputs as a tree sees it.

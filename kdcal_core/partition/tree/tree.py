@@ -25,6 +25,7 @@ from kdcal_core.partition.tree.columns import (
 )
 from kdcal_core.partition.tree.conditions import Condition
 from kdcal_core.partition.tree.nodes import TreeNode
+from kdcal_core.store import storable
 
 APPLY_ROWS = 100_000  # rows a thread finds the leaves of at once
 ARRAYS = (
@@ -40,6 +41,7 @@ ARRAYS = (
 )
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class PartitionTree:
     """A partition of the inputs by a tree of m nodes, numbered from the root in preorder.

@@ -18,11 +18,11 @@ from kdcal_core.calibration.export import (
     load_calibrator,
     save_calibrator,
 )
-from kdcal_core.calibration.export.classes import CALIBRATOR_HOMES, RECORD_HOMES, known_class
 from kdcal_core.calibration.export.codec import Decoder, Encoder
 from kdcal_core.calibration.fitting import calibrated
 from kdcal_core.calibration.regions import MAPS, PARTITIONS
 from kdcal_core.errors import InputError
+from kdcal_core.store import is_storable, storable_class
 
 CASES = [
     (key, n_classes)
@@ -93,11 +93,34 @@ def test_columns_are_taken_by_name_and_a_missing_one_is_told(tmp_path):
     assert error.value.column == "colour"
 
 
-def test_the_list_of_classes_is_right():
-    for name in CALIBRATOR_HOMES:
-        assert issubclass(known_class(name, CALIBRATOR_HOMES), Calibrator)
-    for name in RECORD_HOMES:
-        assert dataclasses.is_dataclass(known_class(name, RECORD_HOMES))
+REGIONS = "kdcal_core.calibration.regions"
+CALIBRATORS_IN_FILES = (
+    *("UncalibratedConfidence", "TopLabelConfidence", "TopLabelHistogram", "TopLabelKDE"),
+    *("TemperatureScaling", "CumulativeConfidence", "IsotonicConfidence", "SigmoidConfidence"),
+    *("PlattScaling", "BetaCalibration", "ClasswiseHistogram", "VectorScaling", "VennAbers"),
+    *("DirichletScaling", "HeterogeneousCalibrator", "KernelDensityCalibrator"),
+)
+RECORDS_IN_FILES = (
+    *("Curve", "InputColumn", "PartitionTree", "ColumnPartition", "Layer", "RegionFit"),
+    *("LinearMaps", "IsotonicMaps", "HistogramMaps", "TemperatureMaps", "DensityMaps", "Damped"),
+)
+
+
+def test_every_class_that_files_have_named_is_still_known():
+    for name in CALIBRATORS_IN_FILES:
+        assert issubclass(storable_class(name, Calibrator, REGIONS), Calibrator)
+    for name in RECORDS_IN_FILES:
+        assert dataclasses.is_dataclass(storable_class(name, object, REGIONS))
+        with pytest.raises(InputError, match="does not know"):
+            storable_class(name, Calibrator, REGIONS)
+    for entry in CALIBRATORS.values():
+        assert is_storable(type(entry.factory()))
+
+
+@pytest.mark.parametrize("name", ["Calibrator", "object", "os.system", "CalibratorCard", 3, None])
+def test_a_file_cannot_name_any_other_class(name):
+    with pytest.raises(InputError, match="does not know"):
+        storable_class(name, object, REGIONS)
 
 
 def test_a_card_comes_back_whole(tmp_path):
