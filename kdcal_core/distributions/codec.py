@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from kdcal_core.distributions.quantiles import Quantiles
 from kdcal_core.distributions.student_t import StudentT
 from kdcal_core.distributions.weighted import Weighted
 from kdcal_core.errors import InputError
+from kdcal_core.store import decode, encode
+from kdcal_core.store.disk import write_json
 
 DESCRIPTION = "distribution.json"
 KINDS: dict[str, tuple[type[PredictiveDistribution], tuple[str, ...]]] = {
@@ -31,7 +35,7 @@ KINDS: dict[str, tuple[type[PredictiveDistribution], tuple[str, ...]]] = {
     "samples": (Empirical, ("samples",)),
     "weighted": (Weighted, ("samples", "weights")),
 }
-DEEPEST = 4
+_NAME = re.compile(r"[a-z_]+(\.[a-z_]+){0,4}")  # families in families, and a parameter
 
 
 def from_arrays(family: str, arrays: Mapping[str, NDArray[Any]]) -> PredictiveDistribution:
@@ -71,9 +75,8 @@ def save_distribution(distribution: PredictiveDistribution, folder: Path) -> Non
     arrays = distribution.arrays()
     for name, values in arrays.items():
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
-    shapes = {name: list(values.shape) for name, values in arrays.items()}
-    described = {"family": distribution.family, "shapes": shapes}
-    (folder / DESCRIPTION).write_text(json.dumps(described), encoding="utf-8")
+    shapes = {name: values.shape for name, values in arrays.items()}
+    write_json(folder / DESCRIPTION, encode(_Described(distribution.family, shapes)))
 
 
 def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveDistribution:
@@ -106,36 +109,26 @@ def load_distribution(folder: Path, *, n_rows: int | None = None) -> PredictiveD
     return distribution
 
 
+@dataclass(frozen=True)
+class _Described:
+    """What ``distribution.json`` holds."""
+
+    family: str
+    shapes: dict[str, tuple[int, ...]]
+
+
 def _read(folder: Path) -> PredictiveDistribution:
-    described = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-    family, shapes = described["family"], described["shapes"]
-    if not isinstance(family, str) or not isinstance(shapes, dict):
-        raise TypeError("a description of another form")
-    _check_names(family, list(shapes))
+    described = decode(_Described, json.loads((folder / DESCRIPTION).read_bytes()))
     arrays = {}
-    for name, shape in shapes.items():
+    for name, shape in described.shapes.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError("an array of an unknown name")
         # np.load would try a zip file or a pickle where the first bytes look like one
         values = open_memmap(folder / f"{name}.npy", mode="r")
-        if values.dtype != np.float64 or list(values.shape) != shape:
+        if values.dtype != np.float64 or values.shape != shape:
             raise ValueError("an array of another shape")
         arrays[name] = values
-    return from_arrays(family, arrays)
-
-
-def _check_names(family: str, names: list[str]) -> None:
-    """Only names that the family has become names of files."""
-    inner = [name for name in names if "." in name]
-    for name in inner:
-        *families, parameter = name.split(".")
-        known = families[-1] in KINDS and parameter in KINDS[families[-1]][1]
-        wrapped = all(one == Mapped.family for one in families[:-1]) and (
-            known or (families[-1] == Mapped.family and parameter in ("knots", "values"))
-        )
-        if family != Mapped.family or not wrapped or len(families) > DEEPEST:
-            raise ValueError("an array of an unknown name")
-    own = ("knots", "values") if family == Mapped.family else KINDS[family][1]
-    if set(names) - set(inner) != set(own):
-        raise ValueError("an array of an unknown name")
+    return from_arrays(described.family, arrays)
 
 
 def _mapped_from(arrays: Mapping[str, NDArray[Any]]) -> Mapped:

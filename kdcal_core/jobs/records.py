@@ -14,11 +14,13 @@ import secrets
 import shutil
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.store import decode, encode
 from kdcal_core.store.disk import make_folder, read_json, try_lock, write_json
 
 KEEP_DAYS = 7
@@ -35,6 +37,18 @@ def new_id() -> str:
     22
     """
     return secrets.token_urlsafe(16)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What is kept of an unfinished job."""
+
+    id: str
+    title: str
+    owners: tuple[str, ...]
+    key: str
+    submitted: float
+    started: float | None
 
 
 class Records:
@@ -65,7 +79,8 @@ class Records:
         OSError
             Where the disk does not take it.
         """
-        write_json(self.folder() / f"{job.id}.json", _encode(job))
+        told = _Record(job.id, job.title, job.owners, job.key, job.submitted, job.started)
+        write_json(self.folder() / f"{job.id}.json", encode(told))
 
     def end(self, job_id: str) -> None:
         """Strike out a job of this process: it has finished."""
@@ -144,41 +159,27 @@ def _delete(path: Path) -> None:
         _log.warning("A record of a job cannot be deleted: %s", error)
 
 
-def _encode(job: JobSnapshot) -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "title": job.title,
-        "owners": list(job.owners),
-        "key": job.key,
-        "submitted": job.submitted,
-        "started": job.started,
-    }
-
-
 def _decode(path: Path) -> JobSnapshot | None:
-    match read_json(path):
-        case {
-            "id": str() as job_id,
-            "title": str() as title,
-            "owners": [str() as owner, *others],
-            "key": str() as key,
-            "submitted": float() as submitted,
-            "started": float() | None as started,
-        } if _ID.fullmatch(job_id) and all(isinstance(other, str) for other in others):
-            return JobSnapshot(
-                job_id,
-                title,
-                owner,
-                submitted,
-                state="interrupted",
-                error=InputError(
-                    f"{title} was interrupted, because the server stopped before it ended",
-                    fix="Start it again. Nothing that was loaded before is lost.",
-                ),
-                started=started,
-                ended=path.stat().st_mtime,
-                key=key,
-                others=tuple(others),
-            )
-    _log.warning("A damaged record of a job was thrown away: %s", path.name)
-    return None
+    try:
+        told = decode(_Record, read_json(path))
+        owner, *others = told.owners
+        if not _ID.fullmatch(told.id):
+            raise ValueError(told.id)
+    except (TypeError, ValueError):
+        _log.warning("A damaged record of a job was thrown away: %s", path.name)
+        return None
+    return JobSnapshot(
+        told.id,
+        told.title,
+        owner,
+        told.submitted,
+        state="interrupted",
+        error=InputError(
+            f"{told.title} was interrupted, because the server stopped before it ended",
+            fix="Start it again. Nothing that was loaded before is lost.",
+        ),
+        started=told.started,
+        ended=path.stat().st_mtime,
+        key=told.key,
+        others=tuple(others),
+    )

@@ -20,6 +20,7 @@ import enum
 import io
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,11 +29,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import pandas as pd
     from _typeshed import DataclassInstance
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ def encode(value: Any, arrays: Arrays | None = None) -> Any:
         return value.value
     if isinstance(value, Path):
         return (value if arrays is None else value.relative_to(arrays.folder)).as_posix()
-    if isinstance(value, pd.DataFrame):
+    if _is_frame(type(value)):
         return {"arrow": base64.b64encode(_arrow_of(value)).decode()}
     if isinstance(value, np.ndarray):
         at = None
@@ -204,7 +204,7 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
         return Later(arguments[1], value, arrays)
     if origin is typing.Literal and value in arguments:
         return value
-    if kind is pd.DataFrame:
+    if _is_frame(kind):
         return _decode_frame(value)
     if origin is np.ndarray:
         return _decode_array(typing.get_args(arguments[1])[0], value, arrays)
@@ -371,7 +371,15 @@ def _known_dtype(said: str) -> np.dtype[Any]:
     return kind
 
 
+def _is_frame(kind: Any) -> bool:
+    """Whether it is a data frame's class; jobs start faster where nobody loads pandas to ask."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and kind is pandas.DataFrame
+
+
 def _arrow_of(frame: pd.DataFrame) -> bytes:
+    import pyarrow as pa
+
     table = pa.Table.from_pandas(frame, preserve_index=False)
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -380,6 +388,8 @@ def _arrow_of(frame: pd.DataFrame) -> bytes:
 
 
 def _decode_frame(value: Any) -> pd.DataFrame:
+    import pyarrow as pa
+
     match value:
         case {"arrow": str(content)}:
             stream = base64.b64decode(content, validate=True)
