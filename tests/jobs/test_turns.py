@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kdcal_core.jobs import Cancelled, JobManager, limits, memory
+from kdcal_core import memory
+from kdcal_core.jobs import Cancelled, JobManager, limits
 from kdcal_core.jobs.turns import Line, Place
 
 

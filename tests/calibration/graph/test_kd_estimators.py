@@ -24,7 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import estimator_checks as checks
 from sklearn.utils._param_validation import InvalidParameterError
 
-from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork, memory
+from kdcal_core import memory
+from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
 from kdcal_core.calibration.graph import settling
 from kdcal_core.calibration.graph.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
