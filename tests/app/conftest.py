@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from app_pages import ENTRY
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from kdcal_core.review import Workspace
@@ -15,6 +17,15 @@ from kdcal_core.review import Workspace
 ROOT = Path(__file__).parents[2]
 # `streamlit run app` adds the root itself; here the tests stand in for it
 sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_are_scanned_once() -> Iterator[None]:
+    """Streamlit reads every installed package's description in each new test runner."""
+    with pytest.MonkeyPatch.context() as patch:
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
 
 
 @pytest.fixture

@@ -5,27 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from app_pages import launch
+from made_reviews import line, review_of
 
 from app.shared.session import PLACES
 from kdcal_core.review import Workspace, start_sample
 
-ENTRY = str(Path(__file__).parents[2] / "app" / "streamlit_app.py")
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
 
 @pytest.fixture(scope="module")
-def reviews(workspace: Workspace) -> dict[str, str]:
-    names = {"classification": "adult", "regression": "diamonds", "none": ""}
-    return {task: start_sample(workspace, name).id if name else "" for task, name in names.items()}
+def reviews(workspace: Workspace) -> dict[str, str | None]:
+    return {
+        "classification": start_sample(workspace, "xor_network").id,
+        "regression": review_of(workspace, calibration=line(200, 0), evaluation=line(200, 1)),
+        "none": None,
+    }
 
 
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("task", ["classification", "regression", "none"])
-def test_a_page_has_one_title(reviews: dict[str, str], name: str, task: str) -> None:
-    at = AppTest.from_file(ENTRY, default_timeout=120)
-    if reviews[task]:
-        at.query_params["review"] = reviews[task]
-    at = at.run().switch_page(PLACES[name].path).run()
+def test_a_page_has_one_title(reviews: dict[str, str | None], name: str, task: str) -> None:
+    at = launch(Path(PLACES[name].path).stem, reviews[task])
     assert not at.exception, at.exception[0].message
     assert [title.value for title in at.title] == [PLACES[name].title]

@@ -17,9 +17,9 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, start_sample
 
 PAGES = (
-    ("load", "adult"),
-    ("reliability", "adult"),
-    ("confidence_by_class", "adult"),
+    ("load", "breast_cancer"),
+    ("reliability", "breast_cancer"),
+    ("confidence_by_class", "breast_cancer"),
     ("pit", "diamonds"),
     ("regions", "adult"),
     ("regions", "diamonds"),
@@ -125,7 +125,7 @@ def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes(monkeypatch) -> N
 @pytest.fixture(scope="module")
 def samples(workspace: Workspace) -> dict[str, str]:
     return {
-        name: start_sample(workspace, name).id for name in ("adult", "diamonds", "heteroscedastic")
+        name: start_sample(workspace, name).id for name in ("adult", "breast_cancer", "diamonds")
     }
 
 

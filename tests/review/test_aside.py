@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from workerless import working_here
 
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
@@ -51,10 +52,11 @@ def workspace(tmp_path):
 @pytest.fixture
 def review(workspace):
     """A scored review of predictions with two features."""
-    review_id = create_review(workspace).id
-    add_table(workspace, review_id, "calibration", csv(rows()), "rows.csv")
-    set_roles(workspace, review_id, ROLES)
-    return score(workspace, review_id)
+    with working_here():  # also where a test then has real workers
+        review_id = create_review(workspace).id
+        add_table(workspace, review_id, "calibration", csv(rows()), "rows.csv")
+        set_roles(workspace, review_id, ROLES)
+        return score(workspace, review_id)
 
 
 def files(workspace, review_id):
