@@ -25,6 +25,7 @@ from kdcal_core.review import (
     Workspace,
     confirm_class,
     may_be_swapped,
+    no_target_words,
     open_doubts,
     remove_training,
     samples,
@@ -231,7 +232,7 @@ def still_missing(review: Review) -> str:
         )
     if review.roles is None or review.roles.target is None:
         return (
-            f"No column is known to hold the {truth}. Give one the role "
+            f"{escape_markdown(no_target_words(review), 400)}. Give the right column the role "
             f"'{TARGET}' below, and apply."
         )
     if regression and review.parent is None and not review.roles.parameters:

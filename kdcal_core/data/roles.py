@@ -283,7 +283,7 @@ def _single(
     A column that names the target, as "p_default" beside "default", or the positive class, as
     "prob_1", is one. Several columns that could be it are no guess.
     """
-    if classes and len(classes) != 2:
+    if len(classes) > 2:
         return ()
     spelled = dict.fromkeys(("1", "positive", "true"), _NO_NAME)
     spelled |= {simple(target): _NO_NAME} if target else {}
@@ -331,7 +331,8 @@ def _target_among(
     """The column found by its name, or else the last of few classes.
 
     Where the classes are known, one that holds no others, and of several the one that holds most
-    of them; and one that holds all of them rather than a named one that holds others.
+    of them; and one that holds all of them rather than a named one that holds others. Where no
+    column fits, the one of few values that holds most of the classes, were it a single one.
     """
     free = [str(name) for name in reversed(frame.columns) if name not in taken]
     free = [name for name in free if simple(name) not in (*PREDICTED, *SPLITS, *WEIGHTS)]
@@ -344,15 +345,29 @@ def _target_among(
     best = max(fitting, key=lambda name: frame[name].nunique(), default=None)
     if found and (best is None or frame[best].nunique() < len(classes)):
         return found
-    return best
+    # None fits, or all have one class only: the scoring says what is wrong with the nearest one.
+    near = {name: _n_known(frame[name], classes) for name in free}
+    return best or max((name for name in free if near[name]), key=near.__getitem__, default=None)
 
 
 def _has_few_classes(column: pd.Series[Any]) -> bool:
+    return _may_be_classes(column) and column.nunique() >= 2
+
+
+def _may_be_classes(column: pd.Series[Any]) -> bool:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return False
     if pd.api.types.is_float_dtype(column.dtype) and (column.dropna() % 1 != 0).any():
         return False
-    return 2 <= column.nunique() <= min(_MAX_TARGET_CLASSES, max(2, len(column) // 2))
+    return bool(column.nunique() <= min(_MAX_TARGET_CLASSES, max(2, len(column) // 2)))
+
+
+def _n_known(column: pd.Series[Any], classes: Sequence[str]) -> int:
+    """How many of the classes a column of few values holds."""
+    if not _may_be_classes(column):
+        return 0
+    labels = column.dropna().drop_duplicates()
+    return sum(_fits(labels.iloc[[at]], classes) for at in range(len(labels)))
 
 
 def _fits(column: pd.Series[Any], classes: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ Nothing here knows the screen; the app and the command line call the same steps.
 """
 
 from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
+from kdcal_core.review.complete import no_target_words
 from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts, swap_classes
 from kdcal_core.review.inputs import input_columns, left_out, left_out_words
 from kdcal_core.review.loading import (
@@ -56,6 +57,7 @@ __all__ = [
     "load_regression_set",
     "load_set",
     "may_be_swapped",
+    "no_target_words",
     "open_doubts",
     "read_review",
     "remove_foreign",

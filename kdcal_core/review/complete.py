@@ -9,6 +9,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.models.base import ModelInfo
 from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.stored import gone
+from kdcal_core.text import listed
 
 
 def check_which(which: str) -> None:
@@ -35,6 +36,26 @@ def check_classes(parent: ModelInfo | None, roles: Roles, classes: tuple[str, ..
         raise InputError("A class name occurs twice", fix="Give every class its own name.")
 
 
+def no_target_words(review: Review) -> str:
+    """Why no column is taken for the target, without a full stop. Holds untrusted names.
+
+    Examples
+    --------
+    >>> no_target_words(Review("some-id"))
+    'No column is known to hold the true class'
+    """
+    if review.task == "regression":
+        return "No column is known to hold the outcome"
+    words = "No column is known to hold the true class"
+    table = review.tables.get("calibration")
+    columns = table.columns if table else ()
+    lone = [repr(c.name[:40]) for c in columns if c.n_distinct == 1 and not c.pair]
+    if not lone:
+        return words
+    hold = "holds one value" if len(lone) == 1 else "hold one value each"
+    return f"{words}. It has at least two classes, and {listed(lone, 3)} {hold}"
+
+
 def check_complete(review: Review) -> Roles:
     """The roles of a review that has all that scoring needs."""
     if "calibration" not in review.tables or review.roles is None:
@@ -43,7 +64,7 @@ def check_complete(review: Review) -> Roles:
     regression = review.task == "regression"
     if review.roles.target is None:
         raise InputError(
-            f"No column is known to hold the {'outcome' if regression else 'true class'}",
+            no_target_words(review),
             fix="Give one column the role of the target.",
             file=name,
         )

@@ -69,6 +69,38 @@ def test_the_sample_that_was_opened_is_on_the_pages(app):
         assert len(app.get("plotly_chart")) >= 3
 
 
+@pytest.mark.parametrize(
+    ("classes", "reason"),
+    [
+        (lambda frame: "sick", "holds only the class 'sick'"),
+        (lambda frame: frame["result"].where(frame.index % 9 > 0, "dead"), "Label 'dead' is unk"),
+    ],
+    ids=["one class", "a class the model does not know"],
+)
+@pytest.mark.usefixtures("real_workers")
+def test_a_target_that_cannot_be_used_is_refused_with_its_reason(app, settle, classes, reason):
+    frame = _predictions().rename(columns={"diagnosis": "result"})
+    frame["result"] = classes(frame)
+    _upload(app, "calibration", "predictions.csv", _csv(frame))
+    settle(app)
+    _assert_healthy(app)
+    _press(app, "Score the rows")
+    settle(app)
+    assert any(reason in unescape(error.value).replace("\\", "") for error in app.error)
+
+
+@pytest.mark.usefixtures("real_workers")
+def test_a_column_of_one_value_is_named_where_no_target_is_known(app, settle):
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50), "outcome_1": 1})
+    _upload(app, "calibration", "rows.csv", _csv(frame))
+    settle(app)
+    assert any(
+        "It has at least two classes, and 'outcome_1' holds one value"
+        in unescape(info.value).replace("\\", "")
+        for info in app.info
+    )
+
+
 @pytest.mark.usefixtures("real_workers")
 def test_predictions_alone_are_enough(app):
     _upload(app, "calibration", "predictions.csv", _csv(_predictions()))

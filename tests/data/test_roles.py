@@ -169,6 +169,22 @@ def test_target_by_content() -> None:
     assert guess_roles(frame, classes=("u", "v")).target is None
 
 
+@pytest.mark.parametrize("held", [("a",), ("a", "b", "c")], ids=["one class", "one unknown"])
+def test_a_target_with_one_class_or_an_unknown_one_is_found_for_the_checks_to_refuse(
+    held: tuple[str, ...],
+) -> None:
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "result": labels(*held), "kind": "z"})
+    assert guess_roles(frame, classes=("a", "b"), feature_names=("x",)).target == "result"
+    predictions = frame.assign(**outputs(["p_a", "p_b"]))
+    assert guess_roles(predictions).target == "result"
+    assert guess_roles(predictions.drop(columns="result")).target is None
+
+
+def test_one_output_beside_a_target_of_one_class() -> None:
+    frame = pd.DataFrame({"prob_1": RNG.random(N), "y": 1})
+    assert guess_roles(frame).outputs == (("1", "prob_1"),)
+
+
 FRAME = pd.DataFrame(
     {"a": [1.0, 2.0, 3.0], "b": [4, 5, 6], "y": ["u", "v", "u"], "p": [0.25, 0.5, 1.0]}
 )
