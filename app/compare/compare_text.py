@@ -84,8 +84,8 @@ on the same rows: look at the paired differences below.
 
 **Log loss** and **Brier score** count everything, and favour no way of cutting confidence into
 bins. **Calibration errors** say how far stated confidence and hits lie apart: ECE in 15 bins of
-equal width, with bins of equal mass and the bias of noise taken off, the l2 norm of the same,
-smooth ECE without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
+equal width, the same without what noise adds to it (debiased), also in the l2 norm, smooth ECE
+without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
 far confidence lies from the prior's on rows far away. **AUROC** is how well rows are ranked.
 """
 SPEED = """

@@ -21,6 +21,7 @@ from kdcal_core.charts.export_maps import (
     calibrator_map_table,
     calibrator_map_words,
 )
+from kdcal_core.diagnostics.comparison import MEASURES
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import CalibratorMap, Gain
@@ -29,7 +30,7 @@ from kdcal_core.text import escape_markdown
 
 TILES = {
     "log_loss": "Log loss",
-    "ece_mass": "ECE, debiased",
+    "ece_debiased": MEASURES["ece_debiased"].title,
     "auc": "AUROC",
     "accuracy": "Accuracy",
 }

@@ -14,7 +14,7 @@ from app.shared.numbers import interval, number
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.calibration.registry import Family
 from kdcal_core.diagnostics import Estimate, ReliabilityCurve
-from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.diagnostics.comparison import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import ExportRecord, Gain
 from kdcal_core.text import escape_html, listed
@@ -120,7 +120,7 @@ def finding(title: str, gain: Gain) -> str:
     if pair.verdict == "worse":
         return f"{title}: the log loss rises {by}. Rather keep the model as it is."
     change = f"{number(pair.difference)} ({interval(pair.difference)}) {rows}"
-    if gain.pairs["ece_mass"].verdict == "better":
+    if gain.pairs["ece_debiased"].verdict == "better":
         return (
             f"{title}: the log loss does not change beyond chance, {change}, but confidence fits "
             "better."
@@ -140,7 +140,7 @@ def also(gain: Gain) -> str:
     """What it does to how well confidence fits, to the ranking, and to accuracy."""
     sentences = []
     for key, what in (
-        ("ece_mass", "The calibration error (ECE, debiased)"),
+        ("ece_debiased", f"The calibration error, {MEASURES['ece_debiased'].title},"),
         ("auc", "The AUROC"),
         ("accuracy", "Accuracy"),
     ):

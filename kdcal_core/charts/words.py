@@ -133,12 +133,18 @@ def noise_words(
     if gap.size == 0:
         return "No bin has rows in both halves, so their noise cannot be shown."
     if gap.max() < 0.005:
-        return "Two halves of the same rows agree in every bin to within half a point."
-    label, low, high = places[int(np.argmax(gap))]
+        return (
+            "Two halves of the same rows agree in every bin to within half a point "
+            f"({counted(round(weight.sum()), 'row')})."
+        )
+    worst = int(np.argmax(gap))
+    label, low, high = places[worst]
     return (
         f"Two halves of the same rows differ by {100 * np.average(gap, weights=weight):.1f} points "
-        f"on average, and by {100 * gap.max():.0f} points for class {class_names[label]} at scores "
-        f"{low:.1f} to {high:.1f}. A difference of this size between two curves proves nothing."
+        f"on average ({counted(round(weight.sum()), 'row')}), and by {100 * gap.max():.0f} points "
+        f"for class {class_names[label]} at scores {low:.1f} to {high:.1f} "
+        f"({counted(round(weight[worst]), 'row')}). A difference of this size between two curves "
+        "proves nothing."
     )
 
 

@@ -14,9 +14,13 @@ _SHOWN = 3
 def outputs_words(review: Review) -> str:
     """Which columns were taken for the predictions."""
     roles = review.roles or Roles()
-    what = "Logits" if roles.output_kind == "logit" else "Probabilities"
-    shown = listed((f"{name} in {column}" for name, column in roles.outputs), _SHOWN)
-    return printable(f"{what}: {shown}.", 500)
+    what = "logit" if roles.output_kind == "logit" else "probability"
+    if len(roles.outputs) == 1:
+        ((name, column),) = roles.outputs
+        return printable(f"Column {column} holds the {what} of class {name}.", 500)
+    classes, columns = (listed(part, _SHOWN) for part in zip(*roles.outputs, strict=True))
+    many = "logits" if what == "logit" else "probabilities"
+    return printable(f"Columns {columns} hold the {many} of classes {classes}.", 500)
 
 
 def table_notes(review: Review, which: Which) -> tuple[str, ...]:

@@ -166,10 +166,10 @@ def _estimate(
         else:
             how = f"test inversion, {n_boot:,} draws"
             low, high = _interval(found, tables, kind, norm, level, n_boot, rng, float(value))
-    bins = f"{n_bins} {'equal-width' if strategy == 'uniform' else 'equal-mass'} bins"
+    bins = _bins(n_bins, strategy)
     return Estimate(
         name=f"{KINDS[kind]} {_WORD[norm]}: {norm} norm, {bins}{', debiased' * debiased}",
-        label=_label(kind, norm, strategy, debiased),
+        label=error_label(norm, n_bins, kind=kind, strategy=strategy, debiased=debiased),
         value=float(value),
         low=low,
         high=high,
@@ -208,12 +208,31 @@ def _largest_gap(tables: tuple[BinTable, ...], level: float) -> tuple[float, flo
     return float(least.max()), float(most.max())
 
 
-def _label(kind: Kind, norm: Norm, strategy: Strategy, debiased: bool) -> str:
-    """Short, yet different for every statistic that stands in one table."""
-    word = _LABEL[norm]
-    if kind != "confidence":
-        word = f"{KINDS[kind]} {word}"
-    return ", ".join([word, *["equal mass"] * (strategy == "quantile"), *["debiased"] * debiased])
+def error_label(
+    norm: Norm,
+    n_bins: int,
+    *,
+    kind: Kind = "confidence",
+    strategy: Strategy = "uniform",
+    debiased: bool = False,
+) -> str:
+    """The label of a calibration error: one for each estimator, whichever page shows it.
+
+    Examples
+    --------
+    >>> error_label("l1", 15), error_label("l1", 15, strategy="quantile")
+    ('ECE', 'ECE, equal mass')
+    >>> error_label("l1", 15, debiased=True)
+    'ECE, debiased (l1, 15 equal-width bins)'
+    """
+    word = _LABEL[norm] if kind == "confidence" else f"{KINDS[kind]} {_LABEL[norm]}"
+    if debiased:
+        return f"{word}, debiased ({norm}, {_bins(n_bins, strategy)})"
+    return f"{word}, equal mass" if strategy == "quantile" else word
+
+
+def _bins(n_bins: int, strategy: Strategy) -> str:
+    return f"{n_bins} {'equal-width' if strategy == 'uniform' else 'equal-mass'} bins"
 
 
 def error_norm(share: FloatArray, gap: FloatArray, norm: Norm) -> FloatArray:

@@ -30,7 +30,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.tasks.export_results import Gain
 
-_ON_CARD = ("log_loss", "brier", "ece_mass", "smooth_ece", "auc", "accuracy")
+_ON_CARD = ("log_loss", "brier", "ece_debiased", "smooth_ece", "auc", "accuracy")
 
 
 class AsFitted(Calibrator):

@@ -115,7 +115,8 @@ def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str) -> 
 def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) -> None:
     assert "the log loss falls by" in words(page)
     assert "600 rows (evaluation set)" in words(page)
-    assert [one.label for one in page.metric] == ["Log loss", "ECE, debiased", "AUROC", "Accuracy"]
+    ece = "ECE, debiased (l1, 15 equal-width bins)"
+    assert [plain(one.label) for one in page.metric] == ["Log loss", ece, "AUROC", "Accuracy"]
     assert len(page.get("plotly_chart")) == 3
     labels = [one.proto.label for one in page.get("download_button")]
     assert any(one.startswith("Calibrator file (") for one in labels)

@@ -29,13 +29,15 @@ def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
     pair = (anchor(1, [0.5, 0.9], [1, 99]), anchor(1, [0.9, 0.8], [1, 99]))
     sentence = words.noise_words([pair], ["a", "b"])
     # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
-    assert "10.3 points on average" in sentence
-    assert "40 points for class b at scores 0.8 to 0.9" in sentence
+    assert "10.3 points on average (200 rows)" in sentence
+    assert "40 points for class b at scores 0.8 to 0.9 (2 rows)" in sentence
 
 
 def test_halves_that_agree_are_not_said_to_differ() -> None:
     pair = (anchor(0, [1.0, 1.0], [5, 5]), anchor(0, [1.0, 1.0], [5, 5]))
-    assert "agree in every bin" in words.noise_words([pair], ["a"])
+    sentence = words.noise_words([pair], ["a"])
+    assert "agree in every bin" in sentence
+    assert "(20 rows)" in sentence
 
 
 def test_noise_without_a_common_bin_is_said() -> None:

@@ -73,7 +73,7 @@ def scored(run: Run, folder: Path, *words: object) -> pd.DataFrame:
 def test_a_lone_probability_of_default_needs_no_word(run: Run, tmp_path: Path) -> None:
     code, out, err = run("diagnose", "--predictions", written(tmp_path), "--target", "label")
     assert (code, err) == (0, "")
-    assert "Probabilities: 1 in p_default" in out
+    assert "Column p_default holds the probability of class 1." in out
 
 
 def test_the_target_that_is_named_decides_the_guess(run: Run, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_no_name_tells_is_said_by_outputs(run: Run, tmp_path: Path) -> None
     assert "role" not in err
     code, named, err = run("diagnose", *words, "--outputs", "1=chance")
     assert (code, err) == (0, "")
-    assert "Probabilities: 1 in chance" in named
+    assert "Column chance holds the probability of class 1." in named
     _, guessed, _ = run("diagnose", "--predictions", written(tmp_path), "--target", "label")
     assert _figures(named) == _figures(guessed)
 
@@ -176,7 +176,7 @@ def test_what_was_fitted_on_a_table_scores_tables_of_the_same_columns(
         words = ("--calibrator", "heterogeneous_tree", "--predictions", table, *said)
         code, told, err = run("calibrate", *words, "--target", "label", "--out", out)
         assert (code, err) == (0, "")
-        assert f"Probabilities: 1 in {column}." in told
+        assert f"Column {column} holds the probability of class 1." in told
         card = load_calibrator(out).card
         assert card.outputs == (("1", column),)
         assert card.features == ("age", "region")
@@ -239,7 +239,7 @@ def test_a_probability_of_default_is_not_one_of_good(run: Run, tmp_path: Path) -
     table = swapped_loans(tmp_path, "p_default")
     code, out, err = run("diagnose", "--predictions", table, "--target", "label")
     assert (code, err) == (0, "")
-    assert "Probabilities: bad in p_default" in out
+    assert "Column p_default holds the probability of class bad." in out
     assert "Warning" not in out
 
 
@@ -295,7 +295,7 @@ def test_a_class_with_a_minus_sign_is_no_option(run: Run, tmp_path: Path) -> Non
     advice = out[out.index("--outputs") :].split(".\n")[0]
     code, out, err = run(*words, *shlex.split(advice))
     assert (code, err) == (0, "")
-    assert "Probabilities: -1 in p." in out
+    assert "Column p holds the probability of class -1." in out
     assert "Warning" not in out
 
 

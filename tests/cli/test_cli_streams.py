@@ -151,7 +151,7 @@ def test_the_advice_on_logits_names_an_option_that_follows_it(
     assert "--output-kind logit" in err
     code, out, err = run(capsys, *words, "--output-kind", "logit")
     assert (code, err) == (0, "")
-    assert out.startswith("Logits: no in p_no and yes in p_yes.")
+    assert out.startswith("Columns p_no and p_yes hold the logits of classes no and yes.")
 
 
 def test_progress_shows_a_share_and_its_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from kdcal_core.diagnostics.calibration_error import (
     RowDraws,
     calibration_error,
     confidence_calibration_error,
+    error_label,
     row_draws,
 )
 from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
@@ -20,7 +21,7 @@ from kdcal_core.diagnostics.comparison.results import Measure
 from kdcal_core.diagnostics.comparison.spread import Spread, of_areas, of_means
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
 from kdcal_core.diagnostics.ranking import Pairing
-from kdcal_core.diagnostics.results import Estimate, Norm, Strategy
+from kdcal_core.diagnostics.results import Estimate, Norm
 from kdcal_core.diagnostics.scores import brier, log_loss
 from kdcal_core.diagnostics.smooth_error import confidence_smooth_calibration_error
 from kdcal_core.diagnostics.targets import Target, confidence_target, targets
@@ -36,8 +37,8 @@ MEASURES: dict[str, Measure] = {
         Measure("log_loss", "Log loss", True, "inside"),
         Measure("brier", "Brier score", True, "inside"),
         Measure("ece", "ECE, equal-width bins", True, "inside"),
-        Measure("ece_mass", "ECE, equal-mass bins, debiased", True, "inside"),
-        Measure("l2", "l2 calibration error, debiased", True, "inside"),
+        Measure("ece_debiased", error_label("l1", BINS, debiased=True), True, "inside"),
+        Measure("l2", error_label("l2", BINS, debiased=True), True, "inside"),
         Measure("smooth_ece", "Smooth ECE", True, "inside"),
         Measure("mce", "MCE", True, "inside"),
         Measure("classwise_ece", "Classwise ECE", True, "inside"),
@@ -99,11 +100,11 @@ def scored_measures(
     steps: list[tuple[str, Callable[[], tuple[list[Estimate], Spread] | None]]] = [
         ("log_loss", lambda: _log_loss(judged, level)),
         ("brier", lambda: _brier(judged, level)),
-        ("ece", lambda: _binned(judged, "l1", "uniform", False, draws, level, seed)),
-        ("ece_mass", lambda: _binned(judged, "l1", "quantile", True, draws, level, seed)),
-        ("l2", lambda: _binned(judged, "l2", "quantile", True, draws, level, seed)),
+        ("ece", lambda: _binned(judged, "l1", False, draws, level, seed)),
+        ("ece_debiased", lambda: _binned(judged, "l1", True, draws, level, seed)),
+        ("l2", lambda: _binned(judged, "l2", True, draws, level, seed)),
         ("smooth_ece", lambda: _smooth(judged, draws, level, seed)),
-        ("mce", lambda: _binned(judged, "max", "uniform", False, draws, level, seed)),
+        ("mce", lambda: _binned(judged, "max", False, draws, level, seed)),
         ("classwise_ece", lambda: _classwise(judged, draws, level, seed)),
         ("oce", lambda: _far(judged, level)),
         ("auc", lambda: _auc(judged, level)),
@@ -140,7 +141,6 @@ def _brier(judged: Judged, level: float) -> tuple[list[Estimate], Spread]:
 def _binned(
     judged: Judged,
     norm: Norm,
-    strategy: Strategy,
     debiased: bool,
     draws: RowDraws,
     level: float,
@@ -153,7 +153,6 @@ def _binned(
             one.hit.astype(np.int64),
             norm=norm,
             n_bins=BINS,
-            strategy=strategy,
             debiased=debiased,
             level=level,
             n_boot=len(draws.times),
@@ -163,7 +162,7 @@ def _binned(
         for one in problems
     ]
     alone = [(one,) for one in problems]
-    return shown, binned_spread(alone, norm, strategy, BINS, draws, seed)
+    return shown, binned_spread(alone, norm, "uniform", BINS, draws, seed)
 
 
 def _smooth(

@@ -40,7 +40,7 @@ TABLES = {
     "credit_default": "default-payment-next-month",
     "wine_white": "quality",
 }
-MEASURES = ("log_loss", "brier", "ece_mass", "classwise_ece", "auc", "accuracy")
+MEASURES = ("log_loss", "brier", "ece_debiased", "classwise_ece", "auc", "accuracy")
 SEED = 0
 MOST = (4000, 2000, 4000)  # rows that train, calibrate and judge
 SHARES = (0.4, 0.25, 0.35)
