@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from app.compare import compare_parts as parts
-from app.shared import session
+from app.shared import page_top
 
-review = session.scored_review("compare")
+review = page_top.scored_review("compare")
 if review is not None:
     view = parts.compared(review)
     if view is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.confidence_by_class import confidence_parts as parts
-from app.shared import session, set_results
+from app.shared import page_top, set_results
 from kdcal_core.tasks import set_overview
 
-review = session.scored_review("confidence")
+review = page_top.scored_review("confidence")
 if review is not None:
     overview = set_results.of(review, set_overview, which=parts.FIT)
     if overview is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.export import export_files as files
 from app.export import export_parts as parts
-from app.shared import session
+from app.shared import page_top
 
-review = session.scored_review("export")
+review = page_top.scored_review("export")
 if review is not None:
     view = parts.exported(review)
     if view is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.load import load_parts, role_form
-from app.shared import session, waiting
+from app.shared import page_top, session, waiting
 
 review = session.current_review()
 # Two places of their own: whatever comes and goes above, the uploaders stay where they are, so
@@ -14,7 +14,7 @@ above, files = st.container(), st.container()
 
 with above:
     st.title(session.PLACES["load"].title, anchor=False)
-    session.header(review)
+    page_top.header(review)
     ended = waiting.show(review.id) if review is not None else None
     if ended is not None:
         load_parts.report(ended)

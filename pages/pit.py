@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from app.pit import pit_columns, pit_parts
-from app.shared import pit_map, pit_results, pit_rows, session
+from app.shared import page_top, pit_map, pit_results, pit_rows
 from app.shared.pit_results import Judged
 from app.shared.set_choice import choose_set
 
-review = session.scored_review("pit")
+review = page_top.scored_review("pit")
 if review is not None:
     judged = Judged(review, choose_set(review, "pit"))
     finding = st.container()

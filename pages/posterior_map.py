@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app.posterior_map import map_parts as parts
-from app.shared import foreign_results, map_region, session
+from app.shared import foreign_results, map_region, page_top
 
-review = session.scored_review("map")
+review = page_top.scored_review("map")
 if review is not None and parts.can_be_drawn(review):
     finding = st.container()
     fit = parts.fitted_graph(review)

@@ -6,9 +6,9 @@ from app.recalibration import recalibration_compare as compare
 from app.recalibration import recalibration_parts as parts
 from app.recalibration import recalibration_results as results
 from app.recalibration import recalibration_rows as rows
-from app.shared import session
+from app.shared import page_top
 
-review = session.scored_review("recalibration")
+review = page_top.scored_review("recalibration")
 if review is not None:
     view = parts.recalibrated(review)
     if view is not None:

@@ -12,9 +12,9 @@ from app.regions import (
     regions_search,
 )
 from app.regions import regions_parts as parts
-from app.shared import session
+from app.shared import page_top
 
-review = session.scored_review("regions")
+review = page_top.scored_review("regions")
 if review is not None:
     looked = parts.looked_at(review)
     if looked is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from app.reliability import reliability_parts as parts
-from app.shared import session, set_results
+from app.shared import page_top, set_results
 from app.shared.set_choice import choose_set
 from kdcal_core.tasks import set_overview
 
-review = session.scored_review("reliability")
+review = page_top.scored_review("reliability")
 if review is not None:
     which = choose_set(review, "reliability")
     overview = set_results.of(review, set_overview, which=which)

@@ -12,6 +12,7 @@ from app.compare import compare_settings
 from app.compare import compare_text as text
 from app.shared import job_results, session
 from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.equal_notes import copies
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     comparison_figure,
@@ -101,7 +102,7 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
     for key, why in found.failed.items():
         st.warning(escape_markdown(text.failed(key, why), 600), icon=":material/visibility:")
     for note in found.notes:
-        if warns_of_copies(note):
+        if warns_of_copies(note) and note not in copies(review):
             st.warning(escape_markdown(note, 600), icon=":material/content_copy:")
     if len(found.methods) < 2:
         st.info("No calibrator could be fitted, so there is nothing to compare.")

@@ -14,6 +14,7 @@ from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.shared import job_results, session, waiting
 from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.equal_notes import copies
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     ScorePanel,
@@ -30,6 +31,7 @@ from kdcal_core.charts import (
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
+from kdcal_core.review import Review
 from kdcal_core.tasks import (
     ONE_MAP,
     PARENT,
@@ -81,7 +83,7 @@ def repaired(view: View) -> Repair | None:
         opened = _opened(view, asked)
         if opened is None:
             return None
-        return _chosen(asked.key, opened)
+        return _chosen(review, asked.key, opened)
 
 
 def _settings(view: View) -> RegionsSettings:
@@ -129,8 +131,10 @@ def _opened(view: View, asked: Request) -> RegionsRun | None:
     return None if job is None else runs.run_of(job)
 
 
-def _chosen(key: str, run: RegionsRun) -> Repair | None:
+def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
     for note in run.record.notes:
+        if note in copies(review):  # the top of the page says it
+            continue
         shown = escape_markdown(note, LONGEST_NOTE)
         if warns_of_copies(note):
             st.warning(shown, icon=":material/content_copy:")

@@ -7,14 +7,31 @@ import streamlit as st
 from app.shared import session, set_results
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks import equal_sets
+from kdcal_core.tasks import EqualNote, equal_sets
 from kdcal_core.text import escape_markdown
 
 LONGEST_NOTE = 600
 
 
+def copies(review: Review) -> tuple[str, ...]:
+    """Warnings of rows that training, calibration and evaluation set share: untrusted text.
+
+    The top of every page shows them. A large review has none until its Load page compared the
+    tables; where a table cannot be read, that page says so.
+    """
+    if not review.ready or len(review.all_tables) < 2:
+        return ()
+    if not set_results.at_hand(review, equal_sets):
+        return ()
+    try:
+        found = set_results.of(review, equal_sets)
+    except InputError:
+        return ()
+    return () if found is None else tuple(one.sentence for one in found.notes if _on_top(one))
+
+
 def equal_notes(review: Review, *, foreign: str | None = None) -> None:
-    """A warning for each two tables that share rows; a remark where chance explains them.
+    """What the top of the page does not say: of foreign rows, and of rows equal by chance.
 
     Parameters
     ----------
@@ -29,10 +46,14 @@ def equal_notes(review: Review, *, foreign: str | None = None) -> None:
         session.error_box(error)
         return
     for note in () if found is None else found.notes:
-        shown = escape_markdown(note.sentence, LONGEST_NOTE)
-        if foreign not in (None, note.foreign):
+        if _on_top(note) or foreign not in (None, note.foreign):
             continue
+        shown = escape_markdown(note.sentence, LONGEST_NOTE)
         if note.copies:
             st.warning(shown, icon=":material/content_copy:")
         else:
             st.caption(shown)
+
+
+def _on_top(note: EqualNote) -> bool:
+    return note.copies and not note.foreign

@@ -66,6 +66,14 @@ def of(
     return _elsewhere(review, measure, asked, offer)
 
 
+def at_hand(review: Review, measure: Callable[..., Any], **settings: Any) -> bool:
+    """Whether :func:`of` gives the measure without a job that is still to be waited for."""
+    if not _is_large(review, measure):
+        return True
+    job = waiting.find(set_request(session.workspace(), review, measure, settings).key)
+    return job is not None and job.state == "done"
+
+
 def all_of(
     review: Review, measure: Callable[..., T], each: Sequence[dict[str, Any]]
 ) -> list[T] | None:

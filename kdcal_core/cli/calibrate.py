@@ -12,7 +12,7 @@ from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.diagnose import check_files, scored_review
-from kdcal_core.cli.outputs import doubts_words, outputs_words, table_notes
+from kdcal_core.cli.outputs import copies_words, doubts_words, outputs_words, table_notes
 from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.terminal import table
@@ -67,7 +67,8 @@ def _fit(options: argparse.Namespace) -> str:
             progress=progress,
             what="Fitting the calibrator",
         )
-    return _report(review, found, Path(options.out).name)
+        warnings = (*doubts_words(review), *copies_words(workspace, review))
+    return _report(review, found, warnings, Path(options.out).name)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -144,13 +145,14 @@ def _text(value: Any) -> str:
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def _report(review: Review, found: dict[str, Any], out: str) -> str:
+def _report(review: Review, found: dict[str, Any], warnings: tuple[str, ...], out: str) -> str:
     title, source = printable(found["title"], 300), printable(_source(review), 80)
-    lines = [f"Warning: {doubt}" for doubt in doubts_words(review)]
+    lines = [f"Warning: {warning}" for warning in warnings]
     lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
     if review.parent is None:
         lines.append(outputs_words(review))
-    lines += [printable(note) for note in (*found["notes"], *table_notes(review, "calibration"))]
+    notes = map(printable, (*found["notes"], *table_notes(review, "calibration")))
+    lines += [note for note in notes if note not in warnings]
     parts = ["\n".join(lines)]
     if found["estimates"]:
         parts.append(

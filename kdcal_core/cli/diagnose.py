@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kdcal_core.cli import record, regression
 from kdcal_core.cli.measured import Measured, measure
 from kdcal_core.cli.measured_regression import MeasuredRegression
-from kdcal_core.cli.outputs import doubts_words, outputs_words, table_notes
+from kdcal_core.cli.outputs import copies_words, doubts_words, outputs_words, table_notes
 from kdcal_core.cli.regression import need
 from kdcal_core.cli.regression_report import regression_report
 from kdcal_core.cli.report import report
@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> str:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
         measured = _measured(workspace, review, options)
-        doubts = doubts_words(review)
+        doubts = (*doubts_words(review), *copies_words(workspace, review))
         settings = _settings(options, review)
         content = record.record(measured, review.task, _inputs(review), settings, doubts)
     if to_output:

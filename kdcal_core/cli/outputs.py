@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 
 from kdcal_core.data import Roles
-from kdcal_core.review import Review, Which, may_be_swapped, open_doubts
+from kdcal_core.review import Review, Which, Workspace, load_set, may_be_swapped, open_doubts
 from kdcal_core.text import listed, printable
 
 _SHOWN = 3
@@ -34,6 +35,16 @@ def doubts_words(review: Review) -> tuple[str, ...]:
     if doubts:
         doubts[-1] += _fix(review)
     return tuple(printable(doubt, 1000) for doubt in doubts)
+
+
+def copies_words(workspace: Workspace, review: Review) -> tuple[str, ...]:
+    """Warnings of more equal rows in two of the review's tables than chance gives."""
+    if len(review.all_tables) < 2:
+        return ()
+    from kdcal_core.tasks import Sets, equal_sets  # imports much
+
+    found = equal_sets(Sets(workspace, review.id, partial(load_set, workspace, review.id)))
+    return tuple(printable(note.sentence, 1000) for note in found.notes if note.copies)
 
 
 def _fix(review: Review) -> str:

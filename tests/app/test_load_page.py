@@ -284,6 +284,12 @@ def test_training_rows_come_and_go_beside_the_scores(app):
     n = len(pd.read_parquet(io.BytesIO(rows)))
     copies = f"{n} rows of the calibration set are in the training set too ({n} pairs, chance"
     assert [unescape(warning.value)[: len(copies)] for warning in app.warning] == [copies]
+    for page in ("reliability", "confidence_by_class", "compare", "regions", "export"):
+        app.switch_page(f"../pages/{page}.py").run()
+        _assert_healthy(app)
+        shown = [unescape(warning.value)[: len(copies)] for warning in app.warning]
+        assert shown.count(copies) == 1, page
+    app.switch_page("../pages/load.py").run()
     app.button(key="remove_training").click()
     app.run()
     _assert_healthy(app)

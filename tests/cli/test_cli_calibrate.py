@@ -274,12 +274,30 @@ def test_rows_that_fit_and_judge_alike_are_counted(
     out = ("--target", "label", "--out", tmp_path / "c.kdcal")
     code, said, _ = run(capsys, *PLATT, *out, "--evaluation", rows)
     assert code == 0
-    assert f"{len(frame):,} rows of the evaluation set are in the calibration set too" in said
+    shared = f"{len(frame):,} rows of the evaluation set are in the calibration set too"
+    assert said.startswith(f"Warning: {shared}")
+    assert said.count(shared) == 1
     code, said, _ = run(
         capsys, *PLATT, *out, "--evaluation", DIGITS / "evaluation.parquet", "--force"
     )
     assert code == 0
     assert "in the calibration set too" not in said
+
+
+def test_training_rows_that_calibrate_are_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    xor = DIGITS.parent / "xor_network"
+    rows, out = xor / "calibration.parquet", tmp_path / "c.kdcal"
+    words = ("--calibrator", "platt", "--model", xor / "model.onnx", "--data", rows)
+    words = (*words, "--target", "class", "--out", out)
+    code, said, _ = run(capsys, *words, "--training", rows)
+    assert code == 0
+    shared = "1,000 rows of the calibration set are in the training set too"
+    assert said.startswith(f"Warning: {shared}")
+    code, said, _ = run(capsys, *words, "--training", xor / "training.parquet", "--force")
+    assert code == 0
+    assert "in the training set too" not in said
 
 
 def test_columns_that_one_table_lacks_are_named(

@@ -304,3 +304,17 @@ def test_many_classes_of_few_rows_read_well(run: Run, tmp_path: Path) -> None:
     assert "c39" not in by_class
     assert "28 classes are never predicted." in by_class
     assert "MCE has no interval: the largest gap" in " ".join(out.split())
+
+
+def test_evaluation_rows_of_the_calibration_set_are_warned_of(run: Run, tmp_path: Path) -> None:
+    calibration = SAMPLES / "digits_predictions" / "calibration.parquet"
+    rows = pd.read_parquet(calibration)
+    rows.iloc[:100].to_parquet(tmp_path / "again.parquet")
+    words = ("diagnose", "--predictions", calibration, "--target", "label")
+    further = ("--evaluation", tmp_path / "again.parquet", "--json", tmp_path / "out.json")
+    code, out, _ = run(*words, *further)
+    said = "100 rows of the evaluation set are in the calibration set too"
+    assert code == 0
+    assert out.startswith(f"Warning: {said}")
+    (doubt,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["doubts"]
+    assert doubt.startswith(said)
