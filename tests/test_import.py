@@ -30,6 +30,12 @@ def test_heavy_libraries_wait_until_they_are_used(statement):
     assert _loaded_after(statement).isdisjoint(HEAVY)
 
 
+def test_a_worker_that_reads_files_imports_no_statistics():
+    """They would take most of its start, and each file that is read starts one."""
+    loaded = _loaded_after("import kdcal_core.jobs.worker, kdcal_core.review")
+    assert loaded.isdisjoint({*HEAVY, "scipy.stats", "scipy.optimize", "sklearn", "numba"})
+
+
 def test_every_public_name_is_there():
     for name in kdcal_core.__all__:
         assert getattr(kdcal_core, name) is not None

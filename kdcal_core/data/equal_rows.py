@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api import types
-from scipy.stats import binom
+from scipy.special import betainc
 
 from kdcal_core.data.types import IntArray
 
@@ -165,7 +165,8 @@ def equal_rows(
 def _least(within: float, share: float) -> int:
     """Fewest pairs across that less than 5% of draws have, given those within the sets."""
     across = np.arange(1, 1000)
-    rare = np.asarray(binom.sf(across - 1, across + int(within), share)) < _ALARMS
+    # the chance that a binomial number of across + within pairs is no less than across
+    rare = np.asarray(betainc(across, int(within) + 1, share)) < _ALARMS
     return int(across[np.argmax(rare)]) if rare.any() else 0
 
 

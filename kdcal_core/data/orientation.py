@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 from kdcal_core.data.labels import encode_labels
 from kdcal_core.data.numbers import is_number
@@ -236,7 +234,8 @@ def rank_area(score: FloatArray, positive: NDArray[np.bool_]) -> tuple[float, fl
     pairs = n_positive * (n - n_positive)
     if not pairs:
         return 0.5, 0.0
-    rank = rankdata(score)
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - 0.5 * (count - 1))[place]  # equal scores share their mean rank
     area = (float(rank[positive].sum()) - n_positive * (n_positive + 1) / 2.0) / pairs
     error = (float(np.var(rank, ddof=1)) / (n * pairs)) ** 0.5  # ties are in the ranks' variance
     return area, (area - 0.5) / error if error else 0.0
@@ -262,6 +261,8 @@ def _likely(
             )
         return "Is the target the right column, and are these the model's rows?"
     if k <= _MOST_CLASSES:
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
         counts = np.zeros((k, k))
         np.add.at(counts, (proba.argmax(axis=1), y), 1.0)
         predicted, meant = linear_sum_assignment(-counts)
