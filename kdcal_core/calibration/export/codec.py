@@ -80,7 +80,7 @@ class Encoder(Describer):
         return super().other(value)
 
     def _estimator(self, estimator: KernelDensityEstimator) -> dict[str, Any]:
-        from kdcal_core.calibration.graph.estimator_file import estimator_parts
+        from kdcal_core.calibration.graph.graph_file import estimator_parts
 
         about, arrays = estimator_parts(estimator)
         return {
@@ -138,7 +138,7 @@ class Decoder(Maker):
         return super().other(kind, content)
 
     def _estimator(self, told: Mapping[str, Any]) -> Any:
-        from kdcal_core.calibration.graph.estimator_file import estimator_from_parts
+        from kdcal_core.calibration.graph.graph_file import estimator_from_parts
 
         if self._parent is None:
             raise InputError(

@@ -316,7 +316,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         The parent is not in it: :meth:`load` knows it again by its fingerprint on up to 64 rows
         of the fit. So the file holds rows of the data.
         """
-        from kdcal_core.calibration.graph.estimator_file import save_estimator
+        from kdcal_core.calibration.graph.graph_file import save_estimator
 
         check_is_fitted(self, "graph_")
         save_estimator(self, path)
@@ -330,7 +330,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         InputError
             The file is of another kind, broken, contradicts itself, or belongs to another parent.
         """
-        from kdcal_core.calibration.graph.estimator_file import load_estimator
+        from kdcal_core.calibration.graph.graph_file import load_estimator
 
         return load_estimator(cls, path, parent)
 

@@ -1,25 +1,36 @@
-"""A kernel density graph to and from its parts in a file, every part checked."""
+"""A kernel density graph or estimator to and from one file, every part checked.
+
+An estimator is kept without its model: the file holds a few rows and a fingerprint of what the
+model says of them, and refuses any other model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.calibration.graph.blend import LARGEST_WEIGHT, Blend
+from kdcal_core.calibration.graph.coordinates import Coordinates
 from kdcal_core.calibration.graph.graph import KernelDensityGraph
 from kdcal_core.calibration.graph.located import Located
-from kdcal_core.store.archive import (
-    read_archive,
-    telling_contradictions,
-    write_archive,
-)
+from kdcal_core.calibration.graph.placement import Placement
+from kdcal_core.calibration.graph.views import OutputLayer
+from kdcal_core.errors import InputError
+from kdcal_core.models import Features, fingerprint, wrap_model
+from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
+from kdcal_core.store import decode, read_archive, telling_contradictions, write_archive
+
+_Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 
 _KIND = "kernel density graph"
-# Kind and shape of each array; a letter is the same length wherever it stands.
+# Kind and shape of each array of a graph; a letter is the same length wherever it stands.
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "centres": ("f", ("p", "d")),
     "variances": ("f", ("p", "d")),
@@ -27,48 +38,174 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exponents": ("f", ("G",)),
     "class_masses": ("f", ("G", "p", "K")),
     "prior": ("f", ("K",)),
-    "variance_shape": ("f", ("d",)),
     "holdout_x": ("f", ("h", "d")),
     "holdout_index": ("i", ("h",)),
     "holdout_tied": ("b", ("h",)),
     "holdout_y": ("i", ("h",)),
     "holdout_proba": ("f", ("h", "K")),
+    "variance_shape": ("f", ("d",)),
 }
+_HELD = {name for name in _ARRAYS if name.startswith("holdout")}
 _MAY_LACK = {"variance_shape", "holdout_proba"}
 _PROBA_SUM = 1e-3  # how far from one a parent's single precision may lead
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
-def graph_parts(graph: KernelDensityGraph) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What :func:`graph_from_parts` makes the graph of again."""
-    about = {
-        "classes": list(graph.classes),
-        "n": graph.n,
-        "gamma": graph.gamma,
-        "variance_floor": graph.variance_floor,
-        "log_floor": graph.log_floor,
-        "floor_quantile": graph.floor_quantile,
-        "blend": None if graph.blend is None else [graph.blend.parent, graph.blend.graph],
-    }
-    arrays: dict[str, NDArray[Any]] = {
-        name: getattr(graph, name)
-        for name in ("centres", "variances", "counts", "exponents", "class_masses", "prior")
-    }
-    if graph.holdout is not None and graph.holdout_y is not None:
-        arrays["holdout_x"] = graph.holdout.x
-        arrays["holdout_index"] = graph.holdout.index
-        arrays["holdout_tied"] = graph.holdout.tied
-        arrays["holdout_y"] = graph.holdout_y
-        if graph.holdout.proba is not None:
-            arrays["holdout_proba"] = graph.holdout.proba
-    if graph.variance_shape is not None:
-        arrays["variance_shape"] = graph.variance_shape
-    return about, arrays
+@dataclass(frozen=True)
+class _Graph:
+    """What a file says of a graph besides its arrays."""
+
+    classes: tuple[str, ...]
+    n: int
+    gamma: float
+    variance_floor: float
+    log_floor: float
+    floor_quantile: float | None = None
+    blend: tuple[float, float] | None = None
 
 
-def graph_from_parts(
-    about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> KernelDensityGraph:
+@dataclass(frozen=True)
+class _Columns:
+    """What a file says of an estimator's coordinates."""
+
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    categories: tuple[tuple[int, tuple[str | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The classes as the model has them, and numpy's name of their type."""
+
+    values: list[Any]
+    type: str
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What a file says of an estimator besides its arrays."""
+
+    graph: _Graph
+    coordinates: _Columns
+    parameters: dict[str, Any]
+    labels: _Labels
+    probe: dict[str, Any]
+    fingerprint: str
+    output_layer: OutputLayer | None
+    layer_widths: tuple[int, ...] | None
+
+
+def save_graph(graph: KernelDensityGraph, path: str | Path) -> None:
+    """Write the graph to a file."""
+    about, arrays = _graph_parts(graph)
+    write_archive(path, _KIND, {"graph": asdict(about)}, arrays)
+
+
+def load_graph(path: str | Path) -> KernelDensityGraph:
+    """Read a graph from a file."""
+    about, arrays = read_archive(path, _KIND)
+    with telling_contradictions(path):
+        return _graph_from_parts(decode(_Graph, about["graph"]), arrays)
+
+
+def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
+    """Write a fitted estimator to a file."""
+    about, arrays = estimator_parts(estimator)
+    write_archive(path, type(estimator).__name__, about, arrays)
+
+
+def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
+    """Read a fitted estimator from a file and put its parent to it."""
+    about, arrays = read_archive(path, cls.__name__)
+    with telling_contradictions(path):
+        return estimator_from_parts(cls, about, arrays, parent)
+
+
+def estimator_parts(
+    estimator: KernelDensityEstimator,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """JSON values and arrays, of which :func:`estimator_from_parts` makes the estimator again."""
+    graph, arrays = _graph_parts(estimator.graph_)
+    placement = estimator._placement
+    coordinates, codes = placement.coordinates, placement.polytopes
+    labels = estimator.classes_
+    about = _Description(
+        graph=graph,
+        coordinates=_Columns(
+            coordinates.feature_names,
+            coordinates.n_features,
+            tuple((at, tuple(known)) for at, known in coordinates.categories.items()),
+        ),
+        parameters=_parameters(estimator),
+        labels=_Labels(labels.tolist(), labels.dtype.str),
+        probe=rows_to_json(estimator._probe),
+        fingerprint=fingerprint(placement.parent, estimator._probe),
+        output_layer=placement.output_layer,
+        layer_widths=None if isinstance(codes, LeafCodes) else tuple(codes.layer_widths),
+    )
+    names = ("centre", "unit", "fill", "numeric", "indicators")
+    arrays |= {name: getattr(coordinates, name) for name in names}
+    arrays["codes"] = codes.leaves if isinstance(codes, LeafCodes) else codes.words
+    return asdict(about), arrays
+
+
+def estimator_from_parts(
+    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], parent: Any
+) -> _Estimator:
+    """The fitted estimator that the parts describe, with its parent.
+
+    Raises
+    ------
+    InputError
+        It belongs to another parent.
+    LookupError, TypeError, ValueError, AttributeError, OverflowError
+        Parts are missing or contradict each other.
+    """
+    told = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
+    estimator = cls(parent, **told.parameters)
+    estimator._validate_params()
+    estimator.graph_ = graph = _graph_from_parts(told.graph, arrays)
+    placement = Placement(
+        wrap_model(parent, task="classification"),
+        told.output_layer,
+        _coordinates(told.coordinates, arrays),
+        _codes(told.layer_widths, arrays["codes"]),
+        estimator.distance,
+    )
+    estimator._placement = placement
+    estimator.classes_ = _labels(told.labels)
+    estimator.n_features_in_ = placement.parent.n_features
+    estimator._probe = rows_from_json(told.probe)
+    if (
+        len(placement.polytopes) != graph.n_polytopes
+        or placement.coordinates.n_dimensions != graph.centres.shape[1]
+        or len(estimator.classes_) != len(graph.classes)
+    ):
+        raise ValueError("the parts do not fit each other")
+    _check_parent(estimator, told.fingerprint)
+    return estimator
+
+
+def _graph_parts(graph: KernelDensityGraph) -> tuple[_Graph, dict[str, NDArray[Any]]]:
+    """What :func:`_graph_from_parts` makes the graph of again."""
+    about = _Graph(
+        graph.classes,
+        graph.n,
+        graph.gamma,
+        graph.variance_floor,
+        graph.log_floor,
+        graph.floor_quantile,
+        None if graph.blend is None else (graph.blend.parent, graph.blend.graph),
+    )
+    found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD}
+    held = graph.holdout
+    if held is not None and graph.holdout_y is not None:
+        found |= {"holdout_x": held.x, "holdout_index": held.index, "holdout_tied": held.tied}
+        found |= {"holdout_y": graph.holdout_y, "holdout_proba": held.proba}
+    return about, {name: found[name] for name in _ARRAYS if found.get(name) is not None}
+
+
+def _graph_from_parts(about: _Graph, arrays: Mapping[str, NDArray[Any]]) -> KernelDensityGraph:
     """The graph that the parts describe.
 
     Raises
@@ -78,39 +215,29 @@ def graph_from_parts(
     """
     found = {name: arrays[name] for name in _ARRAYS if name in arrays}
     lengths = _checked_shapes(found)
-    classes = tuple(about.get("classes") or ())
-    n, quantile = about.get("n"), about.get("floor_quantile")
-    settings: list[Any] = [about.get(name) for name in ("gamma", "variance_floor", "log_floor")]
-    _demand(all(isinstance(name, str) for name in classes) and len(classes) == lengths["K"])
-    _demand(isinstance(n, int) and n == found["counts"].sum())
-    _demand(all(isinstance(value, float) and not np.isnan(value) for value in settings))
-    _demand(quantile is None or (isinstance(quantile, float) and 0 < quantile < 1))
+    _demand(len(about.classes) == lengths["K"] and about.n == found["counts"].sum())
+    _demand(not np.isnan([about.gamma, about.variance_floor, about.log_floor]).any())
+    _demand(about.floor_quantile is None or 0 < about.floor_quantile < 1)
     _checked_values(found, lengths)
-    held = "holdout_index" in found
+    if about.blend is not None:
+        _demand("holdout_proba" in found)
+        _demand(all(0 <= one <= LARGEST_WEIGHT for one in about.blend))
+    holdout = None
+    if "holdout_index" in found:
+        x, index, tied = (found[f"holdout_{name}"] for name in ("x", "index", "tied"))
+        holdout = Located(x, index, tied, found.get("holdout_proba"))
     graph = KernelDensityGraph(
-        classes=classes,
-        n=int(n or 0),
-        centres=found["centres"],
-        variances=found["variances"],
-        counts=found["counts"],
-        exponents=found["exponents"],
-        class_masses=found["class_masses"],
-        prior=found["prior"],
-        gamma=settings[0],
-        variance_floor=settings[1],
-        log_floor=settings[2],
-        floor_quantile=quantile,
-        holdout=Located(
-            found["holdout_x"],
-            found["holdout_index"],
-            found["holdout_tied"],
-            found.get("holdout_proba"),
-        )
-        if held
-        else None,
-        holdout_y=found["holdout_y"] if held else None,
+        **{name: found[name] for name in _ARRAYS if name not in _HELD | _MAY_LACK},
+        classes=about.classes,
+        n=about.n,
+        gamma=about.gamma,
+        variance_floor=about.variance_floor,
+        log_floor=about.log_floor,
+        floor_quantile=about.floor_quantile,
+        holdout=holdout,
+        holdout_y=found.get("holdout_y"),
         variance_shape=found.get("variance_shape"),
-        blend=_blend(about["blend"], found),
+        blend=None if about.blend is None else Blend(*about.blend),
     )
     _demand(bool((graph.added_variance > 0).all()))  # two tiny numbers may make zero
     # A gamma that is not of the grid or a variance floor of zero is refused here.
@@ -120,22 +247,9 @@ def graph_from_parts(
     return graph
 
 
-def save_graph(graph: KernelDensityGraph, path: str | Path) -> None:
-    """Write the graph to a file."""
-    about, arrays = graph_parts(graph)
-    write_archive(path, _KIND, {"graph": about}, arrays)
-
-
-def load_graph(path: str | Path) -> KernelDensityGraph:
-    """Read a graph from a file."""
-    about, arrays = read_archive(path, _KIND)
-    with telling_contradictions(path):
-        return graph_from_parts(about["graph"], arrays)
-
-
 def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
     """The length that each letter stands for."""
-    held = {name for name in _ARRAYS if name.startswith("holdout")} - _MAY_LACK
+    held = _HELD - _MAY_LACK
     needed = set(_ARRAYS) - held - _MAY_LACK
     _demand(held <= set(found) or "holdout_proba" not in found)
     _demand(needed <= set(found) and (held <= set(found) or not held & set(found)))
@@ -166,15 +280,131 @@ def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int
         _demand(bool(((index >= 0) & (index < lengths[letter])).all()))
 
 
-def _blend(weights: Any, found: Mapping[str, NDArray[Any]]) -> Blend | None:
-    if weights is None:
-        return None
-    parent, graph = weights
-    _demand("holdout_proba" in found)
-    _demand(all(isinstance(one, float) and 0 <= one <= LARGEST_WEIGHT for one in weights))
-    return Blend(parent, graph)
-
-
 def _demand(holds: bool) -> None:
     if not holds:
         raise ValueError("parts that contradict each other")
+
+
+def _check_parent(estimator: KernelDensityEstimator, expected: str) -> None:
+    parent = estimator._placement.parent
+    try:
+        same = fingerprint(parent, estimator._probe) == expected
+        estimator.locate(estimator._probe)
+    except InputError:  # a parent of other features or another partition cannot take the rows
+        same = False
+    if not same or parent.classes != estimator.graph_.classes:
+        raise InputError(
+            "The saved file belongs to another parent",
+            fix="Load it with the model that it was fitted for, or fit again for this one.",
+        )
+
+
+def _parameters(estimator: KernelDensityEstimator) -> dict[str, Any]:
+    parameters = estimator.get_params(deep=False)
+    del parameters["parent"]
+    return {
+        name: np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for name, value in parameters.items()
+    }
+
+
+def _labels(told: _Labels) -> NDArray[Any]:
+    kind = np.dtype(told.type)
+    if kind.kind not in "biufUO":
+        raise ValueError("labels of this type are never saved")
+    labels = np.array(told.values, dtype=None if kind.kind == "U" else kind)
+    if labels.ndim != 1 or len(set(labels.tolist())) != len(labels) or (labels != labels).any():
+        raise ValueError("labels are not one of each class")
+    return labels
+
+
+def _codes(layer_widths: tuple[int, ...] | None, array: NDArray[Any]) -> Codes:
+    """Codes of an array; whether they are sound is checked by the partition's own functions."""
+    if layer_widths is None:
+        if array.dtype != np.int32 or array.ndim != 2:
+            raise ValueError("leaf codes are of another kind")
+        return LeafCodes(array)
+    if array.dtype != np.uint64 or array.ndim != 2:
+        raise ValueError("activation codes are of another kind")
+    return ActivationCodes(array, layer_widths)
+
+
+def _coordinates(told: _Columns, arrays: Mapping[str, NDArray[Any]]) -> Coordinates:
+    categories = dict(told.categories)
+    coordinates = Coordinates(
+        feature_names=told.feature_names,
+        n_features=told.n_features,
+        numeric=_positions(arrays["numeric"], told.n_features),
+        fill=np.asarray(arrays["fill"], dtype=np.float64),
+        indicators=_positions(arrays["indicators"], len(arrays["numeric"])),
+        categories=categories,
+        centre=np.asarray(arrays["centre"], dtype=np.float64),
+        unit=np.asarray(arrays["unit"], dtype=np.float64),
+    )
+    width = (coordinates.n_dimensions,)
+    covered = sorted([*coordinates.numeric.tolist(), *categories])
+    if (
+        len(covered) != coordinates.n_features  # first: the file may say any number
+        or covered != list(range(coordinates.n_features))
+        or (told.feature_names is not None and len(told.feature_names) != len(covered))
+        or coordinates.fill.shape != coordinates.numeric.shape
+        or not coordinates.centre.shape == coordinates.unit.shape == width
+        or not all(
+            np.isfinite(part).all()
+            for part in (coordinates.fill, coordinates.centre, coordinates.unit)
+        )
+        or not (coordinates.unit > 0).all()
+    ):
+        raise ValueError("the coordinates contradict themselves")
+    return coordinates
+
+
+def _positions(array: NDArray[Any], length: int) -> NDArray[np.int64]:
+    if array.dtype != np.int64 or array.ndim != 1 or not ((array >= 0) & (array < length)).all():
+        raise ValueError("positions are out of range")
+    return array
+
+
+def rows_to_json(rows: Features) -> dict[str, Any]:
+    """Rows as JSON: a frame by columns, an array by columns without names."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
+    columns = [[_plain(value) for value in column] for _, column in frame.items()]
+    named = isinstance(rows, pd.DataFrame)
+    return {"names": [str(name) for name in frame.columns] if named else None, "columns": columns}
+
+
+def rows_from_json(record: Mapping[str, Any]) -> Features:
+    """What :func:`rows_to_json` wrote; numbers are float64, a missing value is NaN or None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    >>> rows_from_json(rows_to_json(frame)).to_numpy(dtype=object).tolist()[0]
+    [1.0, 'x']
+    """
+    columns = [_column(values) for values in record["columns"]]
+    if record["names"] is not None:
+        frame = pd.DataFrame(dict(enumerate(columns)))
+        frame.columns = pd.Index([str(name) for name in record["names"]])
+        return frame
+    if all(column.dtype == np.float64 for column in columns):
+        return np.column_stack(columns)
+    return np.column_stack([column.astype(object) for column in columns])
+
+
+def _plain(value: Any) -> Any:
+    if pd.isna(value):
+        return None
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, bool | str) else _number_or_text(plain)
+
+
+def _number_or_text(value: Any) -> float | str:
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    if any(isinstance(value, str | bool) for value in values):
+        return np.array(values, dtype=object)
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
