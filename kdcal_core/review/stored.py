@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from kdcal_core.data import digest_arrays
@@ -20,12 +19,12 @@ from kdcal_core.data.types import FloatArray, ScoredSet
 from kdcal_core.errors import InputError
 from kdcal_core.review.model import TableInfo
 from kdcal_core.review.seals import changed, check_digest, check_folder, seal_folder
+from kdcal_core.store import read_array
 
 if TYPE_CHECKING:
     from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 
 DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds its distributions
-_MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
 
 
 def table_path(folder: Path, table: TableInfo) -> Path:
@@ -57,8 +56,8 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
     weighted = (folder / "weight.npy").exists()
     with kept(name):
         sealed = check_folder(folder)
-        proba, y = _mapped(folder / "proba.npy"), _mapped(folder / "y.npy")
-        weight = _mapped(folder / "weight.npy") if weighted else None
+        proba, y = read_array(folder / "proba.npy"), read_array(folder / "y.npy")
+        weight = read_array(folder / "weight.npy") if weighted else None
         if proba.dtype != np.float64 or proba.shape != (*y.shape, len(classes)):
             raise ValueError("probabilities of another shape")
         if y.dtype != np.int64 or y.min(initial=0) < 0 or y.max(initial=0) >= len(classes):
@@ -125,16 +124,6 @@ def gone(name: str) -> InputError:
     )
 
 
-def _mapped(path: Path) -> NDArray[Any]:
-    # np.load would try a zip file or a pickle where the first bytes look like one
-    if path.stat().st_size > _MAPPED_BYTES:
-        return npy.open_memmap(path, mode="r")
-    with path.open("rb") as file:
-        values: NDArray[Any] = npy.read_array(file, allow_pickle=False)
-    values.flags.writeable = False
-    return values
-
-
 def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
     """Refuse files that are not this set's, sealed or not; seal those of an earlier version.
 
@@ -148,7 +137,7 @@ def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
 
 
 def _numbers(path: Path, n_rows: int | None = None) -> NDArray[Any]:
-    values = _mapped(path)
+    values = read_array(path)
     if values.dtype != np.float64 or values.ndim != 1 or n_rows not in (None, len(values)):
         raise ValueError("numbers of another shape")
     if not np.isfinite(values).all():

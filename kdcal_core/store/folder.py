@@ -25,7 +25,7 @@ T = TypeVar("T")
 _RECORD = "record.json"
 _VERSION = 3
 _INLINE_BYTES = 1024  # smaller arrays stand in the record
-_MAPPED_BYTES = 1024**2  # larger arrays are mapped, not read
+_MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
 
 
 class NpyFolder:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,29 +104,3 @@ class InputColumn:
                 fix="Fit again from the data.",
                 column=str(self.name),
             )
-
-
-def columns_as_bytes(columns: tuple[InputColumn, ...]) -> NDArray[np.uint8]:
-    """The columns as JSON, for a file."""
-    described = [asdict(column) | {"edges": column.edges.tolist()} for column in columns]
-    return np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)
-
-
-def columns_from_bytes(text: NDArray[Any]) -> tuple[InputColumn, ...]:
-    """The columns of :func:`columns_as_bytes`, not yet checked.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError, RecursionError
-        If the text is something else.
-    """
-    return tuple(
-        InputColumn(
-            **column
-            | {
-                "edges": np.array(column["edges"], dtype=np.float64),
-                "categories": tuple(column["categories"]),
-            }
-        )
-        for column in json.loads(np.asarray(text, dtype=np.uint8).tobytes())
-    )

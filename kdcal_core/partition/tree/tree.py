@@ -17,28 +17,12 @@ from kdcal_core.partition._blocks import cores
 from kdcal_core.partition.tree._arranging import arranged
 from kdcal_core.partition.tree._checks import check_tree
 from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
-from kdcal_core.partition.tree.columns import (
-    CODES,
-    InputColumn,
-    columns_as_bytes,
-    columns_from_bytes,
-)
+from kdcal_core.partition.tree.columns import CODES, InputColumn
 from kdcal_core.partition.tree.conditions import Condition
 from kdcal_core.partition.tree.nodes import TreeNode
 from kdcal_core.store import storable
 
 APPLY_ROWS = 100_000  # rows a thread finds the leaves of at once
-ARRAYS = (
-    "feature",
-    "threshold",
-    "subsets",
-    "missing_left",
-    "left",
-    "right",
-    "parent",
-    "leaf_of_node",
-    "n",
-)
 
 
 @storable
@@ -268,31 +252,6 @@ class PartitionTree:
             self.n[kept],
         )
         return PartitionTree(self.columns, **arrays)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as arrays of numbers, for a file; the columns as bytes of JSON."""
-        described = {"columns": columns_as_bytes(self.columns)}
-        return described | {name: getattr(self, name) for name in ARRAYS}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> PartitionTree:
-        """The tree of :meth:`to_arrays`.
-
-        Raises
-        ------
-        InputError
-            If an array lacks, or they contradict each other.
-        """
-        try:
-            return cls(
-                columns_from_bytes(arrays["columns"]), **{name: arrays[name] for name in ARRAYS}
-            )
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                "The arrays of a partition tree are not complete", fix="Save the tree again."
-            ) from error
 
 
 def _renumbered(

@@ -1,5 +1,6 @@
 """Trees as arrays: saved and read, pruned, and hostile ones refused."""
 
+import dataclasses
 import itertools
 import json
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Gini, PartitionTree, bin_inputs, grow_tree, prune_tree
+from kdcal_core.store import decode, encode
 
 
 def grown(seed=0, depth=3, n=400):
@@ -28,19 +30,27 @@ def grown(seed=0, depth=3, n=400):
 
 def test_arrays_there_and_back():
     tree, frame = grown()
-    again = PartitionTree.from_arrays(tree.to_arrays())
+    again = decode(PartitionTree, json.loads(json.dumps(encode(tree))))
     assert again.apply(frame).tolist() == tree.apply(frame).tolist()
     assert [again.words(leaf) for leaf in range(again.n_leaves)] == [
         tree.words(leaf) for leaf in range(tree.n_leaves)
     ]
-    for name, array in tree.to_arrays().items():
-        assert again.to_arrays()[name].tobytes() == array.tobytes()
+    assert encode(again) == encode(tree)
+
+
+def parts(tree):
+    """The tree as a file holds it: JSON columns, and arrays that may be written."""
+    arrays = {key: array.copy() for key, array in vars(tree).items() if key in NAMES}
+    return {**arrays, "columns": encode(tree.columns)}
+
+
+NAMES = [one.name for one in dataclasses.fields(PartitionTree) if one.name != "columns"]
 
 
 def changed(tree, name, change):
-    arrays = {key: array.copy() for key, array in tree.to_arrays().items()}
-    arrays[name] = change(arrays[name])
-    return arrays
+    found = parts(tree)
+    found[name] = change(found[name])
+    return found
 
 
 def put(at, value):
@@ -73,24 +83,24 @@ def put(at, value):
         ("subsets", lambda array: array[:, :-1]),
         ("subsets", lambda array: array.astype(np.uint8)),
         ("missing_left", lambda array: array.astype(np.uint8)),
-        ("columns", lambda array: array[:-1]),
-        ("columns", lambda array: np.frombuffer(b"[]", dtype=np.uint8)),
-        ("columns", lambda array: np.frombuffer(b"[7]", dtype=np.uint8)),
-        ("columns", lambda array: np.frombuffer(b"[" * 100_000, dtype=np.uint8)),
-        ("columns", lambda array: np.frombuffer(b'[{"name": "a"}]', dtype=np.uint8)),
+        ("columns", lambda columns: columns[:-1]),
+        ("columns", lambda columns: []),
+        ("columns", lambda columns: [7]),
+        ("columns", lambda columns: [columns]),
+        ("columns", lambda columns: [{"name": "a"}]),
     ],
 )
 def test_arrays_that_contradict_each_other_are_refused(name, change):
     tree, _ = grown()
-    with pytest.raises(InputError):
-        PartitionTree.from_arrays(changed(tree, name, change))
+    with pytest.raises((InputError, TypeError)):
+        decode(PartitionTree, changed(tree, name, change))
 
 
-def test_an_array_that_lacks_is_told():
-    arrays = grown()[0].to_arrays()
-    del arrays["left"]
-    with pytest.raises(InputError, match="not complete"):
-        PartitionTree.from_arrays(arrays)
+def test_an_array_that_lacks_is_noticed():
+    found = parts(grown()[0])
+    del found["left"]
+    with pytest.raises(TypeError, match="left"):
+        decode(PartitionTree, found)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["feature", "threshold", "left", "right", "parent"]))
@@ -100,7 +110,7 @@ def test_whatever_is_altered_a_row_still_finds_a_leaf_or_the_tree_is_refused(see
     rng = np.random.default_rng(seed)
     at, value = rng.integers(0, tree.n_nodes), rng.integers(-3, 12)
     try:
-        altered = PartitionTree.from_arrays(changed(tree, name, put(at, value)))
+        altered = decode(PartitionTree, changed(tree, name, put(at, value)))
     except InputError:
         return
     leaf = altered.apply(frame)
@@ -128,10 +138,13 @@ def test_whatever_is_altered_a_row_still_finds_a_leaf_or_the_tree_is_refused(see
 def test_columns_that_contradict_themselves_are_refused(described):
     tree = grow_tree(bin_inputs(np.ones((5, 1))), Gini(np.zeros(5, dtype=int)))
     whole = {"name": "a", "kind": "number", "edges": [], "categories": [], "pooled": False}
-    text = json.dumps([whole | {"has_missing": False} | described]).encode()
-    arrays = tree.to_arrays() | {"columns": np.frombuffer(text, dtype=np.uint8)}
-    with pytest.raises(InputError):
-        PartitionTree.from_arrays(arrays)
+    column = whole | {"has_missing": False}
+    sound = {**column, "edges": np.array(column["edges"], dtype=np.float64)}
+    assert decode(PartitionTree, parts(tree) | {"columns": [sound]}).n_leaves == 1
+    column |= described
+    column["edges"] = np.array(column["edges"], dtype=np.float64)
+    with pytest.raises((InputError, TypeError)):
+        decode(PartitionTree, parts(tree) | {"columns": [column]})
 
 
 def test_codes_of_other_columns_are_refused():
@@ -176,8 +189,7 @@ def test_pruning_finds_the_best_of_all_subtrees(seed, penalty):
 def test_pruning_nothing_gives_back_the_tree():
     tree, _ = grown()
     same = tree.pruned(range(tree.n_nodes))
-    for name, array in tree.to_arrays().items():
-        assert same.to_arrays()[name].tobytes() == array.tobytes()
+    assert encode(same) == encode(tree)
     assert tree.pruned([]).n_leaves == 1
 
 
