@@ -36,6 +36,10 @@ def test_a_worker_that_reads_files_imports_no_statistics():
     assert loaded.isdisjoint({*HEAVY, "scipy.stats", "scipy.optimize", "sklearn", "numba"})
 
 
+def test_a_job_starts_without_the_libraries_of_tables():
+    assert _loaded_after("import kdcal_core.jobs.worker").isdisjoint(["pandas", "pyarrow", "scipy"])
+
+
 def test_every_public_name_is_there():
     for name in kdcal_core.__all__:
         assert getattr(kdcal_core, name) is not None
