@@ -18,10 +18,11 @@ if review is not None and parts.can_be_drawn(review):
         version = parts.set_anew(fit) if fit is not None and drawn is not None else None
     prior = None if drawn is None else foreign_results.prior_of(review, fit)
     if drawn is not None and prior is not None:
-        maps = parts.posteriors(review, drawn, version)
-        with finding:
-            parts.finding(review, drawn, version, maps, prior)
-        with picture:
-            on_box = map_region.on_box(review, drawn.run)
-            parts.picture(review, drawn.run, maps, label, prior, on_box)
-        map_region.region(review, drawn.run, version)
+        maps = parts.maps(review, drawn, version, label)
+        if maps is not None:
+            with finding:
+                parts.finding(review, drawn.run, maps, prior)
+            with picture:
+                on_box = map_region.on_box(review, drawn.run)
+                parts.picture(review, drawn.run, maps, label, prior, on_box)
+            map_region.region(review, drawn, version)

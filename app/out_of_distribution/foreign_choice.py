@@ -78,7 +78,7 @@ def _offer() -> bool:
 
 def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
     """The foreign rows to look at; None while their answers are under way."""
-    names = [one.name for one in base.run.sets("uploaded")]
+    names = [one.name for one in base.record.of_kind("uploaded")]
     options = [("uploaded", name) for name in names] + [(kind, "") for kind in _kinds(review, base)]
     key = f"foreign_kind_{review.id}"
     _take_up_new(review, names, key)
@@ -108,9 +108,9 @@ def choose(review: Review, base: Foreign, fit: Fit | None) -> Chosen | None:
 def _kinds(review: Review, base: Foreign) -> list[str]:
     """What can be made; possible rows first, where spheres leave what columns can be."""
     order: tuple[ForeignKind, ...] = ("sphere", "uniform", "shuffled")
-    if base.run.record.n_bounded:
+    if base.record.n_bounded:
         order = ("uniform", "sphere", "shuffled")
-    made = [kind for kind in order if base.run.sets(kind)]
+    made = [kind for kind in order if base.record.of_kind(kind)]
     return [*made, *(["shifted"] if _numeric(review) else [])]
 
 
@@ -125,13 +125,13 @@ def _take_up_new(review: Review, names: list[str], key: str) -> None:
 
 def _named(base: Foreign, kind: str, name: str) -> Chosen:
     one = next(
-        one for one in base.run.sets() if one.kind == kind and (not name or one.name == name)
+        one for one in base.record.of_kind() if one.kind == kind and (not name or one.name == name)
     )
     return Chosen(base, one, name or _NAMES[kind])
 
 
 def _sphere(base: Foreign) -> Chosen:
-    radii = [float(radius) for radius in base.run.radii]
+    radii = [float(radius) for radius in base.record.radii]
     radius = st.select_slider(
         "Radius (1 = the farthest row of the data)",
         options=radii,
@@ -140,7 +140,7 @@ def _sphere(base: Foreign) -> Chosen:
         key="foreign_radius",
         persist_state="session",
     )
-    one = base.run.sets("sphere")[radii.index(radius)]
+    one = base.record.of_kind("sphere")[radii.index(radius)]
     return Chosen(base, one, f"Sphere of radius {radius:g}")
 
 
@@ -173,9 +173,9 @@ def _shifted(review: Review, fit: Fit | None, below: DeltaGenerator) -> Chosen |
         foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None
-    sets = {one.value: one for one in foreign.run.sets("shifted")}
+    sets = {one.value: one for one in foreign.record.of_kind("shifted")}
     if by not in sets:
-        below.caption(escape_markdown(" ".join(foreign.run.record.notes), 400))
+        below.caption(escape_markdown(" ".join(foreign.record.notes), 400))
         return None
     return Chosen(foreign, sets[by], f"{feature[:60]} shifted by {by:+g} standard deviations")
 

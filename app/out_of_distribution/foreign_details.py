@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.out_of_distribution import foreign_text as text
-from app.shared import foreign_results, results, session
+from app.shared import foreign_results, session
 from app.shared.charts import chart, csv_button, drawn_once, is_dark
 from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.numbers import interval, number
+from app.shared.row_tables import most_text
 from kdcal_core.charts import foreign_words, selection_figure
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import Estimate, Surest
 from kdcal_core.errors import InputError
+from kdcal_core.tasks import SAYS, VERSION_SAYS, SurestRows
 from kdcal_core.text import escape_markdown
 
 SUREST = 10
 MAX_FEATURES = 20
-SAYS, VERSION_SAYS, UNKNOWN = "Model says", "Kernel density version says", "Unknown"
 
 
-def fitted_on(version: Version) -> None:
+def fitted_on(view: View, version: Version) -> None:
     """Which rows the graph was fitted on, what that means, and how the exponent was chosen."""
-    record, graph = version.fit.run.record, version.graph
+    record = version.fit.record
+    found = foreign_results.chosen_exponent(view, version)
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown("**What it was fitted on**")
@@ -34,65 +35,59 @@ def fitted_on(version: Version) -> None:
             "holdout": "the same held-out rows, which flatters it a little",
         }[record.judged_on]
         st.markdown(
-            f"{record.n_fit:,} rows of the {source}, in {graph.n_polytopes:,} regions; exponent "
-            f"and floor from {record.n_holdout:,} held-out rows of the calibration set. Ordinary "
-            f"rows on this page: {record.n_judged:,}, {judged}."
+            f"{record.n_fit:,} rows of the {source}, in {record.facts.n_polytopes:,} regions; "
+            f"exponent and floor from {record.n_holdout:,} held-out rows of the calibration set. "
+            f"Ordinary rows on this page: {record.n_judged:,}, {judged}."
         )
         st.markdown(text.FITTED_ON[record.fitted_on])
-        if (blend := graph.blend) is not None:
+        if found is not None and (blend := found.blend) is not None:
             st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):
         st.markdown("**How the exponent was chosen**")
-        found = foreign_results.selection_of(version)
+        if found is None:  # a job measures it
+            return
+        choice = found.selection
         chart(
             drawn_once(
                 selection_figure,
-                found.exponents,
-                {"Held-out log loss": found.log_loss},
-                float(found.exponents[found.chosen]),
+                choice.exponents,
+                {"Held-out log loss": choice.log_loss},
+                float(choice.exponents[choice.chosen]),
                 dark=is_dark(),
             ),
             key="foreign_selection",
-            takeaway=foreign_words.selection_words(found),
+            takeaway=foreign_words.selection_words(choice),
             how_to_read=text.SELECTION,
-            alt=foreign_words.selection_words(found),
+            alt=foreign_words.selection_words(choice),
             table=lambda: pd.DataFrame(
                 {
-                    "exponent": found.exponents,
-                    "gamma": found.gammas,
-                    "log_loss": found.log_loss,
-                    "standard_error": found.standard_error,
+                    "exponent": choice.exponents,
+                    "gamma": choice.gammas,
+                    "log_loss": choice.log_loss,
+                    "standard_error": choice.standard_error,
                 }
             ),
             name="kernel exponent",
         )
 
 
-def surest(view: View, chosen: Chosen) -> None:
+def surest(view: View, chosen: Chosen, found: Surest) -> None:
     """The foreign rows that the model was surest about, with their features."""
     with st.container(border=True):
         st.markdown("**Foreign rows that the model is surest about**")
-        answers = _answers(view, chosen)
-        words = foreign_words.surest_words(
-            chosen.name,
-            answers[SAYS].to_numpy(),
-            answers[VERSION_SAYS].to_numpy() if VERSION_SAYS in answers else None,
-            row=int(answers["Row"].iloc[0]),
-            predicted=str(answers["Predicted class"].iloc[0]),
-        )
+        words = foreign_words.surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:
-            features = foreign_results.frame_of(view, chosen)
+            page = foreign_results.surest(view, chosen, SUREST)
         except InputError as error:
             session.error_box(error)
             return
-        table = answers.join(
-            features.rename(columns=lambda name: f"{name} (feature)" if name in answers else name)
-        )
+        if page is None:
+            return
         st.dataframe(
-            table.head(SUREST).iloc[:, : len(answers.columns) + MAX_FEATURES],
+            _answers(page).iloc[:, : page.said.shape[1] + MAX_FEATURES],
             hide_index=True,
             column_config={
                 name: st.column_config.NumberColumn(format="percent")
@@ -101,27 +96,21 @@ def surest(view: View, chosen: Chosen) -> None:
             alt=f"The {SUREST} foreign rows that the model is surest about",
             key="foreign_surest",
         )
-        csv_button(
-            lambda: table, key="foreign_surest_csv", name=f"{view.review.title} {chosen.name}"
-        )
+        every = foreign_results.every_row_of(view, chosen, f"Prepare {most_text(found.n)} as CSV")
+        if every is not None:
+            csv_button(
+                lambda: _answers(every()),
+                key="foreign_surest_csv",
+                name=f"{view.review.title} {chosen.name}",
+            )
 
 
-def _answers(view: View, chosen: Chosen) -> pd.DataFrame:
-    """What is said of each row, surest first; the index is the row's place in its set."""
-    proba = chosen.rows.proba
-    said = pd.DataFrame(
-        {
-            "Row": np.arange(1, len(proba) + 1),
-            "Predicted class": np.array(view.review.classes, dtype=object)[proba.argmax(axis=1)],
-            SAYS: proba.max(axis=1),
-        }
+def _answers(rows: SurestRows) -> pd.DataFrame:
+    """What is said of each row, surest first, beside its features."""
+    said = rows.said
+    return said.join(
+        rows.features.rename(columns=lambda name: f"{name} (feature)" if name in said else name)
     )
-    if view.version is not None:
-        density = foreign_results.densities(view.version, chosen)[1]
-        posterior = foreign_results.foreign_posterior(view.version, chosen)
-        said[VERSION_SAYS] = posterior.max(axis=1)
-        said[UNKNOWN] = density < view.version.graph.effective_log_floor
-    return said.sort_values(SAYS, ascending=False, kind="stable")
 
 
 def inside(view: View, version: Version) -> None:
@@ -133,8 +122,10 @@ def inside(view: View, version: Version) -> None:
     ) as shown:
         if not shown.open:
             return
-        model = results.summary_of(foreign_results.ordinary_of(version.fit))
-        graph = results.summary_of(foreign_results.inside(version))
+        found = foreign_results.ordinary(view, version)
+        if found is None:
+            return
+        model, graph = found.model, found.version
         st.markdown(escape_markdown(foreign_words.inside_words(model, graph), 600))
         st.dataframe(
             pd.DataFrame(

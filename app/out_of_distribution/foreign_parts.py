@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,7 +11,7 @@ from app.shared import foreign_results, graph_results, job_results, session, wai
 from app.shared.charts import chart, drawn_once, estimate_row, is_dark
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
-from app.shared.graph_results import Fit, Foreign, Setting, Version
+from app.shared.graph_results import Fit, Foreign, Version
 from app.shared.numbers import number
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
@@ -25,7 +24,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks import GraphSettings, foreign_request
+from kdcal_core.tasks import ByDistance, ForeignAnswers, GraphSettings, foreign_request
 from kdcal_core.text import escape_markdown
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -89,7 +88,7 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
         with densities.container(border=True):
             drawing, settings = st.columns([3, 1.3], gap="medium")
             with settings:
-                version = Version(fit, _setting(fit))
+                version = _version(fit)
     view = View(
         review=review,
         prior=prior,
@@ -98,47 +97,50 @@ def page(review: Review, fit: Fit | None, foreign: Foreign) -> None:
         chosen=chosen,
     )
     with head:
-        _finding(view)
+        far = None
+        if foreign.record.of_kind("sphere"):
+            far = foreign_results.far_away(review, foreign, version)
+        answers = None if chosen is None else foreign_results.answers(view, chosen)
+        _finding(view, far, answers)
     with picture.container(border=True):
-        _distance(view)
+        _distance(view, far)
     if version is not None:
         with drawing:
-            _densities(view, version)
-        foreign_details.fitted_on(version)
-    if chosen is not None:
-        foreign_details.surest(view, chosen)
+            _densities(view, version, answers)
+        foreign_details.fitted_on(view, version)
+    if chosen is not None and answers is not None:
+        foreign_details.surest(view, chosen, answers.surest)
     if version is not None:
         foreign_details.inside(view, version)
     foreign_details.advice()
 
 
-def _setting(fit: Fit) -> Setting:
+def _version(fit: Fit) -> Version:
     """Alpha beside the densities, exponent and variance under it: all act at once."""
-    graph = fit.run.graph
+    facts, n_holdout = fit.facts, fit.record.n_holdout
     alpha = st.select_slider(
         "Alpha: ordinary rows that may count as unknown",
         options=ALPHAS,
-        value=graph.floor_quantile if graph.floor_quantile in ALPHAS else 0.01,
+        value=facts.floor_quantile if facts.floor_quantile in ALPHAS else 0.01,
         format_func=lambda share: f"{share:.1%}",
         key="foreign_alpha",
         persist_state="session",
         help="It sets the floor from the held-out rows. Nothing is refitted.",
     )
-    least = 1.0 / (graph.n_holdout + 1)
+    least = 1.0 / (n_holdout + 1)
     if alpha < least:
-        st.caption(f"{graph.n_holdout:,} held-out rows cannot guarantee less than {least:.1%}.")
-    st.caption(map_words.floor_words(alpha, graph.n_holdout))
+        st.caption(f"{n_holdout:,} held-out rows cannot guarantee less than {least:.1%}.")
+    st.caption(map_words.floor_words(alpha, n_holdout))
     with st.expander("Exponent and variance"):
-        gammas = graph.gammas
-        chosen = int(np.argmin(np.abs(gammas - graph.gamma)))
+        gammas, chosen = facts.gammas, facts.chosen
         at = st.select_slider(
             "Exponent of the kernel",
             options=range(len(gammas)),
             value=chosen,
-            format_func=lambda at: f"{graph.exponents[at]:.3g}",
+            format_func=lambda at: f"{facts.exponents[at]:.3g}",
             key=f"foreign_exponent_{fit.key[:16]}",
             persist_state="session",
-            help=f"Chosen by held-out log loss: {graph.exponents[chosen]:.3g}.",
+            help=f"Chosen by held-out log loss: {facts.exponents[chosen]:.3g}.",
         )
         factor = st.select_slider(
             "Variance floor, times its own",
@@ -150,68 +152,69 @@ def _setting(fit: Fit) -> Setting:
             help="Added to the variance of every region's Gaussian, in squared coordinates.",
         )
         st.caption(
-            f"Variance floor {graph.variance_floor * factor:.3g}, on average over the features"
+            f"Variance floor {facts.variance_floor * factor:.3g}, on average over the features"
         )
-    return Setting(float(gammas[at]), factor, alpha)
+    return Version.of(fit, gammas[at], factor, alpha)
 
 
-def _finding(view: View) -> None:
+def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None) -> None:
     """The page's sentence and its tiles."""
     largest = float(view.prior.max())
     chosen = view.chosen
-    tiles = None if chosen is None else foreign_results.tiles(view, chosen)
     about = None
-    if chosen is not None and tiles is not None:
-        about = foreign_words.set_finding(chosen.name, *tiles.confidence, largest, tiles.n_unknown)
-    if view.foreign.run.sets("sphere"):
-        graph, unknown = None, None
-        if view.version is not None:
-            graph = foreign_results.version_curve(view.version, view.foreign)
-            unknown = foreign_results.unknown_by_radius(view.version, view.foreign)
-        sentence = foreign_words.distance_finding(
-            foreign_results.parent_curve(view.foreign), graph, largest, unknown
+    if chosen is not None and answers is not None:
+        version = answers.version
+        about = foreign_words.set_finding(
+            chosen.name,
+            answers.confidence,
+            None if version is None else version.confidence,
+            largest,
+            None if version is None else version.n_unknown,
         )
+    if far is not None:
+        sentence = foreign_words.distance_finding(far.model, far.version, largest, far.unknown)
         st.subheader(escape_markdown(sentence, 600), anchor=False)
         if about:
             st.markdown(escape_markdown(about, 600))
     elif about:
         st.subheader(escape_markdown(about, 600), anchor=False)
     if chosen is not None and chosen.one.kind in ("sphere", "shifted"):
-        beyond = chosen.foreign.run.record.impossible.get(chosen.one.name)
+        beyond = chosen.foreign.record.impossible.get(chosen.one.name)
         st.caption(escape_markdown(foreign_words.made_words(chosen.one.kind, beyond), 400))
-    if tiles is None:
+    if answers is None:
         return
-    if tiles.graph is None or tiles.unknown is None or view.version is None:
-        rows = f"{tiles.confidence[0].n:,} foreign rows"
+    if answers.version is None or view.version is None:
+        rows = f"{answers.confidence.n:,} foreign rows"
         estimate_row(
-            [*tiles.parent, tiles.confidence[0]],
+            [*answers.model, answers.confidence],
             notes=["the model itself", "by its confidence", "by its confidence", rows],
         )
         st.caption(foreign_words.confidence_only_words(largest))
     else:
-        alpha = view.version.setting.alpha
+        alpha, told = view.version.setting.alpha, answers.version
         estimate_row(
-            [*tiles.graph, tiles.unknown],
+            [*told.estimates, told.unknown],
             notes=[
                 *(
                     f"{number(one)} for the model itself{', by its confidence' * (at > 0)}"
-                    for at, one in enumerate(tiles.parent)
+                    for at, one in enumerate(answers.model)
                 ),
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
         )
-        assert tiles.by_confidence is not None
-        st.caption(foreign_words.by_confidence_words(tiles.graph[1], tiles.by_confidence, largest))
+        st.caption(
+            foreign_words.by_confidence_words(told.estimates[1], told.by_confidence, largest)
+        )
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(text.TILES)
         st.caption(text.PAPERS)
 
 
-def _distance(view: View) -> None:
+def _distance(view: View, far: ByDistance | None) -> None:
     """Confidence against distance: the page's main picture."""
-    run = view.foreign.run
-    if not run.sets("sphere"):
-        st.caption(escape_markdown(" ".join(run.record.notes), 600))
+    record = view.foreign.record
+    if not record.of_kind("sphere"):
+        st.caption(escape_markdown(" ".join(record.notes), 600))
         return
     optional = [key for key in _OPTIONAL if view.version is not None or key != "euclidean"]
     shown = st.pills(
@@ -224,14 +227,15 @@ def _distance(view: View) -> None:
         persist_state="session",
         help="Calibrators are fitted on the calibration set.",
     )
-    curves = _curves(view, list(shown or ()))
+    if far is None:  # a job measures it
+        return
+    curves = _curves(view, far, list(shown or ()))
     lines = [
         BandLine(key, _label(key), curve.radii, curve.mean, curve.low, curve.high, key in _BANDED)
         for key, curve in curves.items()
     ]
     largest = float(view.prior.max())
     named = {_label(key): curve for key, curve in curves.items()}
-    record = run.record
     words = (
         f"{record.settings.n:,} rows on each sphere. The spheres move the {record.n_numeric:,} "
         f"features that are numbers, of {record.n_features:,}; the others keep values of the data."
@@ -254,13 +258,14 @@ def _distance(view: View) -> None:
         st.caption(escape_markdown(note, 400))
 
 
-def _curves(view: View, shown: list[Method]) -> dict[Method, DistanceCurve]:
-    curves: dict[Method, DistanceCurve] = {"parent": foreign_results.parent_curve(view.foreign)}
+def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[Method, DistanceCurve]:
+    curves: dict[Method, DistanceCurve] = {"parent": far.model}
     for key in shown:
         if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
             curves[key] = found
     if view.version is not None:
-        curves["geodesic"] = foreign_results.version_curve(view.version, view.foreign)
+        if far.version is not None:
+            curves["geodesic"] = far.version
         if "euclidean" in shown and (other := _euclidean(view, view.version)) is not None:
             curves["euclidean"] = other
     return curves
@@ -276,43 +281,37 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     foreign = None if job is None else graph_results.foreign_of(job)
     if foreign is None:
         return None
-    setting = Setting(fit.run.graph.gamma, 1.0, version.setting.alpha)
-    return foreign_results.version_curve(Version(fit, setting), foreign)
+    other = Version.of(fit, fit.facts.gamma, 1.0, version.setting.alpha)
+    found = foreign_results.far_away(view.review, foreign, other)
+    return None if found is None else found.version
 
 
 def _label(key: str) -> str:
     return _OWN_LABELS.get(key) or CALIBRATORS[key].label
 
 
-def _densities(view: View, version: Version) -> None:
+def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> None:
     """Ordinary and foreign rows by their density, with the floor between them."""
     chosen = view.chosen
-    if chosen is None:
+    told = None if answers is None else answers.version
+    if chosen is None or told is None:
         st.caption("The densities appear here when the chosen rows are answered.")
         return
-    tiles = foreign_results.tiles(view, chosen)
-    ordinary, foreign = foreign_results.densities(version, chosen)
-    floor = version.graph.effective_log_floor
-    assert tiles is not None  # only without a version does a job measure them
-    assert tiles.unknown is not None
-    assert tiles.n_unknown is not None
+    found = told.densities
     chart(
-        drawn_once(density_figure, ordinary, {chosen.name: foreign}, floor, dark=is_dark()),
+        drawn_once(density_figure, found, dark=is_dark()),
         key="foreign_densities",
         takeaway=foreign_words.density_words(
-            tiles.unknown, chosen.name, tiles.n_unknown, len(foreign), version.setting.alpha
+            told.unknown,
+            chosen.name,
+            told.n_unknown,
+            found.foreign[0].n,
+            version.setting.alpha,
         ),
         how_to_read=text.DENSITY,
-        alt=foreign_words.density_alt(ordinary, foreign, chosen.name, floor),
-        table=lambda: pd.DataFrame(
-            {
-                "rows": np.repeat(["ordinary", chosen.name], [len(ordinary), len(foreign)]),
-                "log_density": np.concatenate([ordinary, foreign]),
-                "unknown": np.concatenate([ordinary, foreign]) < floor,
-            }
-        ),
+        alt=foreign_words.density_alt(found),
+        table=found.table,
         name=f"{view.review.title} densities {chosen.name}",
     )
-    places = (version.fit.run.rows.located, chosen.rows.located)
-    if ties := foreign_words.ties_words(*(int(at.tied.sum()) for at in places if at is not None)):
+    if ties := foreign_words.ties_words(*told.ties):
         st.caption(ties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.shared import graph_results, job_results, map_results, session
 from app.shared.charts import chart, drawn_once, is_dark
-from app.shared.graph_results import Fit, Setting, Version
+from app.shared.graph_results import Fit, Version
 from app.shared.map_results import Map
 from kdcal_core.charts import (
     MapPoints,
@@ -24,10 +25,8 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, TableInfo
 from kdcal_core.simulation import true_posterior
-from kdcal_core.tasks import GraphRun, GridRun, GridSettings, grid_request
+from kdcal_core.tasks import GraphRecord, GridRun, GridSettings, grid_request
 from kdcal_core.text import escape_markdown
-
-Posteriors = dict[str, FloatArray]  # title -> posterior, (n_y, n_x, K)
 
 PARENT, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
 TOP = -1  # shown in place of a class: whichever is the surest
@@ -248,27 +247,27 @@ def set_anew(fit: Fit) -> Version:
 
     They are those of the Out of distribution page: what is set on one holds on the other.
     """
-    graph = fit.run.graph
+    facts = fit.facts
     keys = (
         "foreign_alpha",
         f"foreign_exponent_{fit.key[:16]}",
         f"foreign_variance_{fit.key[:16]}",
     )
-    chosen = int(np.argmin(np.abs(graph.gammas - graph.gamma)))
+    chosen = facts.chosen
     columns = st.columns([1, 1, 1, 0.5], vertical_alignment="bottom", gap="medium")
     alpha: float = columns[0].select_slider(
         "Alpha: ordinary rows that may be unknown",
         options=ALPHAS,
-        value=graph.floor_quantile if graph.floor_quantile in ALPHAS else 0.01,
+        value=facts.floor_quantile if facts.floor_quantile in ALPHAS else 0.01,
         format_func=lambda share: f"{share:.1%}",
         key=keys[0],
         persist_state="session",
     )
     at: int = columns[1].select_slider(
         "Exponent of the kernel",
-        options=range(len(graph.exponents)),
+        options=range(len(facts.exponents)),
         value=chosen,
-        format_func=lambda at: f"{graph.exponents[at]:.3g}" + " (chosen)" * (at == chosen),
+        format_func=lambda at: f"{facts.exponents[at]:.3g}" + " (chosen)" * (at == chosen),
         key=keys[1],
         persist_state="session",
     )
@@ -292,18 +291,17 @@ def set_anew(fit: Fit) -> Version:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
             st.markdown(SETTINGS)
-            if (blend := graph.blend) is not None:
+            if (blend := facts.blend) is not None:
                 st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
-        _about(fit.run, alpha)
-    for note in fit.run.record.notes:
+        _about(fit.record, alpha)
+    for note in fit.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
-    return Version(fit, Setting(float(graph.gammas[at]), factor, alpha))
+    return Version.of(fit, facts.gammas[at], factor, alpha)
 
 
-def _about(run: GraphRun, alpha: float) -> None:
-    record = run.record
+def _about(record: GraphRecord, alpha: float) -> None:
     st.caption(
-        f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {run.graph.n_polytopes:,} "
+        f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {record.facts.n_polytopes:,} "
         f"regions. {map_words.floor_words(alpha, record.n_holdout)}",
         width="content",
     )
@@ -314,53 +312,82 @@ def _forget(*keys: str) -> None:
         st.session_state.pop(key, None)
 
 
-def posteriors(review: Review, drawn: Map, version: Version | None) -> Posteriors:
-    """What each of those that can be asked says on the grid."""
-    run = drawn.run
-    maps = {PARENT: run.as_map(run.rows.proba)}
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """What each of those that can be asked says on the grid, by title, (n_y, n_x) each.
+
+    Attributes
+    ----------
+    confidence : dict
+        The largest probability.
+    shown : dict
+        What is drawn: the same, or the probability of one class.
+    unknown : (n_y, n_x) bool or None
+        Which points the kernel density version counts as unknown, by their density.
+    """
+
+    confidence: dict[str, FloatArray]
+    shown: dict[str, FloatArray]
+    unknown: NDArray[np.bool_] | None
+
+
+def maps(review: Review, drawn: Map, version: Version | None, label: int) -> Maps | None:
+    """The maps of the class ``label``, or of the confidence; None while a job asks the version."""
+    run, answered = drawn.run, None
     if version is not None:
-        maps[VERSION] = run.as_map(version.posterior(drawn.key, run.rows.located))
+        asked = None if label == TOP else label
+        answered = map_results.version_of(review, drawn, version, asked)
+        if answered is None:
+            return None
+    confidence, shown = {}, {}
+
+    def add(title: str, posterior: FloatArray) -> None:
+        confidence[title] = posterior.max(axis=-1)
+        shown[title] = confidence[title] if label == TOP else posterior[..., label]
+
+    add(PARENT, run.as_map(run.rows.proba))
+    if answered is not None:
+        confidence[VERSION] = answered.confidence
+        shown[VERSION] = answered.confidence if answered.shown is None else answered.shown
+    truth = _truth(review, run)
+    if truth is not None:
+        add(TRUTH, truth)
+    return Maps(confidence, shown, None if answered is None else answered.unknown)
+
+
+def _truth(review: Review, run: GridRun) -> FloatArray | None:
+    """The true posterior on the grid, of a sample drawn from a simulation."""
     simulation, names = SIMULATED.get(review.sample or "", ("", ()))
     axes = (run.record.x_name, run.record.y_name)
-    if simulation and sorted(axes) == sorted(names):
-        across, up = np.meshgrid(run.x, run.y)
-        places = dict(zip(axes, (across.ravel(), up.ravel()), strict=True))
-        points = np.column_stack([places[name] for name in names])
-        maps[TRUTH] = run.as_map(true_posterior(simulation, points))
-    return maps
+    if not simulation or sorted(axes) != sorted(names):
+        return None
+    across, up = np.meshgrid(run.x, run.y)
+    places = dict(zip(axes, (across.ravel(), up.ravel()), strict=True))
+    points = np.column_stack([places[name] for name in names])
+    return run.as_map(true_posterior(simulation, points))
 
 
-def finding(
-    review: Review, drawn: Map, version: Version | None, maps: Posteriors, prior: FloatArray
-) -> None:
+def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> None:
     """The page's one sentence, and what a slice leaves out of it."""
-    run = drawn.run
-    confidence = {title: posterior.max(axis=-1) for title, posterior in maps.items()}
-    outside = run.outside if version is None else unknown(drawn, version)
+    confidence = found.confidence
+    outside = run.outside if found.unknown is None else found.unknown
     sentence = map_words.map_finding(
         confidence[PARENT], confidence.get(VERSION), outside, float(prior.max())
     )
     st.subheader(escape_markdown(sentence, 600), anchor=False)
-    if version is not None and (
+    if found.unknown is not None and (
         words := map_words.slice_words(outside, run.outside, _n_features(review) - 2)
     ):
         st.caption(words)
 
 
-def unknown(drawn: Map, version: Version) -> NDArray[np.bool_]:
-    """Which points of the grid the version counts as unknown, by their density, y first."""
-    density = version.log_density(drawn.key, drawn.run.rows.located)
-    below: NDArray[np.bool_] = drawn.run.as_map(density < version.graph.effective_log_floor)
-    return below
-
-
 def picture(
-    review: Review, run: GridRun, maps: Posteriors, label: int, prior: FloatArray, on_box: Any
+    review: Review, run: GridRun, found: Maps, label: int, prior: FloatArray, on_box: Any
 ) -> None:
     """The rows and the maps side by side, on any of which a box can be dragged."""
-    shown = {title: _shown(posterior, label) for title, posterior in maps.items()}
-    drawn = run.picture[np.isfinite(run.points[run.picture]).all(axis=1)]
-    x, y = run.points[drawn].T
+    shown = found.shown
+    drawn = np.isfinite(run.shown_points).all(axis=1)
+    x, y = run.shown_points[drawn].T
     record = run.record
     name = "confidence" if label == TOP else f"the probability of class {record.classes[label]}"
     chart(
@@ -369,14 +396,14 @@ def picture(
             run.x,
             run.y,
             [PosteriorPanel(title, values) for title, values in shown.items()],
-            MapPoints(x, y, run.labels[drawn], record.classes),
+            MapPoints(x, y, run.shown_labels[drawn], record.classes),
             class_name="" if label == TOP else record.classes[label],
             scale_title="Confidence" if label == TOP else "",
             prior=float(prior.max() if label == TOP else prior[label]),
             x_title=record.x_name,
             y_title=record.y_name,
             dark=is_dark(),
-            equal=TRUTH in maps or bool(record.explained),
+            equal=TRUTH in shown or bool(record.explained),
             data_box=run.data_box,
         ),
         key="posterior_map",
@@ -387,12 +414,7 @@ def picture(
         name=f"{review.title} posterior map",
         on_box=on_box,
     )
-    _captions(review, run, len(drawn))
-
-
-def _shown(posterior: FloatArray, label: int) -> FloatArray:
-    values: FloatArray = posterior.max(axis=-1) if label == TOP else posterior[..., label]
-    return values
+    _captions(review, run, int(drawn.sum()))
 
 
 def _captions(review: Review, run: GridRun, n_drawn: int) -> None:
@@ -406,7 +428,7 @@ def _captions(review: Review, run: GridRun, n_drawn: int) -> None:
         st.caption(escape_markdown(text, 1500))
 
 
-def _table(run: GridRun, shown: Posteriors) -> pd.DataFrame:
+def _table(run: GridRun, shown: dict[str, FloatArray]) -> pd.DataFrame:
     across, up = np.meshgrid(run.x, run.y)
     columns = {run.record.x_name: across.ravel(), run.record.y_name: up.ravel()}
     return pd.DataFrame(columns | {title: values.ravel() for title, values in shown.items()})

@@ -174,8 +174,8 @@ def truth(view: View) -> None:
     if not view.run.record.has_truth:
         return
     labels = {PARENT: "Model", view.chosen: view.method.title}
-    if view.chosen != "global" and "global" in view.run.keys:
-        other = view.run.result("global")
+    if view.chosen != "global" and "global" in view.run.record.keys:
+        other = view.run.record.result("global")
         labels = {PARENT: "Model", "global": other.title, view.chosen: view.method.title}
     means = found.truth_of(view, tuple(labels))
     if means is None:

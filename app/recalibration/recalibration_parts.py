@@ -9,10 +9,10 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
-from app.recalibration.recalibration_results import View
+from app.recalibration.recalibration_results import Finished, View
 from app.shared import job_results, session
 from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
-from app.shared.map_region import Box
+from app.shared.map_results import Box
 from kdcal_core.charts import (
     coverage_by_figure,
     coverage_table,
@@ -29,7 +29,6 @@ from kdcal_core.tasks import (
     MEAN,
     OUTCOME,
     PARENT,
-    RecalibrationRun,
     recalibration_request,
     recommended,
     space_title,
@@ -62,15 +61,15 @@ def recalibrated(review: Review) -> View | None:
     job = job_results.asked_for(
         asked, review, button, label="Recalibrate", name="recalibration", will_show=text.WILL_SHOW
     )
-    opened = None if job is None else found.run_of(review, job)
+    opened = None if job is None else found.run_of(job)
     if opened is None:
         return None
     key, run = opened
     return _view(review, key, run)
 
 
-def _view(review: Review, key: str, run: RecalibrationRun) -> View | None:
-    methods = [one for one in run.keys if one != PARENT]
+def _view(review: Review, key: str, run: Finished) -> View | None:
+    methods = [one for one in run.record.keys if one != PARENT]
     for note in run.record.notes:
         st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     if not methods:

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
 from app.shared import job_results, set_results
-from app.shared.map_region import Box
+from app.shared.map_results import Box
 from app.shared.pit_results import Judged
 from kdcal_core.charts import SelectionCurve
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
+from kdcal_core.store import load_part
 from kdcal_core.tasks import (
     PARENT,
     CoverageAlong,
@@ -24,13 +26,12 @@ from kdcal_core.tasks import (
     MethodResult,
     PitValues,
     RecalibratedMap,
-    RecalibrationRun,
+    RecalibrationRecord,
     RowClosely,
     Selection,
     ShownRows,
     TrueMeans,
     coverage_along,
-    opened_run,
     recalibrated_intervals,
     recalibrated_map,
     recalibrated_pit,
@@ -43,6 +44,17 @@ _NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True, eq=False)
+class Finished:
+    """A finished recalibration: where its files are, and its record.
+
+    Its arrays are left to those who measure.
+    """
+
+    folder: Path
+    record: RecalibrationRecord
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """A finished recalibration with the method that is looked at.
 
@@ -51,15 +63,14 @@ class View:
     review : Review
     key : str
         Of the run.
-    run : RecalibrationRun
-        Its record; its arrays are left to those who measure.
+    run : Finished
     chosen : str
         The method's key.
     """
 
     review: Review
     key: str
-    run: RecalibrationRun
+    run: Finished
     chosen: str
 
     @property
@@ -72,12 +83,12 @@ class View:
     @property
     def parent(self) -> MethodResult:
         """The model as it is."""
-        return self.run.result(PARENT)
+        return self.run.record.result(PARENT)
 
     @property
     def method(self) -> MethodResult:
         """The method that is looked at."""
-        return self.run.result(self.chosen)
+        return self.run.record.result(self.chosen)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -85,13 +96,15 @@ class View:
         return {"run": str(self.run.folder), "method": self.chosen}
 
 
-def run_of(review: Review, job: JobSnapshot) -> tuple[str, RecalibrationRun] | None:
+def run_of(job: JobSnapshot) -> tuple[str, Finished] | None:
     """The recalibration of a job that is done; None, and why, where it cannot be read."""
 
-    def read(key: str, folder: Path) -> tuple[str, RecalibrationRun]:
-        return key, opened_run(set_results.keep_of(review), str(folder))
+    return job_results.answer_of(job, lambda key, folder: (key, _finished(key, folder)))
 
-    return job_results.answer_of(job, read)
+
+@st.cache_resource(max_entries=64, show_spinner="Reading the recalibration")
+def _finished(key: str, _at: Path) -> Finished:
+    return Finished(_at, load_part(_at, "record", RecalibrationRecord, whole=True))
 
 
 def map_of(view: View, across: str, up: str, level: float) -> RecalibratedMap | None:

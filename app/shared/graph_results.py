@@ -1,93 +1,79 @@
-"""The kernel density version of a review's model: fitted once as a job, read once, set anew.
+"""The kernel density version of a review's model: fitted once as a job, set again at once.
 
-Pages that show it share one job and one copy in memory. Gamma, variance and floor act on the
-arrays that are there already (`Version`), so a slider needs no fit.
+Pages that show it share one job. Gamma, variance and floor act on the arrays that are there already
+(`Version`), so a slider needs no fit; what follows from a setting is measured, as `foreign_results`
+and `map_results` ask for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from app.shared import job_results, session
-from app.shared.kept import kept_by_bytes
-from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.charts import foreign_words
-from kdcal_core.data import FloatArray
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
-from kdcal_core.store import load
-from kdcal_core.tasks import ForeignRun, GraphRun, GraphSettings, Request, graph_request
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What can be changed without a fit.
-
-    Attributes
-    ----------
-    gamma : float
-        One of the graph's gammas.
-    variance_factor : float
-        What the graph's own variance floor is multiplied with.
-    alpha : float
-        Share of ordinary rows that may count as unknown; sets the floor.
-    """
-
-    gamma: float
-    variance_factor: float
-    alpha: float
+from kdcal_core.store import load_part
+from kdcal_core.tasks import (
+    ForeignRecord,
+    GraphFacts,
+    GraphRecord,
+    GraphSetting,
+    GraphSettings,
+    Request,
+    graph_request,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted graph, where its files are, and what tells it from others."""
+    """A fitted graph: what distinguishes it from others, and what is known of it.
+
+    Its arrays are left to those who measure.
+    """
 
     key: str
     folder: Path
-    run: GraphRun
+    record: GraphRecord
+
+    @property
+    def facts(self) -> GraphFacts:
+        """What is to be known of the graph without its arrays."""
+        return self.record.facts
 
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """The kernel density version: a fitted graph at a setting, which needs no other fit.
-
-    ``rows`` tells the rows that are asked about from others, for the cache.
-    """
+    """The kernel density version: a fitted graph at a setting, which needs no other fit."""
 
     fit: Fit
-    setting: Setting
+    setting: GraphSetting
 
-    @property
-    def key(self) -> str:
-        """What tells it from others."""
-        return f"{self.fit.key} {self.setting}"
+    @classmethod
+    def of(cls, fit: Fit, gamma: float, variance_factor: float, alpha: float) -> Version:
+        """The version of a fit at a setting."""
+        return cls(fit, GraphSetting(str(fit.folder), gamma, variance_factor, alpha))
 
-    @property
-    def graph(self) -> KernelDensityGraph:
-        """The graph at the setting; it shares its arrays with the others of its fit."""
-        return graph_at(self.fit, self.setting)
 
-    def posterior(self, rows: str, located: Located | None) -> FloatArray:
-        """Probabilities of rows, (m, K)."""
-        assert located is not None  # a graph was fitted, so there is a partition
-        return posterior(self.fit, self.setting, rows, located)
-
-    def log_density(self, rows: str, located: Located | None) -> FloatArray:
-        """Log marginal density of rows, (m,); it does not depend on alpha."""
-        assert located is not None  # as for `posterior`
-        return log_density(self.fit, self.setting, rows, located)
+def asked(version: Version | None) -> dict[str, Any]:
+    """The setting as every measure takes it; nothing without a version."""
+    return {} if version is None else {"graph": asdict(version.setting)}
 
 
 @dataclass(frozen=True, eq=False)
 class Foreign:
-    """Foreign rows with the parent's answers, where they are, and what tells them from others."""
+    """Foreign rows with the model's answers: what distinguishes them, and what is known of them.
+
+    Its arrays are left to those who measure.
+    """
 
     key: str
     folder: Path
-    run: ForeignRun
+    record: ForeignRecord
 
 
 def fitted(
@@ -113,58 +99,14 @@ def foreign_of(job: JobSnapshot) -> Foreign | None:
     return job_results.answer_of(job, _foreign)
 
 
-def graph_at(fit: Fit, setting: Setting) -> KernelDensityGraph:
-    """The graph at another setting: no fit, and its arrays are shared."""
-    return _graph_at(fit.key, setting, fit.run.graph)
-
-
-def posterior(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
-    """The graph's posterior of rows, (m, K). ``rows`` tells them from others, for the cache."""
-    return _posterior(fit.key, setting, rows, graph_at(fit, setting), located)
-
-
-def log_density(fit: Fit, setting: Setting, rows: str, located: Located) -> FloatArray:
-    """Log marginal density of rows, (m,); it does not depend on alpha."""
-    graph = graph_at(fit, setting)
-    return _log_density(fit.key, setting.gamma, setting.variance_factor, rows, graph, located)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Reading the kernel density version")
+@st.cache_resource(max_entries=64, show_spinner="Reading the kernel density version")
 def _fit(key: str, _at: Path) -> Fit:
-    return Fit(key, _at, load(_at, GraphRun))
+    return Fit(key, _at, load_part(_at, "record", GraphRecord, whole=True))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the foreign rows")
+@st.cache_resource(max_entries=64, show_spinner="Reading the foreign rows")
 def _foreign(key: str, _at: Path) -> Foreign:
-    return Foreign(key, _at, load(_at, ForeignRun))
-
-
-@kept_by_bytes()
-def _graph_at(key: str, setting: Setting, _graph: KernelDensityGraph) -> KernelDensityGraph:
-    return _graph.with_settings(
-        gamma=setting.gamma,
-        variance_floor=_graph.variance_floor * setting.variance_factor,
-        floor_quantile=setting.alpha,
-    )
-
-
-@kept_by_bytes()
-def _posterior(
-    key: str, setting: Setting, rows: str, _graph: KernelDensityGraph, _located: Located
-) -> FloatArray:
-    return _graph.posterior(_located)
-
-
-@kept_by_bytes()
-def _log_density(
-    key: str,
-    gamma: float,
-    variance_factor: float,
-    rows: str,
-    _graph: KernelDensityGraph,
-    _located: Located,
-) -> FloatArray:
-    return _graph.log_marginal(_located)
+    return Foreign(key, _at, load_part(_at, "record", ForeignRecord, whole=True))
 
 
 def _offer(review: Review, asked: Request, will_show: str) -> bool:

@@ -1,29 +1,38 @@
-"""What the runs have left, read once, and what follows from it for the posterior map."""
+"""What the Posterior map page asks; see `app.shared.set_results`."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
+from app.shared import graph_results, set_results
+from app.shared.graph_results import Version
 from app.shared.job_results import answer_of
-from app.shared.kept import kept_by_bytes
-from kdcal_core.data import FloatArray, IntArray, ScoredSet
-from kdcal_core.diagnostics import Estimate, accuracy, mean_max_confidence
 from kdcal_core.jobs import JobSnapshot
-from kdcal_core.review import Review, Which, Workspace, load_frame
+from kdcal_core.review import Review
 from kdcal_core.store import load
-from kdcal_core.tasks import GridRun
+from kdcal_core.tasks import (
+    BoxRows,
+    GridRun,
+    RowsInBox,
+    VersionMap,
+    rows_in_box,
+    table_of_box,
+    version_map,
+)
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """A map, and what tells it from others."""
+    """A map and where its files are; the rows in it are left to those who measure."""
 
-    key: str
+    folder: Path
     run: GridRun
 
 
@@ -34,38 +43,54 @@ def map_of(job: JobSnapshot) -> Map | None:
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the map")
 def _map(key: str, _at: Path) -> Map:
-    return Map(key, load(_at, GridRun))
+    return Map(_at, load(_at, GridRun))
 
 
-def table_of(workspace: Workspace, review: Review, which: Which) -> pd.DataFrame:
-    """The rows of a set's table as they came."""
-    return _table(review.id, which, review.tables[which].digest, workspace)
-
-
-@kept_by_bytes(show_spinner="Reading the rows")
-def _table(review_id: str, which: Which, digest: str, _workspace: Workspace) -> pd.DataFrame:
-    return load_frame(_workspace, review_id, which)
-
-
-def some_rows(scored: ScoredSet, rows: IntArray, proba: FloatArray, name: str) -> ScoredSet:
-    """Some rows of a set, with probabilities of whoever is judged on them.
-
-    ``name`` tells the probabilities apart: it enters the digest, which caches go by.
-    """
-    told = hashlib.sha256(rows.tobytes()).hexdigest()
-    return ScoredSet(
-        proba=proba,
-        y=scored.y[rows],
-        classes=scored.classes,
-        digest=f"{scored.digest}, {told}, {name}",
-        name=scored.name,
-        weight=None if scored.weight is None else scored.weight[rows],
+def version_of(
+    review: Review, drawn: Map, version: Version | None, label: int | None
+) -> VersionMap | None:
+    """What the kernel density version says on a map; None without one, or while a job asks it."""
+    if version is None:
+        return None
+    return set_results.of(
+        review, version_map, run=str(drawn.folder), **graph_results.asked(version), label=label
     )
 
 
-def right_and_sure(scored: ScoredSet) -> tuple[Estimate, Estimate]:
-    """Accuracy and mean confidence of at least one row."""
-    return (
-        accuracy(scored.proba, scored.y, sample_weight=scored.weight),
-        mean_max_confidence(scored.proba, sample_weight=scored.weight),
-    )
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of the map."""
+
+    x: Range
+    y: Range
+
+
+@dataclass(frozen=True, eq=False)
+class Boxed:
+    """A box on a map of a review, with the kernel density version where there is one."""
+
+    review: Review
+    drawn: Map
+    box: Box
+    version: Version | None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Which rows every measure reads."""
+        return {
+            "which": "evaluation" if self.review.has_evaluation else "calibration",
+            "run": str(self.drawn.folder),
+            "x": list(self.box.x),
+            "y": list(self.box.y),
+            **graph_results.asked(self.version),
+        }
+
+
+def inside(boxed: Boxed, most: int) -> RowsInBox | None:
+    """The rows in the box, and the first of them."""
+    return set_results.of(boxed.review, rows_in_box, **boxed.asked, most=most)
+
+
+def every_row_of(boxed: Boxed, label: str) -> Callable[[], BoxRows] | None:
+    """What gives all rows of the box for a download; ``label`` is that of the button to ask."""
+    return set_results.on_demand(boxed.review, table_of_box, label=label, **boxed.asked)

@@ -9,14 +9,13 @@ import streamlit as st
 
 from app.shared import pit_results, set_results
 from app.shared.charts import chart, csv_button, drawn_once, is_dark
-from app.shared.map_region import beside
 from app.shared.numbers import column_format
 from app.shared.pit_map import LocalView, group_rows
 from app.shared.pit_results import Judged
+from app.shared.row_tables import beside, most_text
 from kdcal_core.charts import RowIntervals, intervals_figure, intervals_table, regression_reading
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows
-from kdcal_core.tasks.pit_measures import MAX_ROWS
 
 PAGE_ROWS = 100
 DRAWN = 12
@@ -143,11 +142,6 @@ def _table(judged: Judged, rows: PitRows, asked: dict[str, Any]) -> None:
             key="pit_rows_csv",
             name=f"{judged.review.title} {judged.which} rows and intervals",
         )
-
-
-def most_text(n: int) -> str:
-    """How many of ``n`` rows a table for download holds."""
-    return f"{n:,} rows" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,} rows"
 
 
 def answers(rows: PitRows, level: float) -> pd.DataFrame:

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from app.shared import job_results, results, session, waiting
+from app.shared import job_results, session, waiting
 from app.shared.kept import KEPT
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review, Which, load_set
 from kdcal_core.tasks import (
     LAYER,
     Request,
@@ -122,7 +122,10 @@ def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -
     workspace = session.workspace()
 
     def read(which: Which) -> Any:
-        return results.scored_set(workspace, review, which)
+        return KEPT.get(
+            ("scored", which, review.sets[which].digest),
+            lambda: load_set(workspace, review.id, which),
+        )
 
     def make() -> T:
         with st.spinner(escape_markdown(title_of(measure, settings), 120)):

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics import DensityCounts, LogDensities
 from kdcal_core.text import escape_html
 
-_BINS = 60
 _DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
 
 
-def density_figure(
-    ordinary: FloatArray,
-    foreign: Mapping[str, FloatArray],
-    floor: float,
-    *,
-    dark: bool,
-    ordinary_label: str = "Ordinary rows",
-) -> go.Figure:
+def density_figure(found: LogDensities, *, dark: bool) -> go.Figure:
     """Shares of rows by log density; what lies left of the floor is treated as unknown.
 
-    Log densities of singleton kernels span many powers of ten, so the axis shows the distance
-    below the densest row on a logarithmic scale, and its ticks the log densities themselves.
-    Minus infinity is drawn at the left edge. Names of foreign sets are untrusted.
+    The axis shows the distance below the densest row on a logarithmic scale, and its ticks the
+    log densities themselves. Names of foreign sets are untrusted.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=360)
-    top, least = _range([ordinary, *foreign.values()], floor)
-    edges = np.linspace(_place(np.array([least]), top)[0], 0.0, _BINS + 1)
-    figure.add_trace(_filled(ordinary, ordinary_label, top, edges, colours))
-    for at, (name, values) in enumerate(foreign.items()):
-        figure.add_trace(_outline(values, name, top, edges, colours, _DASHES[at % len(_DASHES)]))
-    where = float(_place(np.array([floor]), top)[0]) if np.isfinite(floor) else float(edges[0])
+    edges = found.edges
+    figure.add_trace(_filled(found, colours))
+    for at, one in enumerate(found.foreign):
+        figure.add_trace(_outline(found, one, colours, _DASHES[at % len(_DASHES)]))
+    floor = found.place(np.array([found.floor]))[0] if np.isfinite(found.floor) else edges[0]
     figure.add_vline(
-        x=where,
+        x=float(floor),
         line={"color": colours.truth, "width": 1.5, "dash": "4px,4px"},
         annotation={"text": "floor", "font": {"size": 12, "color": colours.muted}},
         annotation_position="top left",
     )
-    ticks, texts = _ticks(top, least)
+    ticks, texts = _ticks(found)
     figure.update_layout(
         xaxis={
             "title_text": "Log density (far from the data on the left)",
@@ -59,76 +47,48 @@ def density_figure(
     return figure
 
 
-def _range(parts: list[FloatArray], floor: float) -> tuple[float, float]:
-    """Highest and lowest finite log density to be drawn."""
-    values = np.concatenate([*parts, [floor]])
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return 0.0, -10.0
-    top = float(values.max())
-    return top, min(float(values.min()), top - 1.0)
-
-
-def _place(values: FloatArray, top: float) -> FloatArray:
-    """Where a log density stands on the axis: 0 for the densest row, negative below."""
-    place: FloatArray = -np.log10(1.0 + np.maximum(top - values, 0.0))
-    return place
-
-
-def _shares(values: FloatArray, top: float, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    with np.errstate(divide="ignore"):
-        places = np.clip(_place(values, top), edges[0], edges[-1])
-    count = np.histogram(places, bins=edges)[0]
-    return count / max(values.size, 1), count.astype(np.float64)
-
-
-def _filled(
-    values: FloatArray, name: str, top: float, edges: FloatArray, colours: Palette
-) -> go.Bar:
-    share, count = _shares(values, top, edges)
+def _filled(found: LogDensities, colours: Palette) -> go.Bar:
+    edges, one = found.edges, found.ordinary
     return go.Bar(
         x=(edges[:-1] + edges[1:]) / 2,
-        y=share,
+        y=one.share,
         width=np.diff(edges),
         marker={"color": faded(colours.calibrated, 0.45), "line": {"width": 0}},
-        name=f"{escape_html(name)} ({values.size:,})",
-        customdata=np.column_stack([_log_density(edges[:-1], top), count]),
-        hovertemplate=(
-            "Log density about %{customdata[0]:.3g}<br>%{y:.1%}, %{customdata[1]:,.0f} rows"
-            "<extra>%{fullData.name}</extra>"
-        ),
+        name=f"{escape_html(one.name)} ({one.n:,})",
+        customdata=_hovered(found, one),
+        hovertemplate=_HOVER,
     )
 
 
-def _outline(
-    values: FloatArray, name: str, top: float, edges: FloatArray, colours: Palette, dash: str
-) -> go.Scatter:
-    share, count = _shares(values, top, edges)
+def _outline(found: LogDensities, one: DensityCounts, colours: Palette, dash: str) -> go.Scatter:
+    edges = found.edges
     return go.Scatter(
         x=(edges[:-1] + edges[1:]) / 2,
-        y=share,
+        y=one.share,
         mode="lines",
         line={"color": colours.foreign, "width": 2, "shape": "hvh", "dash": dash},
-        name=f"{escape_html(name, limit=40)} ({values.size:,})",
-        customdata=np.column_stack([_log_density(edges[:-1], top), count]),
-        hovertemplate=(
-            "Log density about %{customdata[0]:.3g}<br>%{y:.1%}, %{customdata[1]:,.0f} rows"
-            "<extra>%{fullData.name}</extra>"
-        ),
+        name=f"{escape_html(one.name, limit=40)} ({one.n:,})",
+        customdata=_hovered(found, one),
+        hovertemplate=_HOVER,
     )
 
 
-def _log_density(place: FloatArray, top: float) -> FloatArray:
-    value: FloatArray = top + 1.0 - 10.0**-place
-    return value
+_HOVER = (
+    "Log density about %{customdata[0]:.3g}<br>%{y:.1%}, %{customdata[1]:,.0f} rows"
+    "<extra>%{fullData.name}</extra>"
+)
 
 
-def _ticks(top: float, least: float) -> tuple[list[float], list[str]]:
+def _hovered(found: LogDensities, one: DensityCounts) -> np.ndarray:
+    return np.column_stack([found.log_density(found.edges[:-1]), one.count])
+
+
+def _ticks(found: LogDensities) -> tuple[list[float], list[str]]:
     """The densest row, and round log densities each about ten times as far below it."""
     powers = 10.0 ** np.arange(1, 16)
-    below = np.floor((top - powers) / powers) * powers
-    values = np.concatenate([[top], below[below >= least]])
-    return list(_place(values, top)), [_short(value) for value in values]
+    below = np.floor((found.top - powers) / powers) * powers
+    values = np.concatenate([[found.top], below[below >= found.least]])
+    return list(found.place(values)), [_short(value) for value in values]
 
 
 def _short(value: float) -> str:

@@ -11,11 +11,17 @@ import numpy as np
 
 from kdcal_core.calibration.graph import Selection
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+from kdcal_core.diagnostics import (
+    SURE,
+    DistanceCurve,
+    Estimate,
+    LogDensities,
+    Surest,
+    estimate_text,
+)
 from kdcal_core.text import counted
 
 NEAR = 0.02  # a confidence this close to the prior counts as the prior
-SURE = 0.9
 MOST_UNKNOWN = 0.95
 _HELD_TENTHS = 3
 _DURATIONS = (
@@ -252,38 +258,37 @@ def ties_words(n_ordinary: int, n_foreign: int) -> str:
     )
 
 
-def density_alt(ordinary: FloatArray, foreign: FloatArray, name: str, floor: float) -> str:
-    """Alternative text: the middle log density of both kinds of rows, and the floor."""
-    return (
-        f"Log densities. Ordinary rows: median {np.median(ordinary):.4g}. {name}: median "
-        f"{np.median(foreign):.4g}. Floor: {floor:.4g}."
+def density_alt(found: LogDensities) -> str:
+    """Alternative text: the middle log density of each kind of rows, and the floor."""
+    medians = " ".join(
+        f"{one.name}: median {one.median:.4g}." for one in (found.ordinary, *found.foreign)
     )
+    return f"Log densities. {medians} Floor: {found.floor:.4g}."
 
 
-def surest_words(
-    name: str, said: FloatArray, version: FloatArray | None, *, row: int, predicted: str
-) -> str:
+def surest_words(name: str, surest: Surest, predicted: str) -> str:
     """How many rows are answered with much confidence, and which is the surest.
 
-    ``said`` and ``version`` are the confidences of the model and of its kernel density version,
-    (m,), the model's surest row first; ``row`` and ``predicted`` are that row's number and class.
+    ``predicted`` is the class predicted for the surest row.
 
     Examples
     --------
-    >>> surest_words("Ring", np.array([0.95, 0.6]), np.array([0.5, 0.5]), row=7, predicted="a")[:52]
+    >>> one = Surest.of(np.array([0.6, 0.95]), np.array([1, 0]))
+    >>> surest_words("Ring", one, "a")[:52]
     'The model answers 1 of 2 rows of “Ring” with more th'
     """
     sentence = (
-        f"The model answers {int((said > SURE).sum()):,} of {counted(len(said), 'row')} of "
-        f"“{name}” with more than {SURE:.0%} confidence; the surest is row {row:,}, with "
-        f"{said[0]:.1%} for class {predicted}."
+        f"The model answers {surest.n_sure:,} of {counted(surest.n, 'row')} of “{name}” with more "
+        f"than {SURE:.0%} confidence; the surest is row {surest.row + 1:,}, with "
+        f"{surest.said:.1%} for class {predicted}."
     )
-    if version is None:
+    if surest.n_version_sure is None:
         return sentence
-    as_sure = int((version > SURE).sum())
+    as_sure = surest.n_version_sure
     return (
         f"{sentence} The kernel density version is that sure of "
-        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and says {version[0]:.1%} for that row."
+        f"{f'{as_sure:,}' if as_sure else 'none'} of them, and says {surest.version_said:.1%} for "
+        "that row."
     )
 
 

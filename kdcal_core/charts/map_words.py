@@ -222,17 +222,18 @@ def region_finding(
     return f"{rows}: {said}.{few}"
 
 
-def mix_words(labels: IntArray, classes: Sequence[str]) -> str:
+def mix_words(count: IntArray, classes: Sequence[str]) -> str:
     """The classes of rows with their shares, the most frequent first.
+
+    ``count`` holds the rows of each class, (K,).
 
     Examples
     --------
-    >>> mix_words(np.array([0, 1, 1, 1]), ("cat", "dog"))
+    >>> mix_words(np.array([1, 3]), ("cat", "dog"))
     'dog: 3 (75%), cat: 1 (25%)'
     """
-    count = np.bincount(labels, minlength=len(classes))
     order = [int(at) for at in np.argsort(-count, kind="stable") if count[at]]
-    named = [f"{classes[at]}: {count[at]:,} ({count[at] / labels.size:.0%})" for at in order]
+    named = [f"{classes[at]}: {count[at]:,} ({count[at] / count.sum():.0%})" for at in order]
     rest = len(named) - _NAMED
     if rest > 1:
         named = [*named[:_NAMED], f"{rest} further classes: {count[order[_NAMED:]].sum():,}"]

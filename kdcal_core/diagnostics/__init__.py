@@ -33,7 +33,7 @@ from kdcal_core.diagnostics.foreign_distance import (
     max_confidence_by_distance,
     sphere_points,
 )
-from kdcal_core.diagnostics.foreign_results import DistanceCurve, KernelSimilarity
+from kdcal_core.diagnostics.foreign_results import SURE, DistanceCurve, KernelSimilarity, Surest
 from kdcal_core.diagnostics.foreign_scores import (
     fpr_at_95_tpr,
     ood_auroc,
@@ -45,6 +45,7 @@ from kdcal_core.diagnostics.histogram import score_histogram
 from kdcal_core.diagnostics.improvement import (
     relative_improvement,
 )
+from kdcal_core.diagnostics.log_densities import DensityCounts, LogDensities, log_densities
 from kdcal_core.diagnostics.regions import (
     Region,
     RegionFault,
@@ -129,12 +130,14 @@ from kdcal_core.diagnostics.summary import all_estimates, summary
 
 __all__ = [
     "MEASURES",
+    "SURE",
     "BandKind",
     "Comparison",
     "Confusion",
     "Coverage",
     "CoverageRow",
     "CriticalDifference",
+    "DensityCounts",
     "DensityCurve",
     "DistanceCurve",
     "EcdfDifference",
@@ -144,6 +147,7 @@ __all__ = [
     "KernelSimilarity",
     "Kind",
     "LocalPit",
+    "LogDensities",
     "Measure",
     "MethodScores",
     "Misses",
@@ -162,6 +166,7 @@ __all__ = [
     "ScoreHistogram",
     "ScoreSpread",
     "Strategy",
+    "Surest",
     "UniformityTest",
     "accuracy",
     "all_estimates",
@@ -202,6 +207,7 @@ __all__ = [
     "kolmogorov_smirnov",
     "local_finding",
     "local_pit",
+    "log_densities",
     "log_loss",
     "max_confidence_by_distance",
     "mean_max_confidence",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from kdcal_core.data.types import FloatArray, IntArray
+
+SURE = 0.9
+"""A confidence above which an answer counts as sure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +98,50 @@ class KernelSimilarity:
                 "between_high": self.between_high,
             }
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Surest:
+    """How sure a model is of some rows, and of which it is the surest.
+
+    Attributes
+    ----------
+    n : int
+        Rows, at least one.
+    n_sure : int
+        Those with a confidence above `SURE`.
+    row : int
+        The surest, from 0; of equal ones the first.
+    said : float
+        Its confidence.
+    predicted : int
+        The class predicted for it.
+    n_version_sure : int or None
+        Rows of which the kernel density version is as sure; None without one.
+    version_said : float or None
+        The version's confidence in the surest row.
+    """
+
+    n: int
+    n_sure: int
+    row: int
+    said: float
+    predicted: int
+    n_version_sure: int | None = None
+    version_said: float | None = None
+
+    @classmethod
+    def of(cls, said: FloatArray, predicted: IntArray, version: FloatArray | None = None) -> Surest:
+        """From confidences (m,), predicted classes (m,) and the version's confidences (m,).
+
+        Examples
+        --------
+        >>> Surest.of(np.array([0.6, 0.95]), np.array([1, 0])).row
+        1
+        """
+        row = int(np.argmax(said))
+        found = cls(len(said), int((said > SURE).sum()), row, float(said[row]), int(predicted[row]))
+        if version is None:
+            return found
+        as_sure = int((version > SURE).sum())
+        return replace(found, n_version_sure=as_sure, version_said=float(version[row]))

@@ -152,8 +152,13 @@ def load(folder: str | Path, kind: type[T]) -> T:
         raise damaged() from error
 
 
-def load_part(folder: str | Path, field: str, kind: type[T]) -> T:
-    """One field of a result, without a look at its other fields and files.
+def load_part(folder: str | Path, field: str, kind: type[T], *, whole: bool = False) -> T:
+    """One field of a result, without a look at its other fields.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether every file of the result has to be as it was left, as for `load`.
 
     Raises
     ------
@@ -162,7 +167,10 @@ def load_part(folder: str | Path, field: str, kind: type[T]) -> T:
     """
     path = Path(folder)
     try:
-        return decode(kind, _content(path)["result"][field], NpyFolder(path))
+        content = _content(path)
+        if whole and _digests(path) != content["files"]:
+            raise ValueError("other files")
+        return decode(kind, content["result"][field], NpyFolder(path))
     except _DAMAGE as error:
         raise damaged() from error
 

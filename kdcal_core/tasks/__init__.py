@@ -24,11 +24,21 @@ from kdcal_core.tasks.export_results import (
 from kdcal_core.tasks.export_run import export_request, partition_columns
 from kdcal_core.tasks.export_try import try_request
 from kdcal_core.tasks.foreign_measures import (
-    by_distance,
+    SAYS,
+    VERSION_SAYS,
+    AmongOrdinary,
+    ByDistance,
+    ForeignAnswers,
+    GraphChosen,
+    SurestRows,
+    VersionAnswers,
+    among_ordinary,
     calibrated_by_distance,
     class_shares,
-    separated,
-    separated_by_confidence,
+    confidence_far_away,
+    foreign_answers,
+    graph_chosen,
+    surest_rows,
 )
 from kdcal_core.tasks.foreign_results import (
     RADII,
@@ -39,13 +49,24 @@ from kdcal_core.tasks.foreign_results import (
     ForeignSettings,
 )
 from kdcal_core.tasks.foreign_run import foreign_frame, foreign_request
-from kdcal_core.tasks.graph_results import GraphRecord, GraphRun, GraphSettings, Rows
+from kdcal_core.tasks.graph_measures import GraphSetting
+from kdcal_core.tasks.graph_results import GraphFacts, GraphRecord, GraphRun, GraphSettings, Rows
 from kdcal_core.tasks.graph_run import graph_request
 from kdcal_core.tasks.grid_results import GridRecord, GridRun, GridSettings
 from kdcal_core.tasks.grid_run import grid_request
 from kdcal_core.tasks.inputs import Request
 from kdcal_core.tasks.lab_results import LabRecord, LabRows, LabRun, LabSettings
 from kdcal_core.tasks.lab_run import lab_request
+from kdcal_core.tasks.map_measures import (
+    FEWEST,
+    BoxJudged,
+    BoxRows,
+    RowsInBox,
+    VersionMap,
+    rows_in_box,
+    table_of_box,
+    version_map,
+)
 from kdcal_core.tasks.pit_measures import (
     AXES,
     MEAN,
@@ -71,7 +92,6 @@ from kdcal_core.tasks.recalibrated_measures import (
     ShownRows,
     TrueMeans,
     coverage_along,
-    opened_run,
     recalibrated_intervals,
     recalibrated_map,
     recalibrated_pit,
@@ -158,6 +178,7 @@ from kdcal_core.tasks.spaces import (
 
 __all__ = [
     "AXES",
+    "FEWEST",
     "LAYER",
     "MEAN",
     "ONE_MAP",
@@ -165,7 +186,13 @@ __all__ = [
     "PARENT",
     "PARTITION_TITLES",
     "RADII",
+    "SAYS",
     "SPREAD",
+    "VERSION_SAYS",
+    "AmongOrdinary",
+    "BoxJudged",
+    "BoxRows",
+    "ByDistance",
     "CalibratorMap",
     "ClassCurves",
     "ComparisonRun",
@@ -177,6 +204,7 @@ __all__ = [
     "ExportRecord",
     "ExportRun",
     "ExportSettings",
+    "ForeignAnswers",
     "ForeignKind",
     "ForeignRecord",
     "ForeignRun",
@@ -184,8 +212,11 @@ __all__ = [
     "ForeignSettings",
     "FoundRegions",
     "Gain",
+    "GraphChosen",
+    "GraphFacts",
     "GraphRecord",
     "GraphRun",
+    "GraphSetting",
     "GraphSettings",
     "GridRecord",
     "GridRun",
@@ -225,15 +256,19 @@ __all__ = [
     "RowAnswers",
     "RowClosely",
     "Rows",
+    "RowsInBox",
     "Selection",
     "SetFitness",
     "SetOverview",
     "Sets",
     "ShownRows",
     "Space",
+    "SurestRows",
     "TriedRun",
     "TrueMeans",
-    "by_distance",
+    "VersionAnswers",
+    "VersionMap",
+    "among_ordinary",
     "calibrated_by_distance",
     "class_curves",
     "class_halves",
@@ -241,13 +276,16 @@ __all__ = [
     "class_method",
     "class_shares",
     "comparison_request",
+    "confidence_far_away",
     "coverage_along",
     "default_calibrators",
     "equal_sets",
     "export_request",
     "fitted",
+    "foreign_answers",
     "foreign_frame",
     "foreign_request",
+    "graph_chosen",
     "graph_request",
     "grid_request",
     "is_large",
@@ -257,7 +295,6 @@ __all__ = [
     "local_rows",
     "method_losses",
     "model_estimates",
-    "opened_run",
     "partition_columns",
     "pit_along",
     "pit_histograms",
@@ -284,8 +321,7 @@ __all__ = [
     "regression_space",
     "repair_scores",
     "row_closely",
-    "separated",
-    "separated_by_confidence",
+    "rows_in_box",
     "set_estimates",
     "set_fitness",
     "set_overview",
@@ -295,8 +331,11 @@ __all__ = [
     "space_names",
     "space_request",
     "space_title",
+    "surest_rows",
+    "table_of_box",
     "title_of",
     "true_means",
     "try_request",
     "usable_calibrators",
+    "version_map",
 ]

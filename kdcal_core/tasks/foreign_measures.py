@@ -1,26 +1,46 @@
-"""What pages show of a set beside foreign rows: measures as in `set_measures`."""
+"""What the Out of distribution page shows: measures as in `set_measures`.
+
+Each reads the finished `ForeignRun` in the folder ``run``, and those that ask the kernel density
+version take a `GraphSetting` as JSON. No result grows with the rows; tables of rows hold at most
+`MAX_ROWS`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from kdcal_core.calibration import TopLabelCalibrator, score_calibrator
-from kdcal_core.data import FloatArray
+from kdcal_core.calibration import Selection, TopLabelCalibrator, score_calibrator
+from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Estimate,
+    LogDensities,
+    Surest,
     confidence_by_distance,
     fpr_at_95_tpr,
+    log_densities,
+    mean_max_confidence,
     ood_auroc,
+    ood_calibration_error,
+    summary,
+    unknown_share,
 )
 from kdcal_core.review import Which
 from kdcal_core.store import load
-from kdcal_core.tasks.foreign_results import ForeignRun
+from kdcal_core.tasks.foreign_results import ForeignRun, ForeignSet
+from kdcal_core.tasks.foreign_run import foreign_frame
+from kdcal_core.tasks.graph_measures import Version
+from kdcal_core.tasks.graph_results import Rows
+from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.set_measures import Sets, fitted
 
 BAND = (10.0, 90.0)
+SAYS, VERSION_SAYS, UNKNOWN = "Model says", "Kernel density version says", "Unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +57,39 @@ def class_shares(sets: Sets, *, which: Which) -> ClassShares:
     return ClassShares(np.asarray(count / count.sum(), dtype=np.float64))
 
 
+@dataclass(frozen=True, eq=False)
+class ByDistance:
+    """Mean max confidence on the spheres around the data.
+
+    Attributes
+    ----------
+    model : DistanceCurve
+    version : DistanceCurve or None
+        Of the kernel density version, where it was asked.
+    unknown : (R,) float64 or None
+        Share of the rows on each sphere whose density lies below its floor.
+    """
+
+    model: DistanceCurve
+    version: DistanceCurve | None
+    unknown: FloatArray | None
+
+
+def confidence_far_away(sets: Sets, *, run: str, graph: dict[str, Any] | None = None) -> ByDistance:
+    """Confidence on the spheres of a run that has some, of the model and of its version."""
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    model = by_distance(opened, opened.rows.proba)
+    if version is None:
+        return ByDistance(model, None, None)
+    spheres = opened.sets("sphere")
+    below = version.unknown(run, opened.rows.located)[spheres[0].start : spheres[-1].stop]
+    return ByDistance(
+        model,
+        by_distance(opened, version.posterior(run, opened.rows.located)),
+        np.asarray(below.reshape(len(spheres), -1).mean(axis=1)),
+    )
+
+
 def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> DistanceCurve:
     """Confidence on spheres around the data of a calibrator fitted on a set.
 
@@ -47,7 +100,7 @@ def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> D
     run : str
         The folder of the finished `ForeignRun` that holds the spheres.
     """
-    foreign = load(run, ForeignRun)
+    foreign = _run(sets, run)
 
     def make() -> TopLabelCalibrator:
         return fitted(score_calibrator(key), sets.read(which))
@@ -57,26 +110,202 @@ def calibrated_by_distance(sets: Sets, *, which: Which, key: str, run: str) -> D
 
 
 @dataclass(frozen=True, eq=False)
-class Separated:
-    """How well a model's confidence tells foreign rows from the rows of a set."""
+class ForeignAnswers:
+    """What is said of one set of foreign rows.
 
-    auroc: Estimate
-    fpr_at_95_tpr: Estimate
+    Attributes
+    ----------
+    model : tuple of Estimate
+        OCE, AUROC and FPR@95 of the model, by its confidence.
+    confidence : Estimate
+        Mean max confidence of the model.
+    surest : Surest
+    version : VersionAnswers or None
+        The same of the kernel density version, where it was asked.
+    """
+
+    model: tuple[Estimate, Estimate, Estimate]
+    confidence: Estimate
+    surest: Surest
+    version: VersionAnswers | None
 
 
-def separated_by_confidence(
-    sets: Sets, *, which: Which, run: str, start: int, stop: int
-) -> Separated:
-    """The rows of a set beside some rows of the `ForeignRun` in the folder ``run``."""
-    return separated(sets.read(which).proba, load(run, ForeignRun).rows.proba[start:stop])
+@dataclass(frozen=True, eq=False)
+class VersionAnswers:
+    """What the kernel density version says of one set of foreign rows.
+
+    Attributes
+    ----------
+    estimates : tuple of Estimate
+        OCE, and AUROC and FPR@95 by its log density.
+    by_confidence : Estimate
+        AUROC by its confidence, for comparison.
+    confidence : Estimate
+        Mean max confidence.
+    unknown : Estimate
+        Share of the ordinary rows below the floor.
+    n_unknown : int
+        Foreign rows below the floor.
+    densities : LogDensities
+        Of the ordinary rows and of the foreign ones.
+    ties : tuple of two int
+        Ordinary and foreign rows to which several regions are equally near.
+    """
+
+    estimates: tuple[Estimate, Estimate, Estimate]
+    by_confidence: Estimate
+    confidence: Estimate
+    unknown: Estimate
+    n_unknown: int
+    densities: LogDensities
+    ties: tuple[int, int]
 
 
-def separated(proba: FloatArray, foreign: FloatArray) -> Separated:
-    """The same of a model's probabilities of ordinary rows (n, K) and of foreign ones (m, K)."""
-    inner, outer = proba.max(axis=1), foreign.max(axis=1)
-    return Separated(
-        ood_auroc(inner, outer, by="confidence"), fpr_at_95_tpr(inner, outer, by="confidence")
+def foreign_answers(
+    sets: Sets,
+    *,
+    which: Which,
+    run: str,
+    start: int,
+    stop: int,
+    name: str,
+    graph: dict[str, Any] | None = None,
+) -> ForeignAnswers:
+    """Some rows of a run beside ordinary ones.
+
+    Parameters
+    ----------
+    which : str
+        The ordinary rows of a model without a kernel density version; otherwise they are those
+        that the version is judged on.
+    start, stop : int
+        The foreign rows among those of the run.
+    name : str
+        Of the foreign rows, for people.
+    """
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    rows = opened.rows.part(start, stop)
+    proba = rows.proba
+    said = proba.max(axis=1), proba.argmax(axis=1)
+    sets.progress(0.2, "Comparing the rows")
+    if version is None:
+        inner = sets.read(which).proba
+        prior = class_shares(sets, which="calibration").share
+        model = _by_confidence(inner, proba, prior)
+        return ForeignAnswers(model, mean_max_confidence(proba), Surest.of(*said), None)
+    ordinary, graph_now, floor = version.run.rows, version.graph, version.floor
+    own = version.posterior(run, opened.rows.located)[start:stop]
+    inside = version.log_density("judged", ordinary.located)
+    outside = version.log_density(run, opened.rows.located)[start:stop]
+    sure = version.posterior("judged", ordinary.located).max(axis=1)
+    told = VersionAnswers(
+        (
+            _oce(own, graph_now.prior),
+            ood_auroc(inside, outside),
+            fpr_at_95_tpr(inside, outside),
+        ),
+        ood_auroc(sure, own.max(axis=1), by="confidence"),
+        mean_max_confidence(own),
+        unknown_share(inside < floor),
+        int((outside < floor).sum()),
+        log_densities(inside, {name: outside}, floor),
+        (_tied(ordinary), _tied(rows)),
     )
+    return ForeignAnswers(
+        _by_confidence(ordinary.proba, proba, graph_now.prior),
+        mean_max_confidence(proba),
+        Surest.of(*said, own.max(axis=1)),
+        told,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SurestRows:
+    """Foreign rows with their features, those first that the model is surest of.
+
+    Attributes
+    ----------
+    said : DataFrame
+        What is said of each row. Untrusted texts.
+    features : DataFrame
+        As they were read or made. Untrusted names and texts.
+    """
+
+    said: pd.DataFrame
+    features: pd.DataFrame
+
+
+def surest_rows(
+    sets: Sets,
+    *,
+    run: str,
+    start: int,
+    stop: int,
+    graph: dict[str, Any] | None = None,
+    most: int = MAX_ROWS,
+) -> SurestRows:
+    """The first foreign rows of a set of the run, at most ``most``.
+
+    Raises
+    ------
+    InputError
+        Where an uploaded table is gone.
+    """
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    one = next(one for one in opened.sets() if (one.start, one.stop) == (start, stop))
+    proba = opened.rows.part(start, stop).proba
+    order = np.argsort(-proba.max(axis=1), kind="stable")[: min(most, MAX_ROWS)]
+    names = np.array(opened.record.classes, dtype=object)
+    said = {
+        "Row": order + 1,
+        "Predicted class": names[proba[order].argmax(axis=1)],
+        SAYS: proba[order].max(axis=1),
+    }
+    if version is not None:
+        located = opened.rows.located
+        said[VERSION_SAYS] = version.posterior(run, located)[start:stop][order].max(axis=1)
+        said[UNKNOWN] = version.unknown(run, located)[start:stop][order]
+    sets.progress(0.5, "Reading the rows")
+    features = _frame(sets, run, opened, one).iloc[order].reset_index(drop=True)
+    return SurestRows(pd.DataFrame(said), features)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphChosen:
+    """How the kernel's exponent was chosen, and what is blended among the data."""
+
+    selection: Selection
+    blend: Blend | None
+
+
+def graph_chosen(sets: Sets, *, graph: dict[str, Any]) -> GraphChosen:
+    """Held-out log loss of every exponent at the setting in force."""
+    found = Version.of(sets, graph)
+    assert found is not None
+    return GraphChosen(found.graph.selection(), found.graph.blend)
+
+
+@dataclass(frozen=True, eq=False)
+class AmongOrdinary:
+    """The same estimates of the model and of its kernel density version."""
+
+    model: tuple[Estimate, ...]
+    version: tuple[Estimate, ...]
+
+
+def among_ordinary(sets: Sets, *, graph: dict[str, Any]) -> AmongOrdinary:
+    """Accuracy and calibration on the rows that the version is judged on."""
+    version = Version.of(sets, graph)
+    assert version is not None
+    run = version.run
+    rows, classes = run.rows, run.record.classes
+    assert rows.y is not None
+
+    def judged(proba: FloatArray) -> tuple[Estimate, ...]:
+        assert rows.y is not None
+        return tuple(summary(ScoredSet(proba, rows.y, classes, "", "ordinary rows")))
+
+    return AmongOrdinary(judged(rows.proba), judged(version.posterior("judged", rows.located)))
 
 
 def by_distance(run: ForeignRun, proba: FloatArray) -> DistanceCurve:
@@ -84,3 +313,35 @@ def by_distance(run: ForeignRun, proba: FloatArray) -> DistanceCurve:
     return confidence_by_distance(
         run.by_radius(proba), run.radii, q=BAND, seed=run.record.settings.seed
     )
+
+
+def _run(sets: Sets, run: str) -> ForeignRun:
+    found: ForeignRun = sets.keep(("foreign", run), lambda: load(run, ForeignRun))
+    return found
+
+
+def _frame(sets: Sets, run: str, opened: ForeignRun, one: ForeignSet) -> pd.DataFrame:
+    at = sets.workspace, sets.review_id, opened.record.settings, one
+    found: pd.DataFrame = sets.keep(
+        ("foreign frame", run, one.start, one.stop), lambda: foreign_frame(*at)
+    )
+    return found
+
+
+def _by_confidence(
+    inner: FloatArray, proba: FloatArray, prior: FloatArray
+) -> tuple[Estimate, Estimate, Estimate]:
+    ordinary, foreign = inner.max(axis=1), proba.max(axis=1)
+    return (
+        _oce(proba, prior),
+        ood_auroc(ordinary, foreign, by="confidence"),
+        fpr_at_95_tpr(ordinary, foreign, by="confidence"),
+    )
+
+
+def _oce(proba: FloatArray, prior: FloatArray) -> Estimate:
+    return ood_calibration_error(proba, prior, prior_kind="empirical")
+
+
+def _tied(rows: Rows) -> int:
+    return 0 if rows.located is None else int(rows.located.tied.sum())

@@ -92,6 +92,15 @@ class ForeignRecord:
     n_bounded: int = 0
     impossible: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
+    def of_kind(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
+        """The sets of these kinds; all where none is named."""
+        return tuple(one for one in self.sets if not kinds or one.kind in kinds)
+
+    @property
+    def radii(self) -> FloatArray:
+        """Radii of the spheres, (R,), in the order of the settings."""
+        return np.array([one.value for one in self.of_kind("sphere")], dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class ForeignRun:
@@ -109,7 +118,7 @@ class ForeignRun:
 
     def sets(self, *kinds: ForeignKind) -> tuple[ForeignSet, ...]:
         """The sets of these kinds; all where none is named."""
-        return tuple(one for one in self.record.sets if not kinds or one.kind in kinds)
+        return self.record.of_kind(*kinds)
 
     def rows_of(self, one: ForeignSet) -> Rows:
         """The rows of a set, as views."""
@@ -118,7 +127,7 @@ class ForeignRun:
     @property
     def radii(self) -> FloatArray:
         """Radii of the spheres, (R,), in the order of the settings."""
-        return np.array([one.value for one in self.sets("sphere")], dtype=np.float64)
+        return self.record.radii
 
     def by_radius(self, proba: FloatArray) -> FloatArray:
         """Probabilities of all the run's rows as those on each sphere, (R, n, K)."""

@@ -157,8 +157,10 @@ def foreign_frame(
         Where the review no longer has these rows.
     """
     files = review_files(workspace, review_id)
-    made, _ = _made(files, settings, features_of(files, files.reference))
-    for batch in [*_uploaded(files), *made]:
+    batches = _uploaded(files)
+    if one.kind != "uploaded":
+        batches, _ = _made(files, settings, features_of(files, files.reference))
+    for batch in batches:
         values = [value for name, value in batch.sets if name == one.name]
         if batch.kind == one.kind and one.value in values:
             rows = batch.rows()

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from kdcal_core.calibration import KernelDensityGraph, Located
+from kdcal_core.calibration.graph.blend import Blend
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import encode, load_part
 from kdcal_core.tasks.inputs import Request, ReviewFiles, request
 
 Kind = Literal["forest", "network"]
 
-FIT = "calibrator, no class ruled out"
+FIT = "calibrator, no class ruled out, facts in the record"
 """How graphs are fitted: results of another way are not those of the exported file."""
 
 
@@ -38,6 +41,52 @@ class GraphSettings:
 
 
 @dataclass(frozen=True)
+class GraphFacts:
+    """What is to be known of a graph without its arrays.
+
+    Attributes
+    ----------
+    n_polytopes : int
+    exponents, gammas : tuple of float
+        Of the grid that was fitted, ascending: gamma * log n, and gamma.
+    gamma, variance_floor : float
+        In force.
+    floor_quantile : float or None
+    prior : tuple of float
+        Class shares of the fit.
+    blend : Blend or None
+    """
+
+    n_polytopes: int
+    exponents: tuple[float, ...]
+    gammas: tuple[float, ...]
+    gamma: float
+    variance_floor: float
+    floor_quantile: float | None
+    prior: tuple[float, ...]
+    blend: Blend | None
+
+    @classmethod
+    def of(cls, graph: KernelDensityGraph) -> GraphFacts:
+        """Of a fitted graph."""
+        return cls(
+            graph.n_polytopes,
+            tuple(graph.exponents.tolist()),
+            tuple(graph.gammas.tolist()),
+            graph.gamma,
+            graph.variance_floor,
+            graph.floor_quantile,
+            tuple(graph.prior.tolist()),
+            graph.blend,
+        )
+
+    @property
+    def chosen(self) -> int:
+        """Where gamma stands in the grid."""
+        return int(np.argmin(np.abs(np.array(self.gammas) - self.gamma)))
+
+
+@dataclass(frozen=True)
 class GraphRecord:
     """What was done.
 
@@ -58,6 +107,7 @@ class GraphRecord:
         Rows.
     notes : tuple of str
         What the reader should know, in plain sentences.
+    facts : GraphFacts
     output_layer : str or None
         What of a network's output is in the codes; None for a forest.
     """
@@ -71,6 +121,7 @@ class GraphRecord:
     n_holdout: int
     n_judged: int
     notes: tuple[str, ...]
+    facts: GraphFacts
     output_layer: Literal["probability", "logit", "exclude"] | None = None
 
 

@@ -18,7 +18,14 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Workspace
 from kdcal_core.store import decode, encode, load, save
-from kdcal_core.tasks.graph_results import FIT, GraphRecord, GraphRun, GraphSettings, Rows
+from kdcal_core.tasks.graph_results import (
+    FIT,
+    GraphFacts,
+    GraphRecord,
+    GraphRun,
+    GraphSettings,
+    Rows,
+)
 from kdcal_core.tasks.inputs import (
     Request,
     ReviewFiles,
@@ -136,6 +143,7 @@ def fit_graph(
         if isinstance(estimator, KernelDensityNetwork)
         else None,
         notes=tuple(dict.fromkeys(notes)),
+        facts=GraphFacts.of(estimator.graph_),
     )
     save(path, GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside)))
     return encode(record)

@@ -81,10 +81,12 @@ class GridRun:
         One a grid point, y slowest: ``proba.reshape(len(y), len(x), K)``.
     points : (n, 2) float64
         All rows of the judged set's table in the plane; NaN where a feature is missing.
-    labels : (n,) int64
-        Their true classes.
-    picture : (m,) int64
+    shown : (m,) int64
         The rows to draw, at most 2,000, of each class its share.
+    shown_points : (m, 2) float64
+        Where they are in the plane.
+    shown_labels : (m,) int64
+        Their true classes.
     """
 
     record: GridRecord
@@ -92,8 +94,9 @@ class GridRun:
     y: FloatArray
     rows: Rows
     points: FloatArray
-    labels: IntArray
-    picture: IntArray
+    shown: IntArray
+    shown_points: FloatArray
+    shown_labels: IntArray
 
     @property
     def data_box(self) -> tuple[float, float, float, float]:
@@ -113,9 +116,3 @@ class GridRun:
     def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the grid's rows (G * G, ...) as a map (G, G, ...), y first."""
         return values.reshape(len(self.y), len(self.x), *values.shape[1:])
-
-    def inside(self, x: tuple[float, float], y: tuple[float, float]) -> IntArray:
-        """Positions of the judged rows in a rectangle of the plane, its border included."""
-        low, high = np.sort(np.array([x, y]), axis=1).T
-        within = ((self.points >= low) & (self.points <= high)).all(axis=1)
-        return np.flatnonzero(within)

@@ -58,6 +58,7 @@ def grid_request(
         review_files(workspace, review_id),
         settings,
         graph_folder,
+        rows="shown apart",
     )
 
 
@@ -101,8 +102,8 @@ def posterior_grid(
         strongest=tuple(map(plane.strongest, range(2))) if plane.explained else (),
         n_rows=len(judged),
     )
-    picture = stratified_sample(labels, PICTURE_ROWS)
-    run = GridRun(record, x, y, rows, plane.project(judged), labels, picture)
+    points, shown = plane.project(judged), stratified_sample(labels, PICTURE_ROWS)
+    run = GridRun(record, x, y, rows, points, shown, points[shown], labels[shown])
     save(Path(folder), run)
     return encode(record)
 

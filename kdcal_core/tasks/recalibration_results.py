@@ -179,6 +179,15 @@ class RecalibrationRecord:
     weighted: bool
     notes: tuple[str, ...] = ()
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The model and the methods, in their order."""
+        return tuple(one.key for one in self.methods)
+
+    def result(self, key: str) -> MethodResult:
+        """What was measured of one method; KeyError where there is none."""
+        return next((one for one in self.methods if one.key == key), None) or _missing(key)
+
 
 @dataclass(frozen=True, eq=False)
 class RowAnswers:
@@ -249,11 +258,11 @@ class RecalibrationRun:
     @property
     def keys(self) -> tuple[str, ...]:
         """The parent and the methods, as the record orders them."""
-        return tuple(one.key for one in self.record.methods)
+        return self.record.keys
 
     def result(self, key: str) -> MethodResult:
         """The record of one method; KeyError where there is none."""
-        return next((one for one in self.record.methods if one.key == key), None) or _missing(key)
+        return self.record.result(key)
 
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
         """Outcome, parent's and repaired means and intervals of rows, for reading and download.

@@ -12,6 +12,7 @@ from kdcal_core.progress import Progress
 from kdcal_core.review import Review, Which, Workspace, load_set
 from kdcal_core.store import load, save
 from kdcal_core.tasks import foreign_measures as foreign
+from kdcal_core.tasks import map_measures as posterior
 from kdcal_core.tasks import pit_measures as pit
 from kdcal_core.tasks import recalibrated_measures as recalibrated
 from kdcal_core.tasks import region_measures as regions
@@ -41,7 +42,14 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     foreign.calibrated_by_distance: lambda asked: (
         f"Out of distribution: fitting {_method(asked['key'])}"
     ),
-    foreign.separated_by_confidence: "Out of distribution: comparing confidence",
+    foreign.confidence_far_away: "Out of distribution: measuring far from the data",
+    foreign.foreign_answers: "Out of distribution: comparing rows",
+    foreign.surest_rows: "Out of distribution: picking rows",
+    foreign.graph_chosen: "Out of distribution: comparing exponents",
+    foreign.among_ordinary: "Out of distribution: measuring among ordinary rows",
+    posterior.version_map: "Posterior map: asking the kernel density version",
+    posterior.rows_in_box: "Posterior map: measuring the rows in the box",
+    posterior.table_of_box: "Posterior map: picking rows",
     pit.pit_overview: "PIT: measuring all rows, with intervals",
     pit.pit_histograms: "PIT: counting PIT values",
     pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
@@ -68,7 +76,18 @@ _TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
     regions.repair_scores: "Regions: reading the scores of a method",
 }
 _MEASURES = {one.__name__: one for one in _TITLES}
-_WITH_ASIDES = {equal_sets}  # these read the training and the foreign rows too
+# these read the training and the foreign rows too, or what follows from them
+_WITH_ASIDES = {
+    equal_sets,
+    foreign.confidence_far_away,
+    foreign.foreign_answers,
+    foreign.surest_rows,
+    foreign.graph_chosen,
+    foreign.among_ordinary,
+    posterior.version_map,
+    posterior.rows_in_box,
+    posterior.table_of_box,
+}
 _COLUMNS = {pit.MEAN: "the predicted mean", pit.SPREAD: "the predicted standard deviation"}
 
 

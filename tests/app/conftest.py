@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import walk_stack
 
 import pytest
 from app_pages import ENTRY
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+from workerless import run_here
 
 from kdcal_core.review import Workspace
 
@@ -41,3 +44,43 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KDCAL_HOME", str(tmp_path_factory.mktemp("kdcal")))
         yield Workspace()
+
+
+ROW_READERS = (  # what every way to rows goes through
+    "pyarrow.feather.read_table",
+    "kdcal_core.review.stored.scored_arrays",
+    "kdcal_core.review.stored.regression_arrays",
+    "kdcal_core.review.loading.scored_arrays",
+    "kdcal_core.review.loading.regression_arrays",
+    "kdcal_core.tasks.regression_inputs.regression_arrays",
+    "kdcal_core.tasks.recalibrated_measures.load",
+    "kdcal_core.tasks.graph_measures.load",
+    "kdcal_core.tasks.foreign_measures.load",
+    "kdcal_core.tasks.map_measures.load",
+)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Call it, and every review counts as large from then on: the server must not read its rows."""
+
+    def guarded(reader: Callable[..., object]) -> Callable[..., object]:
+        def read(*args: object, **kwargs: object) -> object:
+            # jobs of the tests run in threads of this process
+            if not any(frame.f_code is run_here.__code__ for frame, _ in walk_stack(None)):
+                pytest.fail("the server reads rows")
+            return reader(*args, **kwargs)
+
+        return read
+
+    def begin() -> None:
+        from app.shared.kept import KEPT
+
+        KEPT.clear()
+        monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
+        for path in ROW_READERS:
+            module, _, name = path.rpartition(".")
+            owner = pkgutil.resolve_name(module)
+            monkeypatch.setattr(owner, name, guarded(getattr(owner, name)))
+
+    return begin

@@ -20,14 +20,14 @@ PAGES = (
     ("load", "breast_cancer"),
     ("reliability", "breast_cancer"),
     ("confidence_by_class", "breast_cancer"),
+    ("compare", "breast_cancer"),
     ("pit", "diamonds"),
     ("regions", "adult"),
     ("regions", "diamonds"),
-)
-READERS = (  # of the server; jobs read by themselves
-    "app.shared.results.scored_set",
-    "app.shared.map_results.table_of",
-    "app.shared.set_results.Sets",
+    ("recalibration", "diamonds"),
+    ("out_of_distribution", "breast_cancer"),
+    ("posterior_map", "breast_cancer"),
+    ("export", "breast_cancer"),
 )
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
 
@@ -135,16 +135,11 @@ def figures_of(at: AppTest) -> list[dict]:
 
 @pytest.mark.parametrize(("page", "sample"), PAGES)
 def test_a_large_review_looks_the_same_and_its_rows_stay_away(
-    samples: dict[str, str], page: str, sample: str, monkeypatch: pytest.MonkeyPatch
+    samples: dict[str, str], page: str, sample: str, large
 ) -> None:
-    at_once = launch(page, samples[sample])
+    at_once = settle(launch(page, samples[sample]))
     assert at_once.caption
-    from app.shared.kept import KEPT
-
-    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
-    for reader in READERS:
-        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
-    KEPT.clear()
+    large()
     by_jobs = settle(launch(page, samples[sample]))
     assert figures_of(by_jobs) == figures_of(at_once)
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
@@ -154,7 +149,7 @@ def test_a_large_review_looks_the_same_and_its_rows_stay_away(
 
 
 def test_a_large_repair_and_its_rows_look_the_same(
-    samples: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    samples: dict[str, str], monkeypatch: pytest.MonkeyPatch, large
 ) -> None:
     def look() -> AppTest:
         at = started(samples["adult"])
@@ -169,12 +164,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
     assert "The thorough search is shown" in " ".join(one.value for one in at_once.caption)
     figures = figures_of(at_once)
     assert len(figures) == 7  # the tree, two of the region, four of the repair
-    from app.shared.kept import KEPT
-
-    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
-    for reader in READERS:
-        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
-    KEPT.clear()
+    large()
     by_jobs = look()
     assert figures_of(by_jobs) == figures
     tables = [[one.value for one in at.dataframe] for at in (by_jobs, at_once)]
@@ -190,7 +180,7 @@ def test_a_large_repair_and_its_rows_look_the_same(
 
 
 def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, large
 ) -> None:
     review = review_of(workspace, calibration=line(300, 0), evaluation=line(200, 1))
 
@@ -202,20 +192,7 @@ def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
     at_once = settle(button.click().run())
     figures = figures_of(at_once)
     assert len(figures) == 11
-    from app.recalibration import recalibration_results
-    from app.shared.kept import KEPT
-
-    opened, whole = [], recalibration_results.run_of
-
-    def run_of(review, job):
-        opened.append(found := whole(review, job))
-        return found
-
-    monkeypatch.setattr(recalibration_results, "run_of", run_of)
-    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
-    for reader in READERS:
-        monkeypatch.setattr(reader, lambda *_, **__: pytest.fail("the server reads the rows"))
-    KEPT.clear()
+    large()
     by_jobs = look()
     assert figures_of(by_jobs) == figures
     assert [one.value for one in by_jobs.metric] == [one.value for one in at_once.metric]
@@ -224,5 +201,3 @@ def test_a_large_recalibration_looks_the_same_and_its_arrays_stay_away(
     for part in ("subheader", "caption", "markdown"):
         shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
         assert shown[0] == shown[1]
-    assert opened
-    assert all(set(vars(run)) == {"record", "folder"} for _, run in opened)

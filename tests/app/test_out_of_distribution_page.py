@@ -14,7 +14,6 @@ from app_pages import healthy, launch, settle, specs
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
-from app.shared.kept import KEPT
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     Workspace,
@@ -249,17 +248,19 @@ def test_a_table_that_the_model_cannot_take_can_be_taken_out(
 
 @pytest.mark.parametrize("which", ["network", "linear"])
 def test_of_a_large_review_the_server_reads_no_rows(
-    which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    which: str, request: pytest.FixtureRequest, large
 ) -> None:
     review: str = request.getfixturevalue(which)
     at_once = settled(launch(PAGE, review))
     if which == "network":
         at_once = request.getfixturevalue("page")
-    KEPT.clear()
-    monkeypatch.setattr("kdcal_core.tasks.set_measures.LARGE", 0)
-    for reader in ("results.scored_set", "set_results.Sets"):
-        monkeypatch.setattr(f"app.shared.{reader}", lambda *_, **__: pytest.fail("rows are read"))
+    large()
     by_jobs = settled(launch(PAGE, review))
     assert by_jobs.get("plotly_chart")
     assert specs(by_jobs) == specs(at_once)
     assert tiles(by_jobs) == tiles(at_once)
+    for mine, theirs in zip(by_jobs.dataframe, at_once.dataframe, strict=True):
+        pd.testing.assert_frame_equal(mine.value, theirs.value)
+    for part in ("subheader", "caption", "markdown"):
+        shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, at_once)]
+        assert shown[0] == shown[1]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
 
-from app.shared.map_region import Box, dragged_box, rows_in, worst_first
+from app.shared.map_region import Box, dragged_box
 from kdcal_core.data import ScoredSet
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
@@ -30,7 +30,7 @@ from kdcal_core.review import (
     score,
     start_sample,
 )
-from kdcal_core.tasks import GridRecord, GridRun, GridSettings, Rows
+from kdcal_core.tasks.map_measures import in_box, worst_first
 
 WHOLE = Box((-2.0, 2.0), (-1.0, 3.0))
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -70,27 +70,13 @@ def test_whatever_the_browser_sends_is_a_box_within_the_map(selection: object) -
     assert WHOLE.y[0] <= box.y[0] < box.y[1] <= WHOLE.y[1]
 
 
-def small_run(points: np.ndarray) -> GridRun:
-    record = GridRecord(GridSettings(), "a", "b", ("u", "v"), (), (), len(points))
-    axis = np.linspace(-2, 2, 3)
-    rows = Rows(np.full((9, 2), 0.5), None)
-    labels = np.zeros(len(points), dtype=np.int64)
-    return GridRun(record, axis, axis, rows, points, labels, np.arange(len(points)))
-
-
 @given(st.integers(0, 40), st.integers(0, 10_000))
-def test_rows_in_a_box_are_those_that_are_judged_and_lie_inside(n: int, seed: int) -> None:
+def test_rows_in_a_box_are_those_that_lie_inside(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.uniform(-2, 2, (n, 2)).round(1)
     points[rng.random((n, 2)) < 0.1] = np.nan
-    judged = np.flatnonzero(rng.random(n) < 0.7)
-    box = Box((-1.0, 1.0), (0.0, 2.0))
-    expected = [
-        at
-        for at, row in enumerate(judged)
-        if -1 <= points[row, 0] <= 1 and 0 <= points[row, 1] <= 2
-    ]
-    assert rows_in(box, small_run(points), judged).tolist() == expected
+    expected = [at for at, (x, y) in enumerate(points) if -1 <= x <= 1 and 0 <= y <= 2]
+    assert np.flatnonzero(in_box(points, (-1.0, 1.0), (0.0, 2.0))).tolist() == expected
 
 
 def test_the_surest_errors_come_first() -> None:
@@ -245,3 +231,23 @@ def test_a_model_without_a_partition_is_mapped_alone(workspace: Workspace, tmp_p
     assert layout["xaxis"]["title"]["text"] == "c"
     assert layout["yaxis"]["title"]["text"] == at.selectbox(key=f"map_y_{review}").value == "a"
     assert "c" not in at.selectbox(key=f"map_y_{review}").options
+
+
+def test_of_a_large_review_the_server_reads_no_rows(page: AppTest, network: str, large) -> None:
+    large()
+    by_jobs = coarse(network)
+    figures = [
+        [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")] for at in (by_jobs, page)
+    ]
+    assert len(figures[0]) == 2
+    assert figures[0] == figures[1]
+    assert [one.value for one in by_jobs.metric] == [one.value for one in page.metric]
+    pd.testing.assert_frame_equal(by_jobs.dataframe[0].value, page.dataframe[0].value)
+    for part in ("subheader", "caption", "markdown"):
+        shown = [[one.value for one in at.main.get(part)] for at in (by_jobs, page)]
+        assert shown[0] == shown[1]
+    # another class and another box are asked for again
+    by_jobs.selectbox(key=f"map_class_{network}").set_value(0).run()
+    settled(by_jobs)
+    by_jobs.slider[0].set_range(0.0, by_jobs.slider[0].max).run()
+    assert "in the box" in sentence(settled(by_jobs))

@@ -12,6 +12,7 @@ import pytest
 from kdcal_core import charts
 from kdcal_core.charts import BandLine, MapPoints, PosteriorPanel
 from kdcal_core.charts.palette import posterior_scale
+from kdcal_core.diagnostics import log_densities
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 RADII = np.arange(0.0, 10.5, 0.5)
@@ -59,9 +60,11 @@ def all_figures(dark: bool) -> dict[str, go.Figure]:
             np.geomspace(0.5, 50, 21), {"held out": np.linspace(1, 2, 21)}, 2.0, dark=dark
         ),
         "density": charts.density_figure(
-            -rng.exponential(300, 4000),
-            {HOSTILE: -rng.exponential(1e6, 4000), "far": np.full(10, -np.inf)},
-            -2000.0,
+            log_densities(
+                -rng.exponential(300, 4000),
+                {HOSTILE: -rng.exponential(1e6, 4000), "far": np.full(10, -np.inf)},
+                -2000.0,
+            ),
             dark=dark,
         ),
         "map": grid_map(dark),
@@ -117,7 +120,7 @@ def test_a_band_that_is_not_filled_is_still_told() -> None:
 def test_every_row_lies_in_a_bar_and_on_the_right_side_of_the_floor(top: float) -> None:
     values = top - np.array([0.0, 1.0, 50.0, 5e3, 5e5, np.inf])
     floor = top - 500.0
-    figure = charts.density_figure(values, {"far": values[3:]}, floor, dark=False)
+    figure = charts.density_figure(log_densities(values, {"far": values[3:]}, floor), dark=False)
     bars = figure.data[0]
     assert bars.y.sum() == pytest.approx(1.0)
     assert figure.data[1].y.sum() == pytest.approx(1.0)
@@ -132,7 +135,8 @@ def test_every_row_lies_in_a_bar_and_on_the_right_side_of_the_floor(top: float) 
 @pytest.mark.parametrize("floor", [-np.inf, 0.0])
 def test_densities_of_one_row_and_of_none(floor: float) -> None:
     for n in (0, 1):
-        charts.density_figure(np.full(n, -np.inf), {"far": np.zeros(n)}, floor, dark=True)
+        found = log_densities(np.full(n, -np.inf), {"far": np.zeros(n)}, floor)
+        charts.density_figure(found, dark=True)
 
 
 @pytest.mark.parametrize("prior", [0.0, 0.02, 0.5, 1.0])

@@ -9,7 +9,13 @@ import pytest
 
 from kdcal_core.calibration import Selection
 from kdcal_core.charts import foreign_words as words
-from kdcal_core.diagnostics import DistanceCurve, mean_max_confidence, unknown_share
+from kdcal_core.diagnostics import (
+    DistanceCurve,
+    Surest,
+    log_densities,
+    mean_max_confidence,
+    unknown_share,
+)
 
 RADII = np.array([0.0, 1.0, 2.0, 10.0])
 
@@ -146,13 +152,16 @@ def test_the_offer_counts_the_rows_and_says_how_long() -> None:
 
 
 def test_the_surest_row_is_named_with_what_the_version_says_of_it() -> None:
-    said, version = np.array([0.99, 0.95, 0.6]), np.array([0.5, 0.91, 0.5])
-    assert words.surest_words("Ring", said, version, row=7, predicted="a") == (
+    said, version = np.array([0.95, 0.99, 0.6]), np.array([0.91, 0.5, 0.5])
+    predicted = np.array([1, 0, 1])
+    surest = Surest.of(said, predicted, version)
+    assert surest.predicted == 0
+    assert words.surest_words("Ring", surest, "a") == (
         "The model answers 2 of 3 rows of “Ring” with more than 90% confidence; the surest is row "
-        "7, with 99.0% for class a. The kernel density version is that sure of 1 of them, and "
+        "2, with 99.0% for class a. The kernel density version is that sure of 1 of them, and "
         "says 50.0% for that row."
     )
-    assert words.surest_words("Ring", said, None, row=7, predicted="a").endswith("for class a.")
+    assert words.surest_words("Ring", Surest.of(said, predicted), "a").endswith("for class a.")
 
 
 def test_the_blend_is_told_with_its_weights() -> None:
@@ -170,7 +179,7 @@ def test_alternative_texts_hold_the_numbers() -> None:
     alt = words.distance_alt({"Model": curve(0.7, 0.9, 0.95, 0.97)}, 0.5)
     assert "Model 0.70 at 0, 0.90 at 1, 0.97 at 10" in alt
     ordinary, foreign = np.array([-1.0, -2.0, -3.0]), np.array([-np.inf, -50.0, -40.0])
-    alt = words.density_alt(ordinary, foreign, "Ring", -10.0)
+    alt = words.density_alt(log_densities(ordinary, {"Ring": foreign}, -10.0))
     assert "median -2" in alt
     assert "Ring: median -50" in alt
     assert "Floor: -10" in alt

@@ -17,6 +17,7 @@ from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, graph_request, grid_request
 from kdcal_core.tasks.graph_run import fit_graph
 from kdcal_core.tasks.grid_run import posterior_grid, stratified_sample
+from kdcal_core.tasks.map_measures import in_box
 from kdcal_core.tasks.plane import feature_plane, principal_plane, span
 
 
@@ -47,7 +48,9 @@ def test_a_map_of_two_features(forest, tmp_path):
     evaluation = forest.tables["evaluation"]
     np.testing.assert_allclose(run.points, evaluation[["b", "a"]])
     graph = load(tmp_path / "graph", GraphRun)
-    np.testing.assert_array_equal(run.labels, graph.rows.y)
+    assert graph.rows.y is not None
+    np.testing.assert_array_equal(run.shown_labels, graph.rows.y[run.shown])
+    np.testing.assert_array_equal(run.shown_points, run.points[run.shown])
     np.testing.assert_array_equal(graph.positions, np.arange(len(run.points)))
     assert run.as_map(graph.graph.posterior(run.rows.located)).shape == (11, 11, 2)
 
@@ -56,10 +59,10 @@ def test_the_rows_of_a_region(forest, tmp_path):
     settings = GridSettings(resolution=3)
     run = draw(forest.workspace, forest.review.id, tmp_path, settings)
     evaluation = forest.tables["evaluation"]
-    inside = run.inside((1.0, -0.5), (0.0, 100.0))  # a box drawn from right to left
+    inside = in_box(run.points, (1.0, -0.5), (0.0, 100.0))  # a box drawn from right to left
     expected = evaluation["a"].between(-0.5, 1.0) & evaluation["b"].between(0, 100)
-    np.testing.assert_array_equal(inside, np.flatnonzero(expected))
-    assert 0 < len(inside) < len(evaluation)
+    np.testing.assert_array_equal(inside, expected)
+    assert 0 < inside.sum() < len(evaluation)
 
 
 def test_the_principal_axes_are_those_of_standardised_features(tmp_path):
@@ -79,7 +82,8 @@ def test_the_principal_axes_are_those_of_standardised_features(tmp_path):
     assert run.record.x_name == "Principal axis 1"
     assert len(run.record.strongest[0]) == 5
     assert {name for name, _ in run.record.strongest[1]} <= set(names)
-    np.testing.assert_array_equal(run.labels, load_set(workspace, review.id, "evaluation").y)
+    y = load_set(workspace, review.id, "evaluation").y
+    np.testing.assert_array_equal(run.shown_labels, y[run.shown])
 
 
 def test_a_plane_and_its_projection_are_inverse():

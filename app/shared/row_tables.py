@@ -1,0 +1,32 @@
+"""Tables of rows: what is said of each beside its own columns, and how many there are."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from kdcal_core.data import IntArray
+from kdcal_core.tasks.pit_measures import MAX_ROWS
+
+
+def most_text(n: int) -> str:
+    """How many of ``n`` rows a table for download holds."""
+    return f"{n:,} rows" if n <= MAX_ROWS else f"the first {MAX_ROWS:,} of {n:,} rows"
+
+
+def beside(columns: pd.DataFrame, frame: pd.DataFrame, positions: IntArray) -> pd.DataFrame:
+    """Answers and original values side by side; the table's own names give way to ours."""
+    ours = columns.reset_index(drop=True)
+    ours.insert(0, "Row", positions + 1)
+    theirs = frame.reset_index(drop=True)
+    theirs.columns = _apart([str(name) for name in theirs.columns], set(ours.columns))
+    return pd.concat([ours, theirs], axis=1)
+
+
+def _apart(names: list[str], taken: set[str]) -> list[str]:
+    found = []
+    for name in names:
+        while name in taken:
+            name += " (table)"
+        taken.add(name)
+        found.append(name)
+    return found

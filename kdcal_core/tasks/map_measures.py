@@ -1,0 +1,285 @@
+"""What the Posterior map page shows: measures as in `set_measures`.
+
+Each reads the finished `GridRun` in the folder ``run``, and those that ask the kernel density
+version take a `GraphSetting` as JSON. No result grows with the rows; tables of rows hold at most
+`MAX_ROWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.diagnostics import (
+    Estimate,
+    Reliability,
+    accuracy,
+    mean_max_confidence,
+    reliability,
+    summary,
+)
+from kdcal_core.review import Which
+from kdcal_core.store import load
+from kdcal_core.tasks.graph_measures import Version
+from kdcal_core.tasks.grid_results import GridRun
+from kdcal_core.tasks.pit_measures import MAX_ROWS
+from kdcal_core.tasks.set_measures import Sets
+
+RELIABILITY_BINS = 10
+FEWEST = 20  # rows in a box that its models are judged on
+
+
+@dataclass(frozen=True, eq=False)
+class VersionMap:
+    """What the kernel density version says all over a map, (G, G) each, y first.
+
+    Attributes
+    ----------
+    confidence : float64
+        The largest probability.
+    shown : float64 or None
+        The probability of one class, where one was asked for.
+    unknown : bool
+        Where its density lies below the floor.
+    """
+
+    confidence: FloatArray
+    shown: FloatArray | None
+    unknown: NDArray[np.bool_]
+
+
+def version_map(
+    sets: Sets, *, run: str, graph: dict[str, Any], label: int | None = None
+) -> VersionMap:
+    """The kernel density version on a map, with the probability of class ``label``."""
+    opened, version = _run(sets, run), Version.of(sets, graph)
+    assert version is not None
+    located = opened.rows.located
+    posterior = opened.as_map(version.posterior(run, located))
+    return VersionMap(
+        posterior.max(axis=-1),
+        None if label is None else np.ascontiguousarray(posterior[..., label]),
+        opened.as_map(version.unknown(run, located)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BoxJudged:
+    """A model on the rows of a box.
+
+    Attributes
+    ----------
+    right, sure : Estimate
+        Accuracy and mean confidence.
+    reliability : Reliability or None
+        None for fewer than `FEWEST` rows.
+    estimates : tuple of Estimate
+        The four that head the pages; none for fewer than `FEWEST` rows.
+    """
+
+    right: Estimate
+    sure: Estimate
+    reliability: Reliability | None
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BoxRows:
+    """Rows of a box, the wrong ones first, the surest on top.
+
+    Attributes
+    ----------
+    n : int
+        Rows of the box, before the first were taken.
+    rows : (m,) int64
+        Positions in the set.
+    said : DataFrame
+        What each model says of them, and what they are. Untrusted names and texts.
+    own : DataFrame
+        Their columns in the table. Untrusted names and texts.
+    """
+
+    n: int
+    rows: IntArray
+    said: pd.DataFrame
+    own: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInBox:
+    """The judged rows in a box of a map.
+
+    Attributes
+    ----------
+    n_all : int
+        Rows that could lie in it.
+    count : (K,) int64
+        Those in it by their true class.
+    model, version : BoxJudged or None
+        None where there is no row, or no kernel density version.
+    table : BoxRows
+    """
+
+    n_all: int
+    count: IntArray
+    model: BoxJudged | None
+    version: BoxJudged | None
+    table: BoxRows
+
+
+def rows_in_box(
+    sets: Sets,
+    *,
+    which: Which,
+    run: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    graph: dict[str, Any] | None = None,
+    most: int = MAX_ROWS,
+) -> RowsInBox:
+    """The rows in a box: how right and how sure the models are there, and the first of them."""
+    inside = _inside(sets, which, run, x, y, graph)
+    sets.progress(0.4, "Measuring, with intervals")
+    model, version = inside.model, inside.version
+    n_classes = len(model.classes)
+    return RowsInBox(
+        inside.n_all,
+        np.bincount(model.y, minlength=n_classes),
+        _judged(model),
+        None if version is None else _judged(version),
+        _table(sets, which, inside, most),
+    )
+
+
+def table_of_box(
+    sets: Sets,
+    *,
+    which: Which,
+    run: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    graph: dict[str, Any] | None = None,
+) -> BoxRows:
+    """The rows in a box, at most `MAX_ROWS`."""
+    return _table(sets, which, _inside(sets, which, run, x, y, graph), MAX_ROWS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Inside:
+    """The rows in a box with the probabilities of each model."""
+
+    n_all: int
+    rows: IntArray
+    model: ScoredSet
+    version: ScoredSet | None
+    unknown: NDArray[np.bool_] | None
+
+
+def _inside(
+    sets: Sets,
+    which: Which,
+    run: str,
+    x: Sequence[float],
+    y: Sequence[float],
+    graph: dict[str, Any] | None,
+) -> _Inside:
+    opened, version, scored = _run(sets, run), Version.of(sets, graph), sets.read(which)
+    within = in_box(opened.points, x, y)
+    if version is None:
+        rows = np.flatnonzero(within)
+        return _Inside(len(within), rows, some_rows(scored, rows, scored.proba[rows]), None, None)
+    judged, located = version.run.positions, version.run.rows.located
+    chosen = np.flatnonzero(within[judged])
+    rows = np.asarray(judged[chosen])
+    proba = version.posterior("judged", located)[chosen]
+    return _Inside(
+        len(judged),
+        rows,
+        some_rows(scored, rows, scored.proba[rows]),
+        some_rows(scored, rows, proba),
+        version.unknown("judged", located)[chosen],
+    )
+
+
+def in_box(points: FloatArray, x: Sequence[float], y: Sequence[float]) -> NDArray[np.bool_]:
+    """Which points (n, 2) lie in a box, its border included; its ends may come in any order.
+
+    Examples
+    --------
+    >>> in_box(np.array([[0.0, 0.0], [2.0, 0.0], [np.nan, 0.0]]), (1.0, -1.0), (0.0, 1.0)).tolist()
+    [True, False, False]
+    """
+    low, high = np.sort(np.array([x, y]), axis=1).T
+    within: NDArray[np.bool_] = ((points >= low) & (points <= high)).all(axis=1)
+    return within
+
+
+def some_rows(scored: ScoredSet, rows: IntArray, proba: FloatArray) -> ScoredSet:
+    """Some rows of a set, with probabilities of whoever is judged on them."""
+    return ScoredSet(
+        proba=proba,
+        y=scored.y[rows],
+        classes=scored.classes,
+        digest="",
+        name=scored.name,
+        weight=None if scored.weight is None else scored.weight[rows],
+    )
+
+
+def _judged(scored: ScoredSet) -> BoxJudged | None:
+    if not scored.n_rows:
+        return None
+    weight, enough = scored.weight, scored.n_rows >= FEWEST
+    diagram = None
+    if enough:
+        diagram = reliability(
+            scored.proba,
+            scored.y,
+            kind="confidence",
+            n_bins=RELIABILITY_BINS,
+            strategy="uniform",
+            sample_weight=weight,
+        )
+    return BoxJudged(
+        accuracy(scored.proba, scored.y, sample_weight=weight),
+        mean_max_confidence(scored.proba, sample_weight=weight),
+        diagram,
+        tuple(summary(scored)) if enough else (),
+    )
+
+
+def _table(sets: Sets, which: Which, inside: _Inside, most: int) -> BoxRows:
+    first = worst_first(inside.model)[: min(most, MAX_ROWS)]
+    rows = inside.rows[first]
+    own = sets.frame(which).iloc[rows].reset_index(drop=True)
+    return BoxRows(len(inside.rows), rows, _answers(inside, first), own)
+
+
+def worst_first(scored: ScoredSet) -> IntArray:
+    """Order of rows: wrong before right, and the surer first."""
+    wrong = scored.proba.argmax(axis=1) != scored.y
+    return np.lexsort((-scored.proba.max(axis=1), ~wrong))
+
+
+def _answers(inside: _Inside, rows: IntArray) -> pd.DataFrame:
+    """One row a row: its class, what each model says of it and how surely."""
+    names = np.array(inside.model.classes, dtype=object)
+    columns: dict[str, Any] = {"True class": names[inside.model.y[rows]]}
+    for who, scored in (("Model", inside.model), ("Density version", inside.version)):
+        if scored is not None:
+            columns[f"{who} says"] = names[scored.proba[rows].argmax(axis=1)]
+            columns[f"{who}'s confidence"] = scored.proba[rows].max(axis=1)
+    if inside.unknown is not None:
+        columns["Unknown"] = inside.unknown[rows]
+    return pd.DataFrame(columns)
+
+
+def _run(sets: Sets, run: str) -> GridRun:
+    found: GridRun = sets.keep(("grid", run), lambda: load(run, GridRun))
+    return found
