@@ -103,13 +103,26 @@ def gap_variance(
     return np.where(several, _ratio(squares, weight**2, 0.0) * scale, alone)
 
 
-def bin_chance(table: BinTable) -> FloatArray:
+def bin_chance(table: BinTable, doubt: FloatArray | float = 1.0) -> FloatArray:
     """Chance of a hit in each bin, half way between what it says and what it sees.
 
-    Half a row each of hit and miss keeps a bin that says and sees 0 or 1 from having no noise.
+    ``doubt`` rows, half of them hits, keep a bin that says and sees 0 or 1 from having no noise.
     """
-    n = table.effective
-    return np.asarray((np.nan_to_num(0.5 * (table.score + table.rate)) * n + 0.5) / (n + 1.0))
+    return with_doubt(np.nan_to_num(0.5 * (table.score + table.rate)), table.effective, doubt)
+
+
+def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) -> FloatArray:
+    """Chances (M,) once ``doubt`` rows, half of them hits, stand beside the ``rows`` of each bin.
+
+    Examples
+    --------
+    >>> with_doubt(np.array([0.0, 1.0]), np.array([9.0, 99.0]), 1.0)
+    array([0.05 , 0.995])
+    """
+    total = rows + doubt
+    return np.divide(
+        chance * rows + 0.5 * doubt, total, out=np.full_like(total, 0.5), where=total > 0
+    )
 
 
 def null_rates(

@@ -12,11 +12,14 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.bins import BinTable, bin_chance, bin_table, edges_for, null_rates
 from kdcal_core.diagnostics.error_interval import (
-    TRUE_ERRORS,
+    UNSHAPED,
     gap_directions,
     inverted_test,
     noise_scale,
+    offset_gaps,
     over_shapes,
+    rarer,
+    tried_errors,
 )
 from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
 from kdcal_core.diagnostics.targets import (
@@ -91,8 +94,9 @@ def calibration_error(
     the population's error with these bins, and holds the errors t for which the observed value is
     no outlier among the errors of t * u + e: an inverted test, its outliers ordered by likelihood
     (:func:`kdcal_core.diagnostics.error_interval.lower_tail`). u is, at norm 1, either of two
-    shapes that the rows support, with fewer than 20 hits or misses either sign of them, and the
-    interval holds all tests' errors
+    shapes that the rows support, with fewer than 20 hits or misses either sign of them, for "l2"
+    of the confidence with fewer than 100 also that of odds off by one factor, and the interval
+    holds all tests' errors
     (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). e are deviations of the gaps
     with outcomes drawn anew, half way between what a bin says and what it sees and scaled to t:
     binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,
@@ -102,9 +106,14 @@ def calibration_error(
     value above all errors that the rows support, the interval ends at the value, and its lower end
     takes all of what may go wrong. For a debiased value the interval is of the same quantity. A
     largest gap ("max") is of the bins that hold rows; its interval is made of Clopper-Pearson's of
-    every bin, with Bonferroni's correction, and there is none (NaN; ``interval`` says why) where a
-    bin holds fewer than 20. ``tests/benchmarks/RESULTS_coverage.md`` holds the
-    measured coverage.
+    every bin, its lower end with Bonferroni's correction, and there is none (NaN; ``interval``
+    says why) where a bin holds fewer than 20.
+
+    In simulations intervals of a level of 95% held the truth in about 95% of the samples or more
+    (cells of 100 to 1,000 runs: 91 to 100%). Those of "top-label" and "class" with many thin bins
+    and of "max" are conservative: for a model that is not calibrated they held it in 97 to 100%.
+    ``tests/benchmarks/RESULTS_coverage.md`` holds the measured coverage. An interval of a higher
+    level always holds that of a lower one.
 
     Examples
     --------
@@ -161,7 +170,7 @@ def _estimate(
     low, high, how = np.nan, np.nan, _no_interval(norm, tables)
     if not how:
         if norm == "max":
-            how = "Clopper-Pearson of all bins at once (Bonferroni)"
+            how = "Clopper-Pearson of all bins, lower end by Bonferroni"
             low, high = _largest_gap(tables, level)
         else:
             how = f"test inversion, {n_boot:,} draws"
@@ -193,17 +202,21 @@ def _no_interval(norm: Norm, tables: tuple[BinTable, ...]) -> str:
 
 
 def _largest_gap(tables: tuple[BinTable, ...], level: float) -> tuple[float, float]:
-    """Interval of the largest gap: every bin's own interval, all of them to hold at once.
+    """Interval of the largest gap, from the exact intervals of all bins.
 
-    Which bin has the largest gap is not known, and an inverted test along guessed gaps held the
-    truth in 78 to 91% of the runs.
+    Its lower end misses the truth only if that of some bin does (Bonferroni). Its upper end
+    misses only if that of the one bin with the largest gap does, whichever that is, and so needs
+    no correction for the number of bins. Where several gaps are the largest, the lower end misses
+    more often, and the upper one only if those of all these bins miss at once.
     """
     score, rate, rows = (
         np.concatenate([getattr(t, part)[t.count > 0] for t in tables])
         for part in ("score", "rate", "effective")
     )
-    low, high = clopper_pearson(rate, rows, 1.0 - (1.0 - level) / len(rows))
+    missed, tail = 1.0 - level, 0.5 * (1.0 - level) / len(rows)
+    low, high = clopper_pearson(rate, rows, 1.0 - 2.0 * tail)
     least = np.maximum(np.maximum(low - score, score - high), 0.0)
+    low, high = clopper_pearson(rate, rows, 1.0 - 2.0 * (missed - tail))
     most = np.maximum(np.abs(high - score), np.abs(low - score))
     return float(least.max()), float(most.max())
 
@@ -329,7 +342,8 @@ def _interval(
     """Interval of the plain statistic; see the notes of :func:`calibration_error`."""
     share, gap, _ = pooled_bins(found, tables)
     value = float(error_norm(share, gap, norm))
-    chance = tuple(bin_chance(table) for table in tables)
+    doubts = _doubts(tables, kind, norm)
+    chance = tuple(bin_chance(*one) for one in zip(tables, doubts, strict=True))
     if kind == "class":
         n_rows = _n_rows(found)
         drawn_share, deviation = (
@@ -340,13 +354,12 @@ def _interval(
     else:
         drawn_share, deviation = share, _drawn_hits(tables, chance, n_boot, rng)
     some = share > 0.0
-    score, effective, likely = (
+    score, effective, likely, doubt = (
         np.concatenate([np.nan_to_num(part) for part in parts])
-        for parts in ([t.score for t in tables], [t.effective for t in tables], chance)
+        for parts in ([t.score for t in tables], [t.effective for t in tables], chance, doubts)
     )
     variance = likely * (1.0 - likely) / np.maximum(effective, 1.0)
-    noise = np.quantile(error_norm(drawn_share, deviation, norm), 0.5 + 0.5 * level)
-    truth = TRUE_ERRORS * max(value, float(noise), 1e-6)
+    truth = tried_errors(value, error_norm(drawn_share, deviation, norm), level)
 
     def along(direction: FloatArray) -> tuple[float, float]:
         unit = np.where(some, 1.0, 0.0)
@@ -357,15 +370,37 @@ def _interval(
         drawn = (
             error_norm(
                 drawn_share,
-                t * unit + deviation * noise_scale(score, t * unit, effective, likely),
+                t * unit + deviation * noise_scale(score, t * unit, effective, likely, doubt),
                 norm,
             )
             for t in truth
         )
         return inverted_test(value, truth, drawn, level, shown)
 
-    shapes = gap_directions(score[some], gap[some], variance[some])
-    return over_shapes(along, shapes, (score + gap)[some], effective[some])
+    shapes: tuple[FloatArray, ...] = gap_directions(score[some], gap[some], variance[some])
+    rate, rows = (score + gap)[some], effective[some]
+    if _squares_count(kind, norm) and rarer(rate, rows) < UNSHAPED:
+        shapes = (*shapes, offset_gaps(score[some]))
+    return over_shapes(along, shapes, rate, rows)
+
+
+def _squares_count(kind: Kind, norm: Norm) -> bool:
+    """Whether a thin bin's squared gap may weigh much: in "l2" of the confidence.
+
+    By class and by predicted class thin bins are many, and their noise is better overstated.
+    """
+    return norm == "l2" and kind == "confidence"
+
+
+def _doubts(tables: tuple[BinTable, ...], kind: Kind, norm: Norm) -> list[FloatArray]:
+    """Rows of either outcome to add to each bin before its outcomes are drawn.
+
+    One row a bin gives thin bins too much noise. Where squares count, an interval then ends too
+    low, so that all bins share one row.
+    """
+    if not _squares_count(kind, norm):
+        return [np.ones_like(table.effective) for table in tables]
+    return [table.effective / table.effective.sum() for table in tables]
 
 
 def _drawn_hits(

@@ -8,9 +8,43 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.bins import with_doubt
 
-TRUE_ERRORS = 2.0 * np.linspace(0.0, 1.0, 33)  # in units of the largest error noise could explain
+STEPS = 16  # true errors tried up to the largest one that noise could explain, and as many beyond
+SMALLEST = 1e-6  # no smaller error is tried
 FEW = 20  # hits or misses whose noise says little of its own size
+UNSHAPED = 100  # hits or misses that say little of how gaps go with the score
+
+
+def tried_errors(value: float, noise: FloatArray, level: float, stride: int = 1) -> FloatArray:
+    """True errors to try, increasing from 0; those of a higher level hold those of a lower one.
+
+    Parameters
+    ----------
+    value : float
+        The observed error.
+    noise : (B,) array
+        Draws of the error of a calibrated model.
+    level : float
+    stride : int
+        Only every so many of the errors, where each is costly.
+
+    Notes
+    -----
+    Limits are interpolated between the errors tried. Were these chosen for each level apart, the
+    interval of a higher level could end below that of a lower one.
+
+    Examples
+    --------
+    >>> noise = np.linspace(0.0, 0.4, 1001)
+    >>> few, many = (tried_errors(0.1, noise, level) for level in (0.8, 0.999))
+    >>> len(few), len(many), bool(np.all(many[:33] == few))
+    (33, 34, True)
+    """
+    usual, most = np.quantile(noise, [0.975, 0.5 + 0.5 * level])
+    largest = max(value, float(usual), SMALLEST)
+    steps = 2 * STEPS * max(1.0, float(most) / largest)
+    return np.asarray(np.arange(0, int(np.ceil(steps)) + 1, stride) / STEPS * largest)
 
 
 def inverted_test(
@@ -128,7 +162,7 @@ def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> Flo
     if len(score) <= 2:
         return gap
     inner = np.clip(score, 1e-4, 1.0 - 1e-4)
-    slope = inner * (1.0 - inner)
+    slope = offset_gaps(score)
     basis = np.column_stack([slope, slope * (np.log(inner) - np.log1p(-inner))])
     root = 1.0 / np.sqrt(variance)
     found = np.linalg.lstsq(basis * root[:, None], gap * root, rcond=None)[0]
@@ -161,13 +195,43 @@ def gap_directions(
     return likely_gaps(score, gap, variance), sharp
 
 
+def offset_gaps(score: FloatArray) -> FloatArray:
+    """Gaps (M,), up to a factor, where the odds of all scores are off by one small factor.
+
+    Few hits or misses lie in few bins, and often miss those whose squared gaps weigh most.
+
+    Examples
+    --------
+    >>> offset_gaps(np.array([0.1, 0.5])).round(2)
+    array([0.09, 0.25])
+    """
+    inner = np.clip(score, 1e-4, 1.0 - 1e-4)
+    return np.asarray(inner * (1.0 - inner))
+
+
+def rarer(rate: FloatArray, rows: FloatArray) -> float:
+    """Hits or misses, whichever are fewer, of bins with observed ``rate`` and ``rows`` (M,).
+
+    Examples
+    --------
+    >>> rarer(np.array([0.5, 0.75]), np.array([100.0, 100.0]))
+    75.0
+    """
+    return float(min(rate @ rows, (1.0 - rate) @ rows))
+
+
 def noise_scale(
-    score: FloatArray, gaps: FloatArray, rows: FloatArray, chance: FloatArray
+    score: FloatArray,
+    gaps: FloatArray,
+    rows: FloatArray,
+    chance: FloatArray,
+    doubt: FloatArray | float = 1.0,
 ) -> FloatArray:
     """Noise of outcomes with true gaps ``gaps`` over that with ``chance``, in every bin (M,).
 
     A rate far above the observed one scatters more than it: an interval that takes its noise
-    from few observed hits alone ends too low.
+    from few observed hits alone ends too low. ``doubt`` is that of
+    :func:`kdcal_core.diagnostics.bins.bin_chance`.
 
     Examples
     --------
@@ -175,7 +239,7 @@ def noise_scale(
     >>> noise_scale(few, np.array([0.06]), np.array([300.0]), few).round(2)
     array([1.69])
     """
-    true = (np.clip(score + gaps, 0.0, 1.0) * rows + 0.5) / (rows + 1.0)
+    true = with_doubt(np.clip(score + gaps, 0.0, 1.0), rows, doubt)
     return np.asarray(np.sqrt(true * (1.0 - true) / (chance * (1.0 - chance))))
 
 
@@ -190,7 +254,7 @@ def over_shapes(
     Few hits or misses, of bins with observed ``rate`` and ``rows``, are by chance still fewer, and
     then have less noise than the truth: where an interval reaches 0, the other sign is tried too.
     """
-    few = min(float(rate @ rows), float((1.0 - rate) @ rows)) < FEW
+    few = rarer(rate, rows) < FEW
     found = []
     for shape in shapes:
         found.append(along(shape))

@@ -12,11 +12,11 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
 from kdcal_core.diagnostics.bins import bin_chance, bin_table, edges_for
 from kdcal_core.diagnostics.error_interval import (
-    TRUE_ERRORS,
     gap_directions,
     inverted_test,
     noise_scale,
     over_shapes,
+    tried_errors,
 )
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target, targets
@@ -192,8 +192,7 @@ def _interval(
     own = bin_index(cells.score, edges)
     moved = np.clip(cells.score + (chance - table.score)[own], 0.0, 1.0)
     noise = _drawn(cells, moved, n_boot, rng)
-    most = float(np.quantile(lattice_errors(noise), 0.5 + 0.5 * level))
-    goal = TRUE_ERRORS[::3] * max(value, most, SMALLEST)
+    goal = tried_errors(max(value, SMALLEST), lattice_errors(noise), level, stride=3)
 
     def along(direction: FloatArray) -> tuple[float, float]:
         if not np.abs(direction).sum() > 1e-9:  # an error everywhere alike stands in
