@@ -35,7 +35,7 @@ from kdcal_core.tasks import ComparisonRun, comparison_request
 from kdcal_core.text import escape_markdown, p_text
 
 _NOTHING = 0.0001  # of any measure: nobody acts on less
-AGAINST: dict[Against, str] = {"parent": "The model as it is", "best": "The best"}
+AGAINST: dict[Against, str] = {"model": "The model as it is", "best": "The best"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def finding(view: View) -> None:
     """What the rows allow to say, and at most four estimates."""
     found = view.found
     st.subheader(escape_markdown(comparison_words.finding(found, view.measure), 800), anchor=False)
-    told = comparison_words.against_parent(found, view.measure)
+    told = comparison_words.against_model(found, view.measure)
     if told:
         st.markdown(escape_markdown(told, 800))
     if view.group != "speed":
@@ -176,7 +176,7 @@ def paired(view: View) -> None:
             against: Against = st.segmented_control(
                 "Held against",
                 options=list(AGAINST),
-                default="parent",
+                default="model",
                 required=True,
                 format_func=AGAINST.__getitem__,
                 key="compare_against",

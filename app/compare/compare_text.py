@@ -15,7 +15,7 @@ from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
 from kdcal_core.diagnostics.comparison.results import Group
 
 FAMILIES: dict[Family, tuple[str, str]] = {
-    "parent": ("The model", "Its own probabilities, as they are."),
+    "model": ("The model", "Its own probabilities, as they are."),
     "top-label": (
         "Confidence of the predicted class",
         "Paper 002: how often a prediction of this class is right at this score. The predicted "
@@ -163,11 +163,11 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
     others = [one for one in found.methods if one.key != found.reference]
     lower = found.measure(measure).lower_is_better
     best = min(others, key=lambda one: one.scores[measure].value * (1 if lower else -1))
-    parent = found.method(found.reference)
+    model = found.method(found.reference)
     title = found.measure(measure).title
     change = _pair(found, measure, best.key)
     shown = [
-        replace(parent.scores[measure], label=f"{title}: the model"),
+        replace(model.scores[measure], label=f"{title}: the model"),
         replace(best.scores[measure], label=f"{title}: {best.name}"),
         replace(difference(found, measure, change), label=f"{title}: change"),
     ]
@@ -181,7 +181,7 @@ def tiles(found: Comparison, measure: str) -> tuple[list[Estimate], list[str]]:
             "cannot be told apart": f"not told apart from the model{allowed}",
         }[change.verdict],
     ]
-    side = "auc" if measure != "auc" and "auc" in parent.scores else "accuracy"
+    side = "auc" if measure != "auc" and "auc" in model.scores else "accuracy"
     if side != measure:
         pair = _pair(found, side, best.key)
         moved = difference(found, side, pair)
@@ -224,4 +224,4 @@ def dots_takeaway(group: Group) -> str:
 
 
 def _pair(found: Comparison, measure: str, key: str) -> PairedDifference:
-    return next(one for one in found.paired[measure, "parent"] if one.key == key)
+    return next(one for one in found.paired[measure, "model"] if one.key == key)

@@ -110,8 +110,7 @@ def try_a_file(review: Review) -> None:
         if tried is None:
             return
         st.markdown(
-            f"**{escape_markdown(tried.card.title, 200)}.** "
-            f"{text.belongs(tried.has_parent, review)}"
+            f"**{escape_markdown(tried.card.title, 200)}.** {text.belongs(tried.has_model, review)}"
         )
         if tried.same_rows:
             st.warning(

@@ -104,7 +104,7 @@ def _regions(review: Review, key: str) -> ExportSettings | None:
 
 def _choices(review: Review, key: str) -> list[Choice]:
     """What the regions can be regions of."""
-    layers = review.parent.layers if review.parent is not None else ()
+    layers = review.model.layers if review.model is not None else ()
     columns = partition_columns(review) if key == BY_TREE else ()
     several = [("several", "")] if len(columns) > 1 else []
     return [

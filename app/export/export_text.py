@@ -20,7 +20,7 @@ from kdcal_core.tasks.export_results import ExportRecord, Gain
 from kdcal_core.text import escape_html, listed
 
 FAMILIES: dict[Family, str] = {
-    "parent": "the model",
+    "model": "the model",
     "top-label": "confidence of the predicted class",
     "temperature": "temperature",
     "standard": "known elsewhere",
@@ -106,7 +106,7 @@ TRY = (
 
 def use(review: Review) -> str:
     """Who may use the file, with which model, for which rows, until when."""
-    return USE.replace("@MODEL@", _NO_MODEL if review.parent is None else _MODEL)
+    return USE.replace("@MODEL@", _NO_MODEL if review.model is None else _MODEL)
 
 
 def finding(title: str, gain: Gain) -> str:
@@ -251,7 +251,7 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
     ``X`` is a data frame of new rows, or ``proba`` the model's probabilities where there is no
     model.
     """
-    if card.parent is None:
+    if card.model is None:
         inputs = ", X" if reads_rows else ""
         return (
             f"# proba: the model's probabilities, (n, {len(card.classes)})\n"
@@ -263,7 +263,7 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
         "# X: a data frame of new rows\n"
         "from kdcal_core import load_calibrator\n\n"
         "# refused with any other model than the one that was calibrated\n"
-        f"calibrator = load_calibrator({name!r}, model={card.parent.name!r})\n"
+        f"calibrator = load_calibrator({name!r}, model={card.model.name!r})\n"
         "scored = calibrator.score_rows(X)  # scored.proba, .predicted, .confidence\n"
     )
 
@@ -271,10 +271,10 @@ def python_lines(name: str, card: CalibratorCard, *, reads_rows: bool) -> str:
 def score_line(name: str, card: CalibratorCard) -> str:
     """The command that scores a table."""
     words = ["kdcal", "score", "--calibrator", name]
-    if card.parent is None:
+    if card.model is None:
         words += ["--predictions", "new_predictions.csv"]
     else:
-        words += ["--model", card.parent.name, "--data", "new_rows.csv"]
+        words += ["--model", card.model.name, "--data", "new_rows.csv"]
     return shlex.join([*words, "--out", "scored.csv"])
 
 
@@ -283,11 +283,11 @@ def card_rows(card: CalibratorCard) -> Mapping[str, str]:
     rows = {"Calibrator": card.title}
     settings = ", ".join(f"{name} = {value}" for name, value in card.parameters.items())
     rows["Settings"] = settings or "none"
-    if card.parent is None:
+    if card.model is None:
         rows["Model"] = "not known, only its predictions"
     else:
-        rows["Model"] = f"{card.parent.name} ({card.parent.kind})"
-        rows["SHA-256 of the model"] = card.parent.digest
+        rows["Model"] = f"{card.model.name} ({card.model.kind})"
+        rows["SHA-256 of the model"] = card.model.digest
     for which, mark in card.data.items():
         rows[f"{which.capitalize()} set"] = f"{mark.name}, {mark.rows:,} rows"
         rows[f"SHA-256 of the {which} set"] = mark.digest
@@ -323,17 +323,17 @@ def breakable(value: str) -> str:
     return " ".join(value[at : at + 8] for at in range(0, 64, 8))
 
 
-def belongs(has_parent: bool, review: Review) -> str:
+def belongs(has_model: bool, review: Review) -> str:
     """Whether a file that was tried is for the model of the review."""
-    if review.parent is None:
+    if review.model is None:
         return (
             "The review holds no model, so it cannot be told whether the file belongs to the "
             "model that made these predictions."
-            if has_parent
+            if has_model
             else "File and review both come without a model: the classes agree, and more cannot "
             "be checked."
         )
-    if has_parent:
+    if has_model:
         return "It belongs to this model: the SHA-256 of the model's file agrees."
     return (
         "It was fitted on predictions without their model, so it cannot be told whether they were "

@@ -175,11 +175,11 @@ def own_files(review: Review | None) -> None:
         st.markdown(WHICH_ROWS)
     if review is None:
         return
-    if review.parent is not None:
-        parent = review.parent
+    if review.model is not None:
+        model = review.model
         st.caption(
-            f"Model **{escape_markdown(parent.name)}**: {escape_markdown(parent.kind)}, "
-            f"{counted(parent.n_features, 'input')}, {_answers_of(parent)}"
+            f"Model **{escape_markdown(model.name)}**: {escape_markdown(model.kind)}, "
+            f"{counted(model.n_features, 'input')}, {_answers_of(model)}"
         )
     for which, table in review.tables.items():
         st.caption(_table_line(f"{which.capitalize()} set", table))
@@ -200,13 +200,13 @@ def own_files(review: Review | None) -> None:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
 
 
-def _answers_of(parent: ModelInfo) -> str:
-    if parent.task == "classification":
-        return f"{len(parent.classes):,} classes"
-    if len(parent.outputs) > _NAMED_OUTPUTS:
-        return f"{len(parent.outputs):,} outputs"
-    noun = "output" if len(parent.outputs) == 1 else "outputs"
-    return f"{noun} {escape_markdown(', '.join(parent.outputs), 200)}"
+def _answers_of(model: ModelInfo) -> str:
+    if model.task == "classification":
+        return f"{len(model.classes):,} classes"
+    if len(model.outputs) > _NAMED_OUTPUTS:
+        return f"{len(model.outputs):,} outputs"
+    noun = "output" if len(model.outputs) == 1 else "outputs"
+    return f"{noun} {escape_markdown(', '.join(model.outputs), 200)}"
 
 
 def _table_line(what: str, table: TableInfo) -> str:
@@ -235,13 +235,13 @@ def still_missing(review: Review) -> str:
             f"{escape_markdown(no_target_words(review), 400)}. Give the right column the role "
             f"'{TARGET}' below, and apply."
         )
-    if regression and review.parent is None and not review.roles.parameters:
+    if regression and review.model is None and not review.roles.parameters:
         return (
             "There is no model yet, and no column is known to hold its predictions. Upload the "
             f"model, or give those columns the role '{OUTPUT}' below, each with its parameter, "
             "and apply."
         )
-    if not regression and review.parent is None and not review.roles.outputs:
+    if not regression and review.model is None and not review.roles.outputs:
         return (
             "There is no model yet, and no column is known to hold its probabilities. Upload the "
             f"model, or give those columns the role '{OUTPUT}' below, each with its class, and "
@@ -258,7 +258,7 @@ def start_scoring(review: Review) -> None:
         st.info(missing, icon=":material/pending:")
         return
     if review.roles is not None:
-        st.markdown(roles_sentence(review.roles, with_model=review.parent is not None))
+        st.markdown(roles_sentence(review.roles, with_model=review.model is not None))
     if review.roles is not None and review.roles.split and not review.has_evaluation:
         st.caption(
             "The table has a split column: its rows will be divided into the two sets, and its "
@@ -313,7 +313,7 @@ def fit_for_use(review: Review) -> None:
         session.page_link("confidence", "See confidence by class", ":material/stacked_line_chart:")
         session.page_link("regions", "Find where it is wrong")
         session.page_link("compare", "Compare calibrators")
-        if review.parent is not None:
+        if review.model is not None:
             session.page_link("foreign", "See it far from the data")
 
 

@@ -73,11 +73,11 @@ def roles(review: Review) -> None:
 
 def _family_field(review: Review) -> Family:
     """The kind of predictive distribution that the outputs stand for."""
-    parent = review.parent
+    model = review.model
     families = [
         family
         for family in get_args(Family)
-        if family != "dropout" or (parent is not None and parent.has_dropout)
+        if family != "dropout" or (model is not None and model.has_dropout)
     ]
     current = review.roles.family if review.roles and review.roles.family else "point"
     chosen: Family = st.selectbox(
@@ -112,13 +112,13 @@ def _output_kind_field(review: Review) -> OutputKind:
 
 def _class_names_field(review: Review) -> tuple[str, ...] | None:
     """Names for the model's classes, where its file names none or the target spells them so."""
-    parent = review.parent
-    if parent is None:
+    model = review.model
+    if model is None:
         return None
-    current = review.classes or parent.classes
+    current = review.classes or model.classes
     shown = ", ".join(current)
     text = st.text_input(
-        f"Names of the model's {len(parent.classes)} classes, in the order of its outputs",
+        f"Names of the model's {len(model.classes)} classes, in the order of its outputs",
         value=shown,
         help="Write them as the target spells them, separated by commas.",
     )

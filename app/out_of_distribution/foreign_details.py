@@ -41,7 +41,7 @@ def fitted_on(view: View, version: Version) -> None:
         )
         st.markdown(text.FITTED_ON[record.fitted_on])
         if found is not None and (blend := found.blend) is not None:
-            st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
+            st.markdown(foreign_words.blend_words(blend.model, blend.graph))
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):

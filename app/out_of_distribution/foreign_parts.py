@@ -30,9 +30,9 @@ from kdcal_core.text import escape_markdown
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
-_BANDED = ("parent", "geodesic")  # six bands over each other show nothing
+_BANDED = ("model", "geodesic")  # six bands over each other show nothing
 _OWN_LABELS = {
-    "parent": "Model",
+    "model": "Model",
     "geodesic": "Kernel density, geodesic",
     "euclidean": "Kernel density, Euclidean",
 }
@@ -40,7 +40,7 @@ _OWN_LABELS = {
 
 def has_model(review: Review) -> bool:
     """Whether there is a model to ask; else says what is missing."""
-    if review.parent is not None:
+    if review.model is not None:
         return True
     st.title(session.PLACES["foreign"].title)
     with st.container(border=True):
@@ -259,7 +259,7 @@ def _distance(view: View, far: ByDistance | None) -> None:
 
 
 def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[Method, DistanceCurve]:
-    curves: dict[Method, DistanceCurve] = {"parent": far.model}
+    curves: dict[Method, DistanceCurve] = {"model": far.model}
     for key in shown:
         if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
             curves[key] = found

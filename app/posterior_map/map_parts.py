@@ -28,7 +28,7 @@ from kdcal_core.simulation import true_posterior
 from kdcal_core.tasks import GraphRecord, GridRun, GridSettings, grid_request
 from kdcal_core.text import escape_markdown
 
-PARENT, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
+MODEL, VERSION, TRUTH = "Model", "Kernel density version", "True posterior"
 TOP = -1  # shown in place of a class: whichever is the surest
 AXES: dict[Literal["features", "principal"], str] = {
     "features": "Two features",
@@ -100,7 +100,7 @@ def numeric_features(review: Review) -> tuple[str, ...]:
 
 def can_be_drawn(review: Review) -> bool:
     """Whether there is a model and a plane; else says what is missing."""
-    if review.parent is None:
+    if review.model is None:
         st.title(session.PLACES["map"].title)
         with st.container(border=True):
             st.markdown(
@@ -292,7 +292,7 @@ def set_anew(fit: Fit) -> Version:
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
             st.markdown(SETTINGS)
             if (blend := facts.blend) is not None:
-                st.markdown(foreign_words.blend_words(blend.parent, blend.graph))
+                st.markdown(foreign_words.blend_words(blend.model, blend.graph))
         _about(fit.record, alpha)
     for note in fit.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
@@ -345,7 +345,7 @@ def maps(review: Review, drawn: Map, version: Version | None, label: int) -> Map
         confidence[title] = posterior.max(axis=-1)
         shown[title] = confidence[title] if label == TOP else posterior[..., label]
 
-    add(PARENT, run.as_map(run.rows.proba))
+    add(MODEL, run.as_map(run.rows.proba))
     if answered is not None:
         confidence[VERSION] = answered.confidence
         shown[VERSION] = answered.confidence if answered.shown is None else answered.shown
@@ -372,7 +372,7 @@ def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> Non
     confidence = found.confidence
     outside = run.outside if found.unknown is None else found.unknown
     sentence = map_words.map_finding(
-        confidence[PARENT], confidence.get(VERSION), outside, float(prior.max())
+        confidence[MODEL], confidence.get(VERSION), outside, float(prior.max())
     )
     st.subheader(escape_markdown(sentence, 600), anchor=False)
     if found.unknown is not None and (

@@ -31,7 +31,7 @@ from kdcal_core.charts import (
     truth_table,
 )
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.tasks import PARENT, MethodResult, space_title
+from kdcal_core.tasks import MODEL, MethodResult, space_title
 
 
 def pit_and_quantiles(view: View) -> None:
@@ -44,7 +44,7 @@ def pit_and_quantiles(view: View) -> None:
     with left.container(border=True, height="stretch"):
         st.markdown("**All PIT values**")
         panels = [
-            PitPanel("Model", before.histogram, view.parent.fault.kind),
+            PitPanel("Model", before.histogram, view.model.fault.kind),
             PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
         ]
         chart(
@@ -132,7 +132,7 @@ def _line(one: MethodResult) -> dict[str, str]:
         "sMIS": _told(rows.get("smis95")),
         "RMSE": _told(rows.get("rmse")),
         "Places off": f"{one.needed:,} of {one.looked_at:,}" if one.looked_at else "",
-        "Fitted in": "" if one.key == PARENT else _seconds(one.fit_seconds),
+        "Fitted in": "" if one.key == MODEL else _seconds(one.fit_seconds),
         "Predicted in": _seconds(one.predict_seconds),
     }
 
@@ -152,13 +152,13 @@ def choice(view: View) -> None:
         return
     titles = {name: space_title(name) for name in selection.spaces}
     curves = found.selection_curves(selection, titles)
-    chosen, parent = (titles[selection.space], selection.k), found.selection_parent(selection)
+    chosen, model = (titles[selection.space], selection.k), found.selection_model(selection)
     words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
         chart(
             drawn_once(
-                neighbour_selection_figure, curves, dark=is_dark(), chosen=chosen, parent=parent
+                neighbour_selection_figure, curves, dark=is_dark(), chosen=chosen, model=model
             ),
             key="recalibration_choice",
             takeaway=words,
@@ -173,10 +173,10 @@ def truth(view: View) -> None:
     """True means against the model's and the method's, where the table tells the truth."""
     if not view.run.record.has_truth:
         return
-    labels = {PARENT: "Model", view.chosen: view.method.title}
+    labels = {MODEL: "Model", view.chosen: view.method.title}
     if view.chosen != "global" and "global" in view.run.record.keys:
         other = view.run.record.result("global")
-        labels = {PARENT: "Model", "global": other.title, view.chosen: view.method.title}
+        labels = {MODEL: "Model", "global": other.title, view.chosen: view.method.title}
     means = found.truth_of(view, tuple(labels))
     if means is None:
         return

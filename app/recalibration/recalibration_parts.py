@@ -27,8 +27,8 @@ from kdcal_core.review import Review
 from kdcal_core.tasks import (
     AXES,
     MEAN,
+    MODEL,
     OUTCOME,
-    PARENT,
     recalibration_request,
     recommended,
     space_title,
@@ -69,7 +69,7 @@ def recalibrated(review: Review) -> View | None:
 
 
 def _view(review: Review, key: str, run: Finished) -> View | None:
-    methods = [one for one in run.record.keys if one != PARENT]
+    methods = [one for one in run.record.keys if one != MODEL]
     for note in run.record.notes:
         st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     if not methods:
@@ -92,15 +92,15 @@ def _view(review: Review, key: str, run: Finished) -> View | None:
 
 def finding(view: View) -> None:
     """What was gained, in one sentence and four tiles, before and after."""
-    parent, method = view.parent, view.method
-    st.subheader(escape_markdown(text.finding(parent, method), 600), anchor=False)
-    st.markdown(escape_markdown(text.local_finding(parent, method, view.run.record.space), 400))
+    model, method = view.model, view.method
+    st.subheader(escape_markdown(text.finding(model, method), 600), anchor=False)
+    st.markdown(escape_markdown(text.local_finding(model, method, view.run.record.space), 400))
     st.markdown(escape_markdown(text.recommendation(view.run.record.methods), 600))
     shown = [key for key in TILES if key in method.scores.rows]
     changes = {**method.differences, "rmse": None}
     estimate_row(
         [method.scores.rows[key] for key in shown],
-        notes=[text.tile_note(parent.scores.rows.get(key), changes.get(key)) for key in shown],
+        notes=[text.tile_note(model.scores.rows.get(key), changes.get(key)) for key in shown],
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):

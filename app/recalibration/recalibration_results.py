@@ -20,7 +20,7 @@ from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
 from kdcal_core.tasks import (
-    PARENT,
+    MODEL,
     CoverageAlong,
     IntervalRows,
     MethodResult,
@@ -81,9 +81,9 @@ class View:
         )
 
     @property
-    def parent(self) -> MethodResult:
+    def model(self) -> MethodResult:
         """The model as it is."""
-        return self.run.record.result(PARENT)
+        return self.run.record.result(MODEL)
 
     @property
     def method(self) -> MethodResult:
@@ -140,7 +140,7 @@ def pit_of(view: View) -> tuple[PitValues, PitValues] | None:
 
 
 def _both(view: View) -> tuple[str, ...]:
-    return PARENT, view.chosen
+    return MODEL, view.chosen
 
 
 def shown_of(view: View) -> ShownRows | None:
@@ -222,7 +222,7 @@ def selection_curves(selection: Selection, titles: dict[str, str]) -> list[Selec
     return curves
 
 
-def selection_parent(selection: Selection) -> Estimate:
+def selection_model(selection: Selection) -> Estimate:
     """CRPS of the model as it is, on the rows that the choice was made by."""
-    value = selection.parent_crps
+    value = selection.model_crps
     return Estimate("CRPS of the model as it is", "CRPS", value, value, value, selection.n)

@@ -30,7 +30,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data import IntArray
 from kdcal_core.data.csv_out import to_csv
-from kdcal_core.tasks import PARENT, IntervalRows, RowClosely, ShownRows
+from kdcal_core.tasks import MODEL, IntervalRows, RowClosely, ShownRows
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.text import escape_markdown
 
@@ -158,7 +158,7 @@ def _readable(view: View, table: pd.DataFrame) -> pd.DataFrame:
     """The chosen intervals of some rows, under names for people."""
     level = f"{level_of():.0%}"
     names = {"row": "Row", "outcome": "Outcome"}
-    for who, title in (("parent", "Model"), (view.chosen, "Repaired")):
+    for who, title in (("model", "Model"), (view.chosen, "Repaired")):
         names |= {
             f"{who}_mean": f"{title}: mean",
             f"{who}_low_{level}": f"{title}: from",
@@ -175,7 +175,7 @@ def _drawn(view: View, some: IntervalRows) -> None:
     names, outcomes = [f"Row {row + 1:,}" for row in some.rows], table["outcome"].to_numpy()
     shown = []
     for key, label, median in (
-        (PARENT, "Model", some.before),
+        (MODEL, "Model", some.before),
         (view.chosen, view.method.title, some.after),
     ):
         low, high = (table[f"{key}_{end}_{level:.0%}"].to_numpy() for end in ("low", "high"))

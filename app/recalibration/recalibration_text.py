@@ -8,7 +8,7 @@ from app.shared.numbers import interval, number
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.tasks import (
-    PARENT,
+    MODEL,
     MethodResult,
     RecalibrationRecord,
     recommended,
@@ -93,9 +93,9 @@ the grey band allows.
 """
 
 
-def finding(parent: MethodResult, method: MethodResult) -> str:
+def finding(model: MethodResult, method: MethodResult) -> str:
     """What the method gained, honest where nothing can be told apart."""
-    before, after = parent.scores.rows["crps"], method.scores.rows["crps"]
+    before, after = model.scores.rows["crps"], method.scores.rows["crps"]
     change = method.differences["crps"]
     paired = f"paired difference {number(change)}, {interval(change)}, {change.n:,} rows"
     if change.low <= 0.0 <= change.high:
@@ -109,33 +109,33 @@ def finding(parent: MethodResult, method: MethodResult) -> str:
             f"{method.title} {verb} CRPS from {number(change, before.value)} to "
             f"{number(change, after.value)} ({paired})"
         )
-    held, was = method.scores.rows["coverage95"], parent.scores.rows["coverage95"]
+    held, was = method.scores.rows["coverage95"], model.scores.rows["coverage95"]
     return f"{lead}; its 95% intervals hold {number(held)} of the outcomes, before {number(was)}."
 
 
-def local_finding(parent: MethodResult, method: MethodResult, space: str) -> str:
+def local_finding(model: MethodResult, method: MethodResult, space: str) -> str:
     """How many neighbourhoods are wrong beyond chance before and after; empty where untested."""
     if not method.looked_at:
         return "Too few rows to test neighbourhoods."
     return (
-        f"Place by place ({space_title(space).lower()}): {parent.needed:,} of "
-        f"{parent.looked_at:,} neighbourhoods were found wrong beyond chance, "
+        f"Place by place ({space_title(space).lower()}): {model.needed:,} of "
+        f"{model.looked_at:,} neighbourhoods were found wrong beyond chance, "
         f"{f'{method.needed:,}' if method.needed else 'none'} after the repair."
     )
 
 
 def recommendation(methods: Sequence[MethodResult]) -> str:
     """What each repair does to the CRPS, and which is recommended by that."""
-    parent = next(one for one in methods if one.key == PARENT).scores.rows["crps"].value
+    model = next(one for one in methods if one.key == MODEL).scores.rows["crps"].value
     repairs = [
         one
         for one in methods
-        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison and parent > 0
+        if "crps" in one.differences and not RECALIBRATORS[one.key].comparison and model > 0
     ]
     if not repairs:
         return ""
     changes = ", ".join(
-        f"{short_title(one.key, one.title)} {_share(one.differences['crps'], parent)}"
+        f"{short_title(one.key, one.title)} {_share(one.differences['crps'], model)}"
         for one in sorted(repairs, key=lambda one: one.differences["crps"].value)
     )
     best = recommended(methods)
@@ -143,7 +143,7 @@ def recommendation(methods: Sequence[MethodResult]) -> str:
     if beyond:
         title = next(one.title for one in repairs if one.key == best)
         lead = f"Recommended by CRPS: {title}"
-    elif best == PARENT:
+    elif best == MODEL:
         lead = "Recommended by CRPS: the model as it is, because no repair lowers it beyond chance"
     else:
         lead = (
@@ -210,4 +210,4 @@ def _neighbours(record: RecalibrationRecord) -> str:
 
 def short_title(key: str, title: str) -> str:
     """A method's name on a chart."""
-    return "Model" if key == PARENT else title.replace(" recalibration", "")
+    return "Model" if key == MODEL else title.replace(" recalibration", "")

@@ -33,8 +33,8 @@ from kdcal_core.diagnostics import estimate_text
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
 from kdcal_core.tasks import (
+    MODEL,
     ONE_MAP,
-    PARENT,
     PARTITION_TITLES,
     RegionQuestion,
     RegionsMethod,
@@ -62,7 +62,7 @@ class Repair:
 
     @property
     def before(self) -> RegionsMethod:
-        return self.run.method(PARENT)
+        return self.run.method(MODEL)
 
     @property
     def after(self) -> RegionsMethod:
@@ -140,7 +140,7 @@ def _chosen(review: Review, key: str, run: RegionsRun) -> Repair | None:
             st.warning(shown, icon=":material/content_copy:")
         else:
             st.caption(shown)
-    methods = [one for one in run.keys if one not in (PARENT, ONE_MAP)]
+    methods = [one for one in run.keys if one not in (MODEL, ONE_MAP)]
     if not methods:
         return None
     chosen = st.segmented_control(
@@ -167,7 +167,7 @@ def before_and_after(view: View, repair: Repair) -> None:
         record = repair.run.record
         told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
         st.caption(escape_markdown(told_of, 700))
-        scores = runs.scores_of(view.looked.review, repair.run, PARENT, repair.chosen)
+        scores = runs.scores_of(view.looked.review, repair.run, MODEL, repair.chosen)
         left, right = st.columns([1, 1.15], gap="medium")
         if scores is not None:
             with left:
@@ -243,7 +243,7 @@ def _lift_takeaway(repair: Repair) -> str:
     lines = [
         one
         for one in repair.run.record.methods
-        if one.auc is not None and one.key not in (PARENT, ONE_MAP)
+        if one.auc is not None and one.key not in (MODEL, ONE_MAP)
     ]
     best = max(lines, key=lambda one: one.auc.lift.value if one.auc else -np.inf)
     assert best.auc is not None

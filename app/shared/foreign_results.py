@@ -29,7 +29,7 @@ from kdcal_core.tasks import (
     surest_rows,
 )
 
-Method = Literal["parent", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
+Method = Literal["model", "isotonic", "sigmoid", "kde_mon2", "geodesic", "euclidean"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ def header(review: Review | None) -> None:
         return
     answers = review.roles and (review.roles.outputs or review.roles.parameters)
     alone = "Predictions only" if answers else "No model yet"
-    kind = review.parent.kind if review.parent is not None else alone
+    kind = review.model.kind if review.model is not None else alone
     rows = ", ".join(
         f"{which} set {table.n_rows:,} rows" for which, table in sorted(review.tables.items())
     )

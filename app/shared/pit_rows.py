@@ -86,7 +86,7 @@ def _level() -> float:
 def _picture(judged: Judged, rows: PitRows, level: float) -> None:
     drawn = slice(DRAWN)
     names, outcomes = [f"Row {row + 1:,}" for row in rows.rows[drawn]], rows.y[drawn]
-    found = RowIntervals("parent", "Model", rows.low[drawn], rows.middle[drawn], rows.high[drawn])
+    found = RowIntervals("model", "Model", rows.low[drawn], rows.middle[drawn], rows.high[drawn])
     missed = int(((outcomes < found.low) | (outcomes > found.high)).sum())
     said = (
         f"The {len(names):,} rows of {rows.n:,} whose outcome lies furthest out: {missed:,} "

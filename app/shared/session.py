@@ -152,7 +152,7 @@ def _open_task() -> Task | None:
 
 def task_of(review: Review) -> Task | None:
     """The review's task; None while it holds nothing that could tell."""
-    told = review.tables or review.parent or review.chosen_task
+    told = review.tables or review.model or review.chosen_task
     return review.task if told else None
 
 

@@ -25,7 +25,7 @@ _HELP = (
 
 def task_choice(review: Review | None) -> None:
     """What the model does. A change reads its file and the columns again."""
-    if review is None or not (review.tables or review.parent):
+    if review is None or not (review.tables or review.model):
         _before_files(review)
         return
     key = f"task_{review.id}_{review.task}"

@@ -56,8 +56,8 @@ MEASURES = {
     "log_loss": "Log loss",
     "confidence": f"Confidence at {FAR:g}",
 }
-BANDED = ("parent", "geodesic", "euclidean")  # more bands would hide each other
-MAPPED: tuple[Method, ...] = ("parent", "geodesic", "euclidean", "geodesic_paper")
+BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other
+MAPPED: tuple[Method, ...] = ("model", "geodesic", "euclidean", "geodesic_paper")
 
 Answers = dict[Method, LabAnswers]
 Measures = dict[Method, dict[str, Estimate]]
@@ -94,24 +94,24 @@ def flaws() -> None:
 
 
 def _finding(run: LabRun, measures: Measures) -> None:
-    """The sentence, what was run, and four estimates with the parent's beside them."""
-    parent, graph = measures["parent"], measures["geodesic"]
+    """The sentence, what was run, and four estimates with the model's beside them."""
+    model, graph = measures["model"], measures["geodesic"]
     compared = [
         words.Compared(each["confidence"], each["error"], each["hellinger"])
-        for each in (parent, graph)
+        for each in (model, graph)
     ]
     sentence = words.lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
     st.subheader(sentence, anchor=False)
     record = run.record
     st.caption(
         f"{SIMULATIONS[record.settings.simulation].title} · {len(run.y):,} rows, "
-        f"{record.n_fit:,} to fit and {record.n_holdout:,} held out · {record.parent} · seed "
+        f"{record.n_fit:,} to fit and {record.n_holdout:,} held out · {record.model} · seed "
         f"{record.settings.seed} · tiles: the geodesic kernel density version"
     )
     shown = ("confidence", "error", "hellinger", "ece")
     estimate_row(
         [graph[each] for each in shown],
-        notes=[f"{number(parent[each])} for the {_name(run)} itself" for each in shown],
+        notes=[f"{number(model[each])} for the {_name(run)} itself" for each in shown],
     )
 
 
@@ -282,7 +282,7 @@ def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
         assert found is not None
         maps[_title(run, method)] = found.proba
     sure = {method: sure_outside(run, answers[method]) for method in MAPPED}
-    takeaway = words.maps_words(name, sure["parent"], sure["geodesic"], sure["euclidean"])
+    takeaway = words.maps_words(name, sure["model"], sure["geodesic"], sure["euclidean"])
     figure = drawn_once(
         dragged,
         posterior_map_figure,
@@ -342,7 +342,7 @@ def _distance(run: LabRun, answers: Answers) -> None:
             ),
             key="lab_distance",
             takeaway=words.distance_words(
-                _name(run), curves["parent"], curves["geodesic"], _prior(run)
+                _name(run), curves["model"], curves["geodesic"], _prior(run)
             ),
             how_to_read=text.DISTANCE,
             alt=words.distance_alt([line.label for line in lines], list(curves.values())),
@@ -370,7 +370,7 @@ def _measures(run: LabRun, measures: Measures) -> None:
         chart(
             drawn_once(interval_figure, list(titles.values()), methods, dark=is_dark()),
             key="lab_measures",
-            takeaway=words.measures_words(measures["parent"], measures["geodesic"]),
+            takeaway=words.measures_words(measures["model"], measures["geodesic"]),
             how_to_read=text.MEASURES,
             alt=words.measures_alt(
                 [each.label for each in methods],
@@ -446,12 +446,12 @@ def _with_interval(estimate: Estimate) -> str:
 
 
 def _name(run: LabRun) -> str:
-    return run.record.settings.parent
+    return run.record.settings.model
 
 
 def _title(run: LabRun, method: Method) -> str:
-    """A method's name; the parent by its own."""
-    return _name(run).capitalize() if method == "parent" else METHODS[method]
+    """A method's name; the model by its own."""
+    return _name(run).capitalize() if method == "model" else METHODS[method]
 
 
 def _prior(run: LabRun) -> float:
@@ -460,7 +460,7 @@ def _prior(run: LabRun) -> float:
 
 def _file(run: LabRun) -> str:
     settings = run.record.settings
-    return f"{settings.simulation} {settings.n} {settings.parent} seed {settings.seed}"
+    return f"{settings.simulation} {settings.n} {settings.model} seed {settings.seed}"
 
 
 def _log_b(value: float) -> str:

@@ -38,7 +38,7 @@ def sizes_of(key: str, _folder: Path) -> SizesRun:
 def answers_of(run: LabRun, key: str, choice: GraphChoice) -> dict[Method, LabAnswers]:
     """Every method's answers: those that no setting moves, and both graphs at ``choice``."""
     fixed, moved = _fixed(key, run), _moved(key, choice, run)
-    named: tuple[Method, ...] = ("parent", "isotonic", "sigmoid")
+    named: tuple[Method, ...] = ("model", "isotonic", "sigmoid")
     papers: tuple[Method, ...] = ("geodesic_paper", "euclidean_paper")
     return {
         **{method: fixed[method] for method in named},

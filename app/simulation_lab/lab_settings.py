@@ -1,4 +1,4 @@
-"""What the simulation lab is asked for: the simulation with its picture, the parent, the seed."""
+"""What the simulation lab is asked for: the simulation with its picture, the model, the seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIMENSIONS = (2, 5, 10, 20, 50, 100)
 TREES = (1, 10, 50, 100, 200, 500)
 WIDTHS = (10, 20, 50, 100, 200, 500, 1000)
 EPOCHS = (20, 50, 100, 200, 500)
-PARENTS = {"forest": "Random forest", "network": "ReLU network"}
+MODELS = {"forest": "Random forest", "network": "ReLU network"}
 OutputLayer = Literal["auto", "probability", "logit", "exclude"]
 OUTPUT_LAYERS: dict[OutputLayer, str] = {
     "auto": "As the fit advises",
@@ -65,24 +65,24 @@ def choose() -> LabSettings:
                 **_KEPT,
             )
         with model:
-            parent = st.segmented_control(
+            kind = st.segmented_control(
                 "Model",
-                options=list(PARENTS),
+                options=list(MODELS),
                 default="forest",
                 required=True,
-                format_func=PARENTS.__getitem__,
+                format_func=MODELS.__getitem__,
                 key="lab_model",
                 help="The model whose confidence is judged. It is trained on the spot.",
                 **_KEPT,
             )
-            shape = _forest() if parent == "forest" else _network()
+            shape = _forest() if kind == "forest" else _network()
         with picture:
             _glance(simulation, n_features)
     return LabSettings(
         simulation=simulation,
         n=n,
         n_features=n_features,
-        parent="forest" if parent == "forest" else "network",
+        model="forest" if kind == "forest" else "network",
         seed=seed,
         **shape,
     )

@@ -66,12 +66,12 @@ def _result(settings: SizesSettings) -> None:
 
 
 def _picture(run: SizesRun) -> None:
-    name = run.settings.lab.parent
+    name = run.settings.lab.model
     panels: dict[str, list[BandLine]] = {title: [] for title in SHOWN.values()}
     for method, label in METHODS.items():
         for measure, title in SHOWN.items():
             low, middle, high = run.quartiles(method, measure)
-            shown = name.capitalize() if method == "parent" else label
+            shown = name.capitalize() if method == "model" else label
             panels[title].append(
                 BandLine(method, shown, run.sizes, middle, low, high, filled=method in BANDED)
             )
@@ -80,7 +80,7 @@ def _picture(run: SizesRun) -> None:
         for method in METHODS
     }
     rows, repetitions = run.settings.sizes[-1], run.settings.repetitions
-    sentence = words.sizes_words(name, rows, repetitions, last["parent"], last["geodesic"])
+    sentence = words.sizes_words(name, rows, repetitions, last["model"], last["geodesic"])
     chart(
         drawn_once(
             sizes_figure, panels, dark=is_dark(), target=(SHOWN["confidence"], PRIOR, "prior")

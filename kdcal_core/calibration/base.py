@@ -41,7 +41,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     needs_inputs : bool
         Of the class: whether ``fit`` and ``predict_proba`` take the features X.
     keeps_prediction : bool
-        Of the class: whether the predicted class stays the parent's, even where another entry of
+        Of the class: whether the predicted class stays the model's, even where another entry of
         the calibrated vector is larger (paper 002 section XI).
     n_classes_ : int
         Number of probability columns K.
@@ -140,7 +140,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
 
 
 class TopLabelCalibrator(Calibrator):
-    """Learns how often the predicted class is right, given the parent's probabilities.
+    """Learns how often the predicted class is right, given the model's probabilities.
 
     Subclasses implement ``_fit(proba, y, weight)`` and ``_confidence(proba)`` on checked
     arrays.
@@ -155,7 +155,7 @@ class TopLabelCalibrator(Calibrator):
         Parameters
         ----------
         proba : (n, K) array
-            The parent's probabilities; rows sum to one.
+            The model's probabilities; rows sum to one.
         y : (n,) array of int
             True classes as column indices, 0 to K - 1.
         sample_weight : (n,) array, optional
@@ -183,8 +183,8 @@ class TopLabelCalibrator(Calibrator):
     def predict_proba(self, proba: Any) -> FloatArray:
         """Full vectors, (n, K): the confidence at the predicted class, rows summing to one.
 
-        The other entries are the parent's, scaled to fill up to one; calibrators that change
-        the whole vector say so. The predicted class stays where the parent put it, even where
+        The other entries are the model's, scaled to fill up to one; calibrators that change
+        the whole vector say so. The predicted class stays where the model put it, even where
         its calibrated probability is no longer the largest (paper 002 section XI).
         """
         return self._vectors(self._checked(proba))

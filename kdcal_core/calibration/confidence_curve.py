@@ -18,7 +18,7 @@ class ConfidenceCurve:
     label : int
         The predicted class.
     score : (G,)
-        Parent's top-label probability, from ``lower_limit`` to 1.
+        Model's top-label probability, from ``lower_limit`` to 1.
     confidence : (G,)
         Conf_KDE(score), paper 002 Eq. 9 (or Conf1 where the class fell back).
     density_tp, density_fp : (G,)

@@ -14,7 +14,7 @@ from kdcal_core.calibration.base import Calibrator, top_label
 from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.progress import Progress
 
 Training = tuple[pd.DataFrame, IntArray]
@@ -32,7 +32,7 @@ class Calibrated:
     proba : (n, K) array
         Calibrated probabilities, rows summing to one.
     predicted : (n,) int array
-        The parent's predicted class where the calibrator keeps it (top-label calibrators,
+        The model's predicted class where the calibrator keeps it (top-label calibrators,
         temperatures), else the class of the largest calibrated probability.
     confidence : (n,) array
         The probability of that class.
@@ -49,7 +49,7 @@ def fit_calibrator(
     X: pd.DataFrame | None = None,
     *,
     training: Training | None = None,
-    parent: Parent | None = None,
+    model: Model | None = None,
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> Calibrator:
@@ -64,11 +64,11 @@ def fit_calibrator(
     X : pandas.DataFrame of n rows, optional
         Its features; for calibrators that read them.
     training : (DataFrame, (m,) int array), optional
-        Features and classes of the parent's training rows, on which partitions are grown.
-    parent : Parent, optional
+        Features and classes of the model's training rows, on which partitions are grown.
+    model : Model, optional
         The open model; for calibrators that ask it.
     layer : str, optional
-        A hidden layer of the parent, whose activations are the inputs in place of the features
+        A hidden layer of the model, whose activations are the inputs in place of the features
         (paper 004 section 5); for partitions that are trees.
     progress : callable, optional
         Told the share done in [0, 1] and a sentence by calibrators that take long; may raise to
@@ -101,15 +101,15 @@ def fit_calibrator(
         X = _inputs(X, rows.n_rows)
     if layer is not None:
         check_layer(calibrator)
-        X = layer_inputs(parent, X, layer)
+        X = layer_inputs(model, X, layer)
         if training is not None:
-            training = layer_inputs(parent, training[0], layer), training[1]
+            training = layer_inputs(model, training[0], layer), training[1]
     if calibrator.needs_inputs:
         given["X"] = X
     if training is not None and has_fit_parameter(calibrator, "X_partition"):
         given["X_partition"], given["y_partition"] = training
-    if has_fit_parameter(calibrator, "parent"):
-        given["parent"] = parent
+    if has_fit_parameter(calibrator, "model"):
+        given["model"] = model
     if has_fit_parameter(calibrator, "progress"):
         given["progress"] = progress
     calibrator._class_names = rows.classes  # for the notes of this fit alone
@@ -141,23 +141,23 @@ def check_layer(calibrator: Calibrator) -> None:
         )
 
 
-def layer_inputs(parent: Parent | None, X: Any, layer: str) -> pd.DataFrame:
+def layer_inputs(model: Model | None, X: Any, layer: str) -> pd.DataFrame:
     """The activations of a hidden layer for rows, (n, units), columns "unit 1", "unit 2", ...
 
     Raises
     ------
     InputError
-        There is no parent, or it has no such layer.
+        There is no model, or it has no such layer.
     """
     from kdcal_core.calibration.regions import layer_frame
 
-    if parent is None:
+    if model is None:
         raise InputError(
             f"The regions are cut from the model's hidden layer {layer[:80]!r}, and there is no "
             "model to ask",
             fix="Give the model too.",
         )
-    return layer_frame(parent, X, layer)
+    return layer_frame(model, X, layer)
 
 
 def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None) -> Calibrated:
@@ -166,7 +166,7 @@ def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None
     Parameters
     ----------
     proba : (n, K) array
-        The parent's probabilities; rows sum to one.
+        The model's probabilities; rows sum to one.
     X : pandas.DataFrame of n rows, optional
         Their features; for calibrators that read them.
 

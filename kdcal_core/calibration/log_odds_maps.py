@@ -113,8 +113,8 @@ class PlattScaling(_LogOddsMaps):
     """expit(a s + b) of the log odds s of each class against the rest (paper 004 section 2.1).
 
     With two classes it is Platt's scaling of the logit (decision D104): a = 1 and b = 0 leave the
-    parent as it is. With more, each class is scaled against the rest and the rows are brought to
-    sum one; then a = 1 and b = 0 still come close to the parent, but not back to it.
+    model as it is. With more, each class is scaled against the rest and the rows are brought to
+    sum one; then a = 1 and b = 0 still come close to the model, but not back to it.
     :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
 
     Parameters
@@ -176,7 +176,7 @@ class BetaCalibration(_LogOddsMaps):
 
     The curve that fits scores which are beta distributed in each class (Kull, Silva Filho and
     Flach, 2017). Unlike Platt's it can bend its two ends differently, and a = b = 1, c = 0 leaves
-    the parent as it is. With more than two classes the rows are brought to sum one afterwards.
+    the model as it is. With more than two classes the rows are brought to sum one afterwards.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class RarerRows(ShrunkVectors):
     ----------
     rows_ : (K,) array
         Weight of the rows of each class, or of all others where that is less; of each side as
-        many as there are or as the parent expected, whichever is more: that a class never occurs
+        many as there are or as the model expected, whichever is more: that a class never occurs
         which it expected often says much.
     """
 
@@ -118,7 +118,7 @@ class IsotonicConfidence(OneVersusRest):
     """Isotonic regression of each class against the rest, as in scikit-learn.
 
     A baseline that does not look at which class was predicted. ``predict_proba`` returns the
-    rescaled vector itself, the confidence is its entry at the parent's predicted class.
+    rescaled vector itself, the confidence is its entry at the model's predicted class.
 
     Parameters
     ----------
@@ -168,10 +168,10 @@ class SigmoidConfidence(OneVersusRest):
 
     Targets are Platt's (n1 + 1) / (n1 + 2) and 1 / (n0 + 2). A baseline that does not look at
     which class was predicted. ``predict_proba`` returns the rescaled vector itself, the
-    confidence is its entry at the parent's predicted class.
+    confidence is its entry at the model's predicted class.
 
     The sigmoid is taken of the probability itself, ``expit(a p + b)``, so no parameters leave the
-    parent as it is; :class:`PlattScaling` takes it of the log odds.
+    model as it is; :class:`PlattScaling` takes it of the log odds.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 from kdcal_core.calibration.venn_abers import VennAbers
 from kdcal_core.errors import InputError
 
-Family = Literal["parent", "top-label", "temperature", "standard", "partition", "kernel density"]
-Need = Literal["inputs", "parent"]
+Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]
+Need = Literal["inputs", "model"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class CalibratorEntry:
     description : str
         What it does, in one plain sentence.
     family : str
-        "parent" (no calibrator), "top-label" (paper 002), "temperature", "standard" (known
+        "model" (no calibrator), "top-label" (paper 002), "temperature", "standard" (known
         outside the papers), "partition" (paper 004) or "kernel density" (papers 000 and 001).
     compared : bool
         Whether the page Confidence by class compares it by default: the methods of paper 002
@@ -52,7 +52,7 @@ class CalibratorEntry:
     offered : bool
         Whether a comparison of all families takes it in where nothing else is asked for.
     needs : tuple of str
-        What it reads besides probabilities and classes: "inputs", "parent".
+        What it reads besides probabilities and classes: "inputs", "model".
     binary_only : bool
         Whether it calibrates two classes only.
     """
@@ -89,7 +89,7 @@ class CalibratorEntry:
             return f"It is for two classes, and there are {n_classes:,}."
         if "inputs" in self.needs and not n_inputs:
             return "The rows have no features."
-        if "parent" in self.needs and not has_codes:
+        if "model" in self.needs and not has_codes:
             return "There is no model that divides its inputs into polytopes."
         return None
 
@@ -114,7 +114,7 @@ _ENTRIES = (
         UncalibratedConfidence,
         "paper 002 section XIV",
         "The model's own probability of the predicted class, as it is.",
-        "parent",
+        "model",
         offered=True,
     ),
     CalibratorEntry(
@@ -387,7 +387,7 @@ _ENTRIES = (
         "kernel density",
         compared=False,
         offered=True,
-        needs=("inputs", "parent"),
+        needs=("inputs", "model"),
     ),
 )
 
@@ -397,8 +397,7 @@ CALIBRATORS: dict[str, CalibratorEntry] = {entry.key: entry for entry in _ENTRIE
 BY_CLASS: tuple[str, ...] = tuple(
     entry.key
     for entry in _ENTRIES
-    if entry.family in ("parent", "top-label", "temperature")
-    or entry.key in ("isotonic", "sigmoid")
+    if entry.family in ("model", "top-label", "temperature") or entry.key in ("isotonic", "sigmoid")
 )
 """The methods that are held against each other by predicted class (paper 002 Fig. 17)."""
 

@@ -41,7 +41,7 @@ class TemperatureScaling(ShrunkVectors):
     scope : {"shared", "class"}, default="shared"
     awards : bool, default=False
         Whether the predicted class's log probability gets an additive award, which may be
-        negative. The predicted class stays what the parent said even where an award moves the
+        negative. The predicted class stays what the model said even where an award moves the
         largest entry elsewhere (section XI).
     loss : {"top-label", "brier", "full"}, default="top-label"
         What is minimised over the calibration set: Eq. 14 on "is the predicted class right"

@@ -1,4 +1,4 @@
-"""The parent's own score, for comparison."""
+"""The model's own score, for comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdcal_core.store import storable
 
 @storable
 class UncalibratedConfidence(TopLabelCalibrator):
-    """The parent's probability of the predicted class, unchanged (paper 002 section XIV).
+    """The model's probability of the predicted class, unchanged (paper 002 section XIV).
 
     Examples
     --------

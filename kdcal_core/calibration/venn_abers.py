@@ -87,7 +87,7 @@ class VennAbers(OneVersusRest):
         Parameters
         ----------
         proba : (n, K) array
-            The parent's probabilities.
+            The model's probabilities.
         """
         proba = self._checked(proba)
         if self.n_classes_ == 2:

@@ -19,7 +19,7 @@ from kdcal_core.charts.bands import (
     selection_figure,
 )
 from kdcal_core.charts.comparison import (
-    PARENT_NAME,
+    MODEL_NAME,
     comparison_figure,
     comparison_table,
     method_name,
@@ -109,7 +109,7 @@ __all__ = [
     "DARK",
     "LIGHT",
     "MEASURES",
-    "PARENT_NAME",
+    "MODEL_NAME",
     "STYLED",
     "BandLine",
     "DensityPanel",

@@ -15,7 +15,7 @@ from kdcal_core.data.types import FloatArray
 
 # key -> (colour's name in the palette or number of its class colour, dash, symbol)
 _STYLES: dict[str, tuple[str | int, str, str]] = {
-    "parent": ("parent", "solid", "circle"),
+    "model": ("model", "solid", "circle"),
     "geodesic": ("calibrated", "solid", "circle"),
     "geodesic_ratio": ("calibrated", "3px,3px", "circle-open"),
     "euclidean": (4, "6px,3px", "diamond"),
@@ -58,7 +58,7 @@ def line_style(key: str, colours: Palette) -> tuple[str, str, str]:
 
     Examples
     --------
-    >>> line_style("parent", palette(dark=False))[1:]
+    >>> line_style("model", palette(dark=False))[1:]
     ('solid', 'circle')
     """
     colour, dash, symbol = _STYLES[key]
@@ -177,7 +177,7 @@ def selection_figure(
                 x=exponents,
                 y=loss,
                 mode="lines+markers",
-                line={"color": colours.parent if at else colours.calibrated, "width": 2},
+                line={"color": colours.model if at else colours.calibrated, "width": 2},
                 marker={"size": 5},
                 name=label,
                 hovertemplate="Exponent %{x:.3g}<br>log loss %{y:.4f}<extra></extra>",

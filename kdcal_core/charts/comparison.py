@@ -15,18 +15,18 @@ from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.comparison import Comparison, MethodScores
 from kdcal_core.diagnostics.comparison.results import Against
 
-PARENT_NAME = "The model as it is"
+MODEL_NAME = "The model as it is"
 
 
 def method_name(found: Comparison, key: str) -> str:
     """What a method is called on charts. A user's own name is untrusted text."""
-    return PARENT_NAME if key == found.reference else found.method(key).name
+    return MODEL_NAME if key == found.reference else found.method(key).name
 
 
 def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
     """Keys of all methods, the best by this measure first; of equal ones the first in the list.
 
-    Where the measure is of speed the parent comes last: it has nothing to fit.
+    Where the measure is of speed the model comes last: it has nothing to fit.
     """
     chosen = found.measure(measure)
     sign = 1.0 if chosen.lower_is_better else -1.0
@@ -43,7 +43,7 @@ def comparison_figure(
 ) -> go.Figure:
     """One panel a measure, one line a method, in the given order.
 
-    The parent is a grey circle and its interval a pale band through all lines. Calibrators are
+    The model is a grey circle and its interval a pale band through all lines. Calibrators are
     diamonds: full where they are the best of the measure or cannot be told apart from it.
     Measures of speed have logarithmic axes, what is 0 has no dot there, and all marks are full.
     """
@@ -61,8 +61,8 @@ def comparison_figure(
             figure.update_layout({x_axis: {"type": "log", "dtick": 1}})
             continue
         one = reference.scores[key]
-        band(figure, one, colours.parent, panel(at))
-        mark(figure, one.value, colours.parent, panel(at), dash="solid")
+        band(figure, one, colours.model, panel(at))
+        mark(figure, one.value, colours.model, panel(at), dash="solid")
         if one.percent:
             figure.update_layout({x_axis: {"tickformat": ".0%"}})
     return figure
@@ -76,7 +76,7 @@ def paired_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """Each method less the parent, or less the best of the measure, on the same rows.
+    """Each method less the model, or less the best of the measure, on the same rows.
 
     Full marks are told apart from 0 once all methods are allowed for (Holm). The one that is held
     against has no mark.
@@ -117,8 +117,8 @@ def _dots(
         for line, (key, one) in enumerate(zip(order, estimates, strict=True))
         if one is not None and np.isfinite(one.value) and (one.value > 0 or not above_zero)
     ]
-    parent = [key == found.reference for _, key, _ in known]
-    colour = [colours.parent if one else colours.calibrated for one in parent]
+    model = [key == found.reference for _, key, _ in known]
+    colour = [colours.model if one else colours.calibrated for one in model]
     names = {key: method_name(found, key) for _, key, _ in known}
     return go.Scatter(
         x=[one.value for _, _, one in known],
@@ -129,7 +129,7 @@ def _dots(
             "color": colour,
             "symbol": [
                 ("circle" if one else "diamond") + ("" if key in full else "-open")
-                for one, (_, key, _) in zip(parent, known, strict=True)
+                for one, (_, key, _) in zip(model, known, strict=True)
             ],
             "line": {"width": 1.5, "color": colour},
         },

@@ -14,7 +14,7 @@ from kdcal_core.text import bytes_text, listed, number_text
 
 
 def finding(found: Comparison, measure: str) -> str:
-    """Who leads by a measure, who cannot be told from it, and whether that beats the parent.
+    """Who leads by a measure, who cannot be told from it, and whether that beats the model.
 
     Examples
     --------
@@ -48,17 +48,17 @@ def finding(found: Comparison, measure: str) -> str:
         lead = f"{best.name} has the best {title}, beyond chance, on {rows}: {value}"
     else:
         lead = f"{_named(found, close)} cannot be told apart in {title}, on {rows}"
-    pairs = {pair.key: pair for pair in found.paired[measure, "parent"]}
+    pairs = {pair.key: pair for pair in found.paired[measure, "model"]}
     return f"{lead}; {_held(found, pairs, others)}."
 
 
-def against_parent(found: Comparison, measure: str) -> str:
-    """Who is better and who is worse than the parent by a measure, beyond chance; "" if nobody."""
+def against_model(found: Comparison, measure: str) -> str:
+    """Who is better and who is worse than the model by a measure, beyond chance; "" if nobody."""
     if found.measure(measure).group == "speed":
         return ""
     verdicts: dict[str, list[str]] = {"better": [], "worse": [], "cannot be told apart": []}
     order = ranked(found, measure)
-    pairs = {pair.key: pair for pair in found.paired[measure, "parent"]}
+    pairs = {pair.key: pair for pair in found.paired[measure, "model"]}
     for key in order:
         if key != found.reference:
             verdicts[pairs[key].verdict].append(key)
@@ -115,8 +115,8 @@ def comparison_alt(found: Comparison, measures: Sequence[str], order: Sequence[s
 def paired_words(found: Comparison, measure: str, against: str) -> str:
     """How many methods are told apart from what they are held against."""
     title = in_sentence(found.measure(measure).title)
-    if against == "parent":
-        pairs = [one for one in found.paired[measure, "parent"] if one.key != found.reference]
+    if against == "model":
+        pairs = [one for one in found.paired[measure, "model"] if one.key != found.reference]
         better = [one for one in pairs if one.verdict == "better"]
         worse = [one for one in pairs if one.verdict == "worse"]
         return (
@@ -137,7 +137,7 @@ def paired_alt(found: Comparison, measure: str, against: str) -> str:
     """Alternative text of the paired differences."""
     pairs = ", ".join(
         f"{method_name(found, one.key)} {estimate_text(one.difference)} ({one.verdict})"
-        for one in found.paired[measure, "best" if against == "best" else "parent"][:8]
+        for one in found.paired[measure, "best" if against == "best" else "model"][:8]
     )
     other = "the best" if against == "best" else "the model as it is"
     return f"Paired differences to {other} in {found.measure(measure).title}: {pairs}"
@@ -151,10 +151,10 @@ def reliability_words(found: Comparison, order: Sequence[str]) -> str:
         some = curve.count > 0
         missed = (curve.accuracy < curve.band_low) | (curve.accuracy > curve.band_high)
         outside.append((key, int((missed & some).sum()), int(some.sum())))
-    parent = next(one for one in outside if one[0] == found.reference)
-    fewest = min((one for one in outside if one is not parent), key=lambda one: one[1] / one[2])
+    model = next(one for one in outside if one[0] == found.reference)
+    fewest = min((one for one in outside if one is not model), key=lambda one: one[1] / one[2])
     return (
-        f"Bins outside the band that chance allows: {parent[1]} of {parent[2]} for the model as "
+        f"Bins outside the band that chance allows: {model[1]} of {model[2]} for the model as "
         f"it is, {fewest[1]} of {fewest[2]} for {method_name(found, fewest[0])}. About one bin in "
         "twenty leaves it by chance alone."
     )
@@ -167,7 +167,7 @@ def reliability_alt(found: Comparison, order: Sequence[str]) -> str:
 
 
 def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[str]) -> str:
-    """Whether these methods are better than the parent, with the first one's difference."""
+    """Whether these methods are better than the model, with the first one's difference."""
     better = [key for key in keys if pairs[key].verdict == "better"]
     if not better:
         if len(keys) == 1:
@@ -213,7 +213,7 @@ def amount(measure: str, value: float) -> str:
 
 
 def _rows(found: Comparison, measure: str) -> str:
-    n = found.paired[measure, "parent"][0].difference.n
+    n = found.paired[measure, "model"][0].difference.n
     return f"these {n:,} rows"
 
 

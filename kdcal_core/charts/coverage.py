@@ -35,7 +35,7 @@ def coverage_by_figure(
     colours = palette(dark)
     figure = new_figure(dark, height=360)
     places = np.arange(len(names), dtype=np.float64)
-    shown = [(before, colours.parent, "Model", "circle")]
+    shown = [(before, colours.model, "Model", "circle")]
     if after is not None:
         shown.append((after, colours.calibrated, escape_html(after_name, limit=40), "diamond"))
     texts = [escape_html(name, limit=24) for name in names]
@@ -73,7 +73,7 @@ def coverage_figure(
     """Observed minus stated coverage at each level, in percentage points, with exact intervals."""
     colours = palette(dark)
     figure = new_figure(dark, height=280)
-    shown = [(before, colours.parent, "Model", "circle")]
+    shown = [(before, colours.model, "Model", "circle")]
     if after is not None:
         shown.append((after, colours.calibrated, escape_html(after_name, limit=40), "diamond"))
     places = np.arange(len(before.rows), dtype=np.float64)

@@ -33,7 +33,7 @@ def calibrator_map_figure(
             x=found.rows_x,
             y=found.rows_y,
             mode="markers",
-            marker={"color": faded(colours.parent, 0.35), "size": 4, "line": {"width": 0}},
+            marker={"color": faded(colours.model, 0.35), "size": 4, "line": {"width": 0}},
             name=f"{len(found.rows_x):,} rows",
             hovertemplate="Stated %{x:.1%}, calibrated %{y:.1%}<extra></extra>",
         )

@@ -59,7 +59,7 @@ def _duration(n: int) -> str:
 
 
 def distance_finding(
-    parent: DistanceCurve,
+    model: DistanceCurve,
     graph: DistanceCurve | None,
     prior: float,
     unknown: FloatArray | None = None,
@@ -71,8 +71,8 @@ def distance_finding(
     ``unknown`` is the share of the rows on each sphere whose density lies below the version's
     floor, (R,).
     """
-    said = _fall_words(parent, graph, prior)
-    return said if unknown is None else f"{said} {_unknown_words(parent.radii, unknown)}"
+    said = _fall_words(model, graph, prior)
+    return said if unknown is None else f"{said} {_unknown_words(model.radii, unknown)}"
 
 
 def _unknown_words(radii: FloatArray, unknown: FloatArray) -> str:
@@ -85,10 +85,10 @@ def _unknown_words(radii: FloatArray, unknown: FloatArray) -> str:
     return f"By its density it counts {share} rows as unknown {since}."
 
 
-def _fall_words(parent: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
-    said = float(parent.mean[-1])
+def _fall_words(model: DistanceCurve, graph: DistanceCurve | None, prior: float) -> str:
+    said = float(model.mean[-1])
     still = "still says" if said > prior + NEAR else "says"
-    sentence = f"Far away (radius {parent.radii[-1]:g}) the model {still} {said:.2f}"
+    sentence = f"Far away (radius {model.radii[-1]:g}) the model {still} {said:.2f}"
     if graph is None:
         return f"{sentence}, where the prior is {prior:.2f}."
     radius, last = reaches_prior(graph, prior), float(graph.mean[-1])
@@ -127,18 +127,18 @@ def reaches_prior(curve: DistanceCurve, prior: float) -> float | None:
 
 
 def set_finding(
-    name: str, parent: Estimate, graph: Estimate | None, prior: float, n_unknown: int | None
+    name: str, model: Estimate, graph: Estimate | None, prior: float, n_unknown: int | None
 ) -> str:
     """How sure the model is of one set of foreign rows, and its kernel density version.
 
-    ``parent`` and ``graph`` are mean max confidences, ``n_unknown`` the rows below the floor.
+    ``model`` and ``graph`` are mean max confidences, ``n_unknown`` the rows below the floor.
     """
-    sentence = f"{name}: the model says {parent.value:.2f} on average"
+    sentence = f"{name}: the model says {model.value:.2f} on average"
     if graph is None or n_unknown is None:
-        return f"{sentence}; the prior is {prior:.2f} ({counted(parent.n, 'row')})."
+        return f"{sentence}; the prior is {prior:.2f} ({counted(model.n, 'row')})."
     return (
         f"{sentence}, the kernel density version {graph.value:.2f}, the prior is {prior:.2f}; "
-        f"{n_unknown:,} of {counted(parent.n, 'row')} count as unknown."
+        f"{n_unknown:,} of {counted(model.n, 'row')} count as unknown."
     )
 
 
@@ -222,7 +222,7 @@ def density_words(share: Estimate, name: str, n_unknown: int, n: int, alpha: flo
     )
 
 
-def blend_words(parent: float, graph: float) -> str:
+def blend_words(model: float, graph: float) -> str:
     """What has how much say among the data: the model, and the regions' class shares.
 
     Examples
@@ -231,7 +231,7 @@ def blend_words(parent: float, graph: float) -> str:
     "Among the data two answers are blended: the model's own, with weight"
     """
     return (
-        f"Among the data two answers are blended: the model's own, with weight {parent:.2f}, and "
+        f"Among the data two answers are blended: the model's own, with weight {model:.2f}, and "
         f"the class shares of the row's region, with weight {graph:.2f}. These weights have the "
         "least held-out log loss; weights 1 and 0 would be the model itself."
     )
@@ -316,12 +316,12 @@ def selection_words(selection: Selection) -> str:
     )
 
 
-def inside_words(parent: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:
+def inside_words(model: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> str:
     """What the kernel density version costs or gains on ordinary rows, by their tiles."""
     told = [
         f"{one.label.lower() if one.label == 'Accuracy' else one.label} {estimate_text(other)} "
         f"instead of {estimate_text(one)}"
-        for one, other in zip(parent, graph, strict=True)
+        for one, other in zip(model, graph, strict=True)
         if one.label in ("Accuracy", "ECE")
     ]
     return f"On ordinary rows the kernel density version has {', and '.join(told)}."

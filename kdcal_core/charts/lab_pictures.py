@@ -60,7 +60,7 @@ def interval_figure(
 ) -> go.Figure:
     """One panel a measure, one line a method: the value as a dot and its interval as a stroke.
 
-    The parent's interval runs through all lines of a panel as a pale band, to compare with.
+    The model's interval runs through all lines of a panel as a pale band, to compare with.
     """
     colours = palette(dark)
     width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
@@ -92,9 +92,9 @@ def interval_figure(
             "showgrid": False,
         }
         bands += [
-            _parents_band(method.estimates[at], axes, colours)
+            _models_band(method.estimates[at], axes, colours)
             for method in methods
-            if method.key == "parent"
+            if method.key == "model"
         ]
     dots = [_dots(methods, at, colours) for at in range(len(measures))]
     return go.Figure(data=dots, layout=layout)
@@ -200,7 +200,7 @@ def _dots(methods: Sequence[MeasuredMethod], at: int, colours: Palette) -> go.Sc
     )
 
 
-def _parents_band(estimate: Estimate, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+def _models_band(estimate: Estimate, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
     return {
         "type": "rect",
         "xref": axes["xaxis"],
@@ -209,7 +209,7 @@ def _parents_band(estimate: Estimate, axes: dict[str, str], colours: Palette) ->
         "x1": estimate.high,
         "y0": 0,
         "y1": 1,
-        "fillcolor": faded(colours.parent, 0.16),
+        "fillcolor": faded(colours.model, 0.16),
         "line": {"width": 0},
         "layer": "below",
     }

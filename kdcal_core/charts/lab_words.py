@@ -14,7 +14,7 @@ from kdcal_core.text import listed, number_text
 
 NEAR_PRIOR = 0.02  # confidence counts as the prior within this
 _CLOSE = 0.01  # an error counts as kept within this
-_FAR_OFF = 1.5  # times the parent's distance to the truth count as lost
+_FAR_OFF = 1.5  # times the model's distance to the truth count as lost
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,8 @@ class Compared:
     hellinger: Estimate
 
 
-def lab_finding(
-    name: str, parent: Compared, graph: Compared, *, radius: float, prior: float
-) -> str:
-    """What parent and kernel density version say far from the data, and what that costs inside.
+def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, prior: float) -> str:
+    """What model and kernel density version say far from the data, and what that costs inside.
 
     Parameters
     ----------
@@ -46,37 +44,37 @@ def lab_finding(
     'At radius 2 the forest still says 0.90, the kernel density version 0.50, the prior; error \
 0.060 against 0.061.'
     """
-    stays = parent.far.value - prior > NEAR_PRIOR
-    says = f"At radius {radius:g} the {name} {'still ' if stays else ''}says {parent.far.value:.2f}"
+    stays = model.far.value - prior > NEAR_PRIOR
+    says = f"At radius {radius:g} the {name} {'still ' if stays else ''}says {model.far.value:.2f}"
     falls = abs(graph.far.value - prior) <= NEAR_PRIOR
     ends = ", the prior" if falls else f", and the prior is {prior:.2f}"
     return (
         f"{says}, the kernel density version {graph.far.value:.2f}{ends}; "
-        f"{_errors_words(parent.error, graph.error)}"
-        f"{_truth_words(parent.hellinger, graph.hellinger)}."
+        f"{_errors_words(model.error, graph.error)}"
+        f"{_truth_words(model.hellinger, graph.hellinger)}."
     )
 
 
-def _errors_words(parent: Estimate, graph: Estimate) -> str:
-    width = max(graph.high - graph.low, parent.high - parent.low)
-    both = f"error {number_text(graph.value, width)} against {number_text(parent.value, width)}"
-    if graph.value - parent.value <= _CLOSE:
+def _errors_words(model: Estimate, graph: Estimate) -> str:
+    width = max(graph.high - graph.low, model.high - model.low)
+    both = f"error {number_text(graph.value, width)} against {number_text(model.value, width)}"
+    if graph.value - model.value <= _CLOSE:
         return both
-    clear = graph.low > parent.high
+    clear = graph.low > model.high
     return f"{both}, {'clearly more' if clear else 'more, though within the intervals'}"
 
 
-def _truth_words(parent: Estimate, graph: Estimate) -> str:
+def _truth_words(model: Estimate, graph: Estimate) -> str:
     """Said only where confidence among the data is lost, which the error does not tell."""
-    if graph.low <= parent.high or graph.value < _FAR_OFF * parent.value:
+    if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
         return ""
     return (
         f". But among the data it has left the truth (Hellinger distance {graph.value:.2f} "
-        f"against {parent.value:.2f})"
+        f"against {model.value:.2f})"
     )
 
 
-def maps_words(name: str, parent: float, geodesic: float, euclidean: float) -> str:
+def maps_words(name: str, model: float, geodesic: float, euclidean: float) -> str:
     """How much of the map outside the data each method is sure of.
 
     Examples
@@ -86,7 +84,7 @@ def maps_words(name: str, parent: float, geodesic: float, euclidean: float) -> s
 kernel density version on 6%, the Euclidean one on 0%.'
     """
     return (
-        f"Outside the data the {name} claims more than 90% confidence on {parent:.0%} of the map, "
+        f"Outside the data the {name} claims more than 90% confidence on {model:.0%} of the map, "
         f"its geodesic kernel density version on {geodesic:.0%}, the Euclidean one on "
         f"{euclidean:.0%}."
     )
@@ -115,10 +113,10 @@ def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
     return float(curve.radii[first]) if first < len(curve.radii) else None
 
 
-def distance_words(name: str, parent: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
-    """From which radius on parent and kernel density version know that they know nothing."""
-    ours, theirs = first_at_prior(graph, prior), first_at_prior(parent, prior)
-    last = parent.radii[-1]
+def distance_words(name: str, model: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
+    """From which radius on model and kernel density version know that they know nothing."""
+    ours, theirs = first_at_prior(graph, prior), first_at_prior(model, prior)
+    last = model.radii[-1]
     said = f"within {NEAR_PRIOR:g} of the prior {prior:.2f}"
     if ours is None:
         mine = (
@@ -128,7 +126,7 @@ def distance_words(name: str, parent: DistanceCurve, graph: DistanceCurve, prior
     else:
         mine = f"The kernel density version stays {said} from radius {ours:g} on"
     if theirs is None:
-        return f"{mine}; the {name} says {parent.mean[-1]:.2f} at radius {last:g}."
+        return f"{mine}; the {name} says {model.mean[-1]:.2f} at radius {last:g}."
     return f"{mine}; the {name} from radius {theirs:g} on."
 
 
@@ -142,7 +140,7 @@ def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
     return f"Mean max confidence from the centre to radius {last:g}: {ends}."
 
 
-def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
+def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
     """Which measures inside the data the kernel density version worsens or betters, if any."""
     named = {
         "error": "error",
@@ -150,8 +148,8 @@ def measures_words(parent: Mapping[str, Estimate], graph: Mapping[str, Estimate]
         "ece": "calibration error",
         "log_loss": "log loss",
     }
-    lower = [word for key, word in named.items() if graph[key].high < parent[key].low]
-    higher = [word for key, word in named.items() if graph[key].low > parent[key].high]
+    lower = [word for key, word in named.items() if graph[key].high < model[key].low]
+    higher = [word for key, word in named.items() if graph[key].low > model[key].high]
     if not lower and not higher:
         return (
             "Inside the data no measure of the kernel density version differs from the model's "
@@ -180,12 +178,12 @@ def sizes_words(
     name: str,
     rows: int,
     repetitions: int,
-    parent: Mapping[str, float],
+    model: Mapping[str, float],
     graph: Mapping[str, float],
 ) -> str:
-    """Medians of parent and kernel density version at the largest size.
+    """Medians of model and kernel density version at the largest size.
 
-    ``parent`` and ``graph`` hold "error", "hellinger" and "confidence".
+    ``model`` and ``graph`` hold "error", "hellinger" and "confidence".
 
     Examples
     --------
@@ -197,14 +195,14 @@ where it says 0.90.'
     """
     return (
         f"With {rows:,} rows (median of {repetitions:,} runs) the kernel density version has an "
-        f"error of {graph['error']:.3f} where the {name} has {parent['error']:.3f}, a Hellinger "
-        f"distance of {graph['hellinger']:.3f} where it has {parent['hellinger']:.3f}, and says "
-        f"{graph['confidence']:.2f} at radius 2 where it says {parent['confidence']:.2f}."
+        f"error of {graph['error']:.3f} where the {name} has {model['error']:.3f}, a Hellinger "
+        f"distance of {graph['hellinger']:.3f} where it has {model['hellinger']:.3f}, and says "
+        f"{graph['confidence']:.2f} at radius 2 where it says {model['confidence']:.2f}."
     )
 
 
 def blend_words(blend: Blend | None) -> str:
-    """How much parent and class ratio count among the data.
+    """How much model and class ratio count among the data.
 
     Examples
     --------
@@ -213,7 +211,7 @@ def blend_words(blend: Blend | None) -> str:
     """
     if blend is None:
         return "The model's opinion does not count."
-    return f"Weights by data: model {blend.parent:.2f}, class ratio {blend.graph:.2f}."
+    return f"Weights by data: model {blend.model:.2f}, class ratio {blend.graph:.2f}."
 
 
 def switch_words(distances: FloatArray) -> str:

@@ -23,7 +23,7 @@ Cells = NDArray[np.bool_]
 
 
 def map_finding(
-    parent: FloatArray, kernel_density: FloatArray | None, outside: Cells, prior: float
+    model: FloatArray, kernel_density: FloatArray | None, outside: Cells, prior: float
 ) -> str:
     """How much of the area outside the data each claims with more than 90% confidence.
 
@@ -34,7 +34,7 @@ def map_finding(
 
     Parameters
     ----------
-    parent, kernel_density : (n_y, n_x)
+    model, kernel_density : (n_y, n_x)
         Confidence on the grid; None where there is no kernel density version.
     outside : (n_y, n_x) bool
         Which cells the version counts as unknown; without one, which lie beyond the data's range.
@@ -53,17 +53,17 @@ def map_finding(
     if kernel_density is None:
         return (
             "Beyond the range of the data along these two axes the model is more than 90% sure on "
-            f"{_share(parent[outside])} of the area ({parent[outside].mean():.0%} on average)."
+            f"{_share(model[outside])} of the area ({model[outside].mean():.0%} on average)."
         )
     if not outside.any():
         return (
             "By density no point of this map is unlike the data: the model is more than 90% sure "
-            f"on {_share(parent)} of it, its kernel density version on {_share(kernel_density)}."
+            f"on {_share(model)} of it, its kernel density version on {_share(kernel_density)}."
         )
     sentence = (
         f"Where points are unlike the data ({_share_of_map(outside)}, by density) the model "
-        f"is more than 90% sure on {_share(parent[outside])} of the area "
-        f"({parent[outside].mean():.0%} on average)"
+        f"is more than 90% sure on {_share(model[outside])} of the area "
+        f"({model[outside].mean():.0%} on average)"
     )
     other = kernel_density[outside]
     ending = ", which is more than 90% itself" if prior > SURE else ""
@@ -187,7 +187,7 @@ def floor_words(alpha: float, n_holdout: int) -> str:
 def region_finding(
     n_inside: int,
     n_all: int,
-    parent: tuple[Estimate, Estimate] | None,
+    model: tuple[Estimate, Estimate] | None,
     kernel_density: tuple[Estimate, Estimate] | None,
 ) -> str:
     """How many rows a box holds, and how right and how sure each model is there.
@@ -196,22 +196,22 @@ def region_finding(
     ----------
     n_inside, n_all : int
         Rows in the box, and in the whole set.
-    parent, kernel_density : pair of Estimate, optional
+    model, kernel_density : pair of Estimate, optional
         Accuracy and mean confidence of the rows inside.
     """
-    if n_inside == 0 or parent is None:
+    if n_inside == 0 or model is None:
         return (
             f"None of the {n_all:,} rows lies in the box: nothing can be measured there, and "
             "whatever the maps say about it is extrapolation."
         )
     rows = f"{n_inside:,} of {n_all:,} rows {'lies' if n_inside == 1 else 'lie'} in the box"
     if n_inside < VERY_FEW:
-        right, _ = parent
+        right, _ = model
         return (
             f"{rows}, too few to judge: the model is right in {_of(right, n_inside)} of them, "
             f"and its true accuracy here may be anything from {right.low:.0%} to {right.high:.0%}."
         )
-    said = f"the model is right in {_text(parent[0])} and says {_text(parent[1], short=True)}"
+    said = f"the model is right in {_text(model[0])} and says {_text(model[1], short=True)}"
     if kernel_density is not None:
         right, sure = kernel_density
         said += (

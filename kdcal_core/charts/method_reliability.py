@@ -35,7 +35,7 @@ def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: 
     curves = [found.method(key).reliability.curves[0] for key in order]
     figure = go.Figure(layout=_layout(found, order, columns, _most(curves), dark))
     for at, (key, curve) in enumerate(zip(order, curves, strict=True)):
-        colour = colours.parent if key == found.reference else colours.calibrated
+        colour = colours.model if key == found.reference else colours.calibrated
         x, y, below = _axes(at)
         figure.add_trace(
             boxes(

@@ -22,7 +22,7 @@ _ROW_HEIGHT = 13
 def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     """Colour, dash and symbol of a method of the registry, the same in every chart.
 
-    The uncalibrated parent is slate grey and the recommended calibrator teal; the rest take
+    The uncalibrated model is slate grey and the recommended calibrator teal; the rest take
     the class colours in the registry's order, with another dash and symbol on each round.
 
     Examples
@@ -31,7 +31,7 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     >>> method_style("kde_mon2", palette(dark=False))[0] == palette(dark=False).calibrated
     True
     """
-    own = {"uncalibrated": colours.parent, "kde_mon2": colours.calibrated}
+    own = {"uncalibrated": colours.model, "kde_mon2": colours.calibrated}
     if key in own:
         return own[key], _DASHES[0], _SYMBOLS[0]
     rest = [name for name in CALIBRATORS if name not in own]

@@ -18,7 +18,7 @@ class Palette:
 
     Attributes
     ----------
-    parent, calibrated : str
+    model, calibrated : str
         The model under review, and what a calibrator makes of it.
     truth : str
         Truth, perfect calibration and the histogram anchor.
@@ -41,7 +41,7 @@ class Palette:
         Outcomes outside their intervals (paper 003 Fig. 3: light red).
     """
 
-    parent: str
+    model: str
     calibrated: str
     truth: str
     right: str
@@ -63,7 +63,7 @@ class Palette:
 
 
 LIGHT = Palette(
-    parent="#64748b",
+    model="#64748b",
     calibrated="#0f7c8a",
     truth="#111827",
     right="#1b8a4b",
@@ -100,7 +100,7 @@ LIGHT = Palette(
 )
 
 DARK = Palette(
-    parent="#a3b1c6",
+    model="#a3b1c6",
     calibrated="#2cc3cf",
     truth="#f8fafc",
     right="#35ad69",

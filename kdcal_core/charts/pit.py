@@ -18,7 +18,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.results import EcdfDifference, PitHistogram
 from kdcal_core.text import counted
 
-Who = Literal["parent", "calibrated"]
+Who = Literal["model", "calibrated"]
 FAULT_TITLES = {
     "none": "no fault found",
     "too low": "predictions too low",
@@ -38,10 +38,10 @@ class PitPanel:
     name: str
     histogram: PitHistogram
     kind: str = "none"
-    who: Who = "parent"
+    who: Who = "model"
 
 
-def fault_colour(kind: str, colours: Palette, who: Who = "parent") -> str:
+def fault_colour(kind: str, colours: Palette, who: Who = "model") -> str:
     """The colour of a fault; where there is none, that of whose distribution it is.
 
     Examples
@@ -57,7 +57,7 @@ def fault_colour(kind: str, colours: Palette, who: Who = "parent") -> str:
 
 
 def pit_figure(
-    histogram: PitHistogram, *, dark: bool, kind: str = "none", who: Who = "parent"
+    histogram: PitHistogram, *, dark: bool, kind: str = "none", who: Who = "model"
 ) -> go.Figure:
     """The PIT histogram (paper 003 Fig. 1d): relative density, where 1 is a right distribution.
 
@@ -118,7 +118,7 @@ def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> g
 
 
 def ecdf_figure(
-    parent: EcdfDifference, *, dark: bool, calibrated: EcdfDifference | None = None
+    model: EcdfDifference, *, dark: bool, calibrated: EcdfDifference | None = None
 ) -> go.Figure:
     """ECDF of the PIT values minus the uniform's, with its simultaneous band.
 
@@ -127,7 +127,7 @@ def ecdf_figure(
     """
     colours = palette(dark)
     figure = new_figure(dark, height=320)
-    shown = [(parent, colours.parent, "Model")]
+    shown = [(model, colours.model, "Model")]
     if calibrated is not None:
         shown.append((calibrated, colours.calibrated, "Recalibrated"))
     widest = min((curve for curve, _, _ in shown), key=lambda curve: curve.n)

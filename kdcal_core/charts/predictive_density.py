@@ -15,7 +15,7 @@ from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import DensityCurve
 
-_NAMES = {"parent": "Model", "calibrated": "Recalibrated"}
+_NAMES = {"model": "Model", "calibrated": "Recalibrated"}
 
 
 @dataclass(frozen=True, eq=False)

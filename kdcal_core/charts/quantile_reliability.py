@@ -37,7 +37,7 @@ def quantile_reliability_figure(
         )
     )
     figure.add_trace(identity(colours).update(name="Right quantiles"))
-    figure.add_trace(_curve(before, colours.parent, "Model", "circle"))
+    figure.add_trace(_curve(before, colours.model, "Model", "circle"))
     if after is not None:
         name = escape_html(after_name, limit=40)
         figure.add_trace(_curve(after, colours.calibrated, name, "diamond"))

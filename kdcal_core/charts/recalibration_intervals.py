@@ -24,7 +24,7 @@ _APART = 0.18
 class RowIntervals:
     """Central intervals of some rows by one method, all (m,).
 
-    ``key`` is "parent" or a key of `RECALIBRATORS`; ``label`` is untrusted.
+    ``key`` is "model" or a key of `RECALIBRATORS`; ``label`` is untrusted.
     """
 
     key: str

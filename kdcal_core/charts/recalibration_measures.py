@@ -42,12 +42,12 @@ class MeasuredRecalibration:
     Attributes
     ----------
     key : str
-        "parent", "truth" or a key of `RECALIBRATORS`: it sets colour and symbol.
+        "model", "truth" or a key of `RECALIBRATORS`: it sets colour and symbol.
     label : str
         Untrusted.
     scores : RegressionScores
     differences : mapping of measure to Estimate
-        Mean paired difference to the parent, row by row; below 0 is better where lower is.
+        Mean paired difference to the model, row by row; below 0 is better where lower is.
     """
 
     key: str
@@ -61,11 +61,11 @@ def recalibrator_style(key: str, colours: Palette) -> tuple[str, str]:
 
     Examples
     --------
-    >>> recalibrator_style("parent", palette(dark=False))[1]
+    >>> recalibrator_style("model", palette(dark=False))[1]
     'circle'
     """
     own = {
-        "parent": (colours.parent, "circle"),
+        "model": (colours.model, "circle"),
         "local": (colours.calibrated, "diamond"),
         "truth": (colours.truth, "line-ns-open"),
     }
@@ -83,7 +83,7 @@ def recalibration_measures_figure(
 ) -> go.Figure:
     """One panel a measure, one line a method: the value as a dot, its interval as a stroke.
 
-    The parent's interval runs through all lines as a pale band; a dashed line is the stated
+    The model's interval runs through all lines as a pale band; a dashed line is the stated
     value, where there is one. ``measures`` are keys of `MEASURES`, all that are known by default.
     """
     shown = [
@@ -96,8 +96,8 @@ def recalibration_measures_figure(
     for at, key in enumerate(shown):
         estimates = [method.scores.rows.get(key) for method in methods]
         figure.add_trace(_dots(methods, estimates, colours, **panel(at)))
-        if methods[0].key == "parent":
-            band(figure, estimates[0], colours.parent, panel(at))
+        if methods[0].key == "model":
+            band(figure, estimates[0], colours.model, panel(at))
         if key in _STATED:
             mark(figure, _STATED[key], colours.truth, panel(at))
         if any(each is not None and each.percent for each in estimates):
@@ -112,12 +112,12 @@ def recalibration_differences_figure(
     dark: bool,
     measures: Sequence[str] | None = None,
 ) -> go.Figure:
-    """Paired differences to the parent: rows against the same rows, with their intervals.
+    """Paired differences to the model: rows against the same rows, with their intervals.
 
-    An interval without 0 shows a difference that is more than noise. The parent, at 0, is left
+    An interval without 0 shows a difference that is more than noise. The model, at 0, is left
     out.
     """
-    others = [method for method in methods if method.key != "parent"]
+    others = [method for method in methods if method.key != "model"]
     shown = [
         key for key in (measures or MEASURES) if any(key in method.differences for method in others)
     ]

@@ -38,16 +38,16 @@ def neighbour_selection_figure(
     *,
     dark: bool,
     chosen: tuple[str, int],
-    parent: Estimate | None = None,
+    model: Estimate | None = None,
 ) -> go.Figure:
     """A curve a space over the number of neighbours; the choice in teal with a ring.
 
-    ``chosen`` is the space and its number of neighbours, ``parent`` the CRPS without any repair.
+    ``chosen`` is the space and its number of neighbours, ``model`` the CRPS without any repair.
     """
     colours = palette(dark)
     figure = new_figure(dark, height=340)
-    if parent is not None:
-        _parent(figure, parent, curves, dark)
+    if model is not None:
+        _model(figure, model, curves, dark)
     for at, curve in enumerate(curves):
         ours = curve.space == chosen[0]
         colour = colours.calibrated if ours else colours.classes[at % len(colours.classes)]
@@ -128,19 +128,19 @@ def neighbour_selection_table(curves: Sequence[SelectionCurve]) -> pd.DataFrame:
     )
 
 
-def _parent(
-    figure: go.Figure, parent: Estimate, curves: Sequence[SelectionCurve], dark: bool
+def _model(
+    figure: go.Figure, model: Estimate, curves: Sequence[SelectionCurve], dark: bool
 ) -> None:
     """The model's own CRPS as a grey line across, with its interval."""
-    colour = palette(dark).parent
+    colour = palette(dark).model
     ks = np.concatenate([curve.ks for curve in curves]) if curves else np.ones(1)
     figure.add_hrect(
-        y0=parent.low, y1=parent.high, fillcolor=faded(colour, 0.12), line_width=0, layer="below"
+        y0=model.low, y1=model.high, fillcolor=faded(colour, 0.12), line_width=0, layer="below"
     )
     figure.add_trace(
         go.Scatter(
             x=[ks.min(), ks.max()],
-            y=[parent.value, parent.value],
+            y=[model.value, model.value],
             mode="lines",
             line={"color": colour, "width": 2},
             name="Model as it is",

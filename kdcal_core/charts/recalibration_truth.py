@@ -23,7 +23,7 @@ from kdcal_core.text import escape_html
 class Moments:
     """Mean and standard deviation of each row's distribution, both (n,).
 
-    ``key`` is "truth", "parent" or a key of `RECALIBRATORS`; ``label`` is untrusted. ``std`` is
+    ``key`` is "truth", "model" or a key of `RECALIBRATORS`; ``label`` is untrusted. ``std`` is
     None where it is not known, as where a table gives the true mean alone.
     """
 

@@ -32,15 +32,15 @@ def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crp
         return f"{title} is not defined for any method here."
     best = min(known, key=lambda method: method.scores.rows[measure].value)
     told = f"{best.label} has the lowest {title}: {estimate_text(best.scores.rows[measure])}"
-    parent = next((method for method in known if method.key == "parent"), None)
-    if parent is None:
+    model = next((method for method in known if method.key == "model"), None)
+    if model is None:
         return f"{told}."
-    if parent is best:
+    if model is best:
         return f"{told}. No repair improves on it."
     change = best.differences.get(measure)
     if change is None:
-        return f"{told}, against {estimate_text(parent.scores.rows[measure])} before."
-    return f"{told}. {_change_words(change, parent.scores.rows[measure].value)}"
+        return f"{told}, against {estimate_text(model.scores.rows[measure])} before."
+    return f"{told}. {_change_words(change, model.scores.rows[measure].value)}"
 
 
 def _change_words(change: Estimate, before: float) -> str:
@@ -87,7 +87,7 @@ def density_words(panels: Sequence[DensityPanel]) -> str:
 
 def density_alt(panels: Sequence[DensityPanel]) -> str:
     """Alternative text of the densities: their 95% intervals and the outcomes."""
-    names = {"parent": "model", "calibrated": "recalibrated"}
+    names = {"model": "model", "calibrated": "recalibrated"}
     told = "; ".join(
         f"{shown.name}: "
         + ", ".join(
@@ -106,7 +106,7 @@ def intervals_words(
 
     Examples
     --------
-    >>> one = RowIntervals("parent", "Model", np.zeros(2), np.ones(2), np.full(2, 2.0))
+    >>> one = RowIntervals("model", "Model", np.zeros(2), np.ones(2), np.full(2, 2.0))
     >>> intervals_words(np.array([1.0, 5.0]), [one])
     'Of 2 chosen rows the 95% intervals hold: Model 1, mean width 2. Few rows say little about
      coverage; the whole set does.'
@@ -123,7 +123,7 @@ def intervals_words(
 
 
 def selection_words(
-    curves: Sequence[SelectionCurve], chosen: tuple[str, int], parent: Estimate | None = None
+    curves: Sequence[SelectionCurve], chosen: tuple[str, int], model: Estimate | None = None
 ) -> str:
     """The choice with its CRPS, and how many others are as good: their intervals reach it.
 
@@ -140,8 +140,8 @@ def selection_words(
     total = sum(each.ks.size for each in curves)
     near = sum(int((each.low <= value).sum()) for each in curves) - 1
     told = f"Cross-fitted CRPS is lowest with {chosen[1]:,} neighbours in {chosen[0]}: {value:,.4g}"
-    if parent is not None:
-        told += f", against {estimate_text(parent)} without repair"
+    if model is not None:
+        told += f", against {estimate_text(model)} without repair"
     others = f"{near:,} other" if near else "No other"
     verb = "are" if near > 1 else "is"
     return f"{told}. {others} of the {total} choices {verb} as good within its interval."

@@ -29,7 +29,7 @@ def region_maps_figure(
     figure.add_trace(identity(colours))
     others = [one for one in maps if one.leaf != picked]
     if others:
-        line = {"color": faded(colours.parent, 0.45), "width": 1.4}
+        line = {"color": faded(colours.model, 0.45), "width": 1.4}
         figure.add_trace(_lines(others, "Other regions", line))
     if len(others) < len(maps):
         mine = [one for one in maps if one.leaf == picked]

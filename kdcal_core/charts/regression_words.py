@@ -78,9 +78,9 @@ def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
     return " ".join(f"{shown.name}: {pit_alt(shown.histogram)}" for shown in panels)
 
 
-def ecdf_words(parent: EcdfDifference, calibrated: EcdfDifference | None = None) -> str:
+def ecdf_words(model: EcdfDifference, calibrated: EcdfDifference | None = None) -> str:
     """Whether each line leaves the simultaneous band, and where it is furthest from zero."""
-    told = _ecdf_line(parent, "The model's line")
+    told = _ecdf_line(model, "The model's line")
     if calibrated is None:
         return f"{told}."
     return f"{told}. {_ecdf_line(calibrated, 'Recalibrated, it')}."

@@ -35,7 +35,7 @@ def reliability_figure(
     where a perfectly calibrated model's points would lie; the thin line is the smooth curve
     with its band, the dotted steps the isotonic curve. ``calibrated`` adds the points of a
     calibrator in its own colour, ``calibrated_name`` to the legend. ``repaired`` draws the curve
-    itself in that colour, for a diagram of calibrated output beside the parent's.
+    itself in that colour, for a diagram of calibrated output beside the model's.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def reliability_figure(
     'x'
     """
     colours = palette(dark)
-    own = colours.calibrated if repaired else colours.parent
+    own = colours.calibrated if repaired else colours.model
     figure = new_figure(dark, height=620, title=title)
     figure.add_trace(
         boxes(
@@ -105,7 +105,7 @@ def small_multiples(
             )
         )
         figure.add_trace(identity(colours, **axes))
-        figure.add_traces(bin_points(curve, colours.parent, "Bins", scale=0.6, **axes))
+        figure.add_traces(bin_points(curve, colours.model, "Bins", scale=0.6, **axes))
     figure.update_layout(showlegend=False)
     return figure
 

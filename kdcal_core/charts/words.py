@@ -193,7 +193,7 @@ def reliability_alt(curve: ReliabilityCurve) -> str:
 
 
 def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
-    """Which method loses least over all rows, and whether the parent does clearly worse."""
+    """Which method loses least over all rows, and whether the model does clearly worse."""
     at = [losses.methods.index(key) for key in methods if key in losses.methods]
     best = min(at, key=lambda i: float(losses.overall_nll[i]))
     sentence = (
@@ -201,12 +201,12 @@ def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
         f"{losses.overall_nll[best]:.3f} ({losses.overall_nll_low[best]:.3f} to "
         f"{losses.overall_nll_high[best]:.3f}; {losses.rows})"
     )
-    parent = losses.methods.index("uncalibrated") if "uncalibrated" in losses.methods else best
-    if parent == best:
+    model = losses.methods.index("uncalibrated") if "uncalibrated" in losses.methods else best
+    if model == best:
         return sentence + "."
-    clear = losses.overall_nll_low[parent] > losses.overall_nll_high[best]
+    clear = losses.overall_nll_low[model] > losses.overall_nll_high[best]
     return (
-        f"{sentence}; uncalibrated {losses.overall_nll[parent]:.3f}"
+        f"{sentence}; uncalibrated {losses.overall_nll[model]:.3f}"
         f"{', clearly more.' if clear else ', which is within the intervals.'}"
     )
 

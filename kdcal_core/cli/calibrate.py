@@ -25,7 +25,7 @@ from kdcal_core.text import number_text, printable
 _HEAD = ("Estimate", "Before", "After", "Change", "95% interval", "Verdict")
 SUFFIX = ".kdcal"
 _SECONDS = 6 * 3600.0
-_NEEDED = {"inputs": "the rows' columns", "parent": "the model"}
+_NEEDED = {"inputs": "the rows' columns", "model": "the model"}
 
 
 def run(options: argparse.Namespace) -> str:
@@ -118,7 +118,7 @@ def _listed() -> str:
     for key, entry in CALIBRATORS.items():
         needs = ", ".join(_NEEDED[need] for need in entry.needs)
         settings = ", ".join(one.name for one in settings_of(key))
-        family = "no calibrator" if entry.family == "parent" else entry.family
+        family = "no calibrator" if entry.family == "model" else entry.family
         rows.append((key, family, "yes" if entry.offered else "", needs))
         below.append(entry.description + (f" Settings: {settings}." if settings else ""))
     head = ("Key", "Family", "Offered", "Also reads")
@@ -149,7 +149,7 @@ def _report(review: Review, found: dict[str, Any], warnings: tuple[str, ...], ou
     title, source = printable(found["title"], 300), printable(_source(review), 80)
     lines = [f"Warning: {warning}" for warning in warnings]
     lines.append(f"{title}, fitted on {found['rows']:,} rows of {source}.")
-    if review.parent is None:
+    if review.model is None:
         lines.append(outputs_words(review))
     notes = map(printable, (*found["notes"], *table_notes(review, "calibration")))
     lines += [note for note in notes if note not in warnings]

@@ -75,8 +75,8 @@ def _run(options: argparse.Namespace) -> str:
     if options.json:
         record.write(Path(options.json), content)
     texts = [_text(one, review, options.level) for one in measured]
-    if review.parent:
-        texts.insert(0, printable(f"Model: {review.parent.name}, {review.parent.kind}"))
+    if review.model:
+        texts.insert(0, printable(f"Model: {review.model.name}, {review.model.kind}"))
     elif review.task == "classification":
         texts.insert(0, outputs_words(review))
     if doubts:
@@ -153,7 +153,7 @@ def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
         wanted = _Wanted(
             *(options.target, options.weight, options.classes, options.outputs, options.output_kind)
         )
-        roles = wanted.roles(review.tables["calibration"], review.parent, review.roles or Roles())
+        roles = wanted.roles(review.tables["calibration"], review.model, review.roles or Roles())
     set_roles(workspace, review.id, roles, options.classes)
     if options.evaluation:
         further = Path(options.evaluation)
@@ -171,7 +171,7 @@ class _Wanted:
     outputs: Sequence[tuple[str, str]] | None
     output_kind: Literal["probability", "logit"] | None
 
-    def roles(self, table: TableInfo, parent: ModelInfo | None, guessed: Roles) -> Roles:
+    def roles(self, table: TableInfo, model: ModelInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
 
         A weight or split column counts only where it is asked for by name.
@@ -179,11 +179,11 @@ class _Wanted:
         for column in filter(None, (self.target, self.weight)):
             need(table, column, "The table has no such column")
         plain = Roles(target=self.target, weight=self.weight)
-        if parent is None and self.outputs:
+        if model is None and self.outputs:
             outputs = self._said(table)
             kind = self.output_kind or output_kind_named([column for _, column in outputs])
             return replace(plain, outputs=outputs, output_kind=kind)
-        if parent is None:
+        if model is None:
             outputs = self._named(guessed.outputs)
             if not outputs:
                 raise InputError(
@@ -196,9 +196,9 @@ class _Wanted:
                 )
             kind, by = self.output_kind or guessed.output_kind, guessed.class_by
             return replace(plain, outputs=outputs, output_kind=kind, class_by=by)
-        for column in parent.feature_names or ():
+        for column in model.feature_names or ():
             need(table, column, "The model needs a column that the table does not have")
-        return replace(plain, features=parent.feature_names or self._others(table, guessed))
+        return replace(plain, features=model.feature_names or self._others(table, guessed))
 
     def _said(self, table: TableInfo) -> tuple[tuple[str, str], ...]:
         """The outputs that the user named, classes in their natural order."""
@@ -232,8 +232,8 @@ def _sets(review: Review) -> tuple[Which, ...]:
 
 def _inputs(review: Review) -> dict[str, dict[str, Any] | None]:
     inputs: dict[str, dict[str, Any] | None] = {"model": None}
-    if review.parent:
-        info = review.parent
+    if review.model:
+        info = review.model
         inputs["model"] = {"name": info.name, "kind": info.kind, "sha256": info.digest}
     for which, table in review.tables.items():
         inputs[which] = {"name": table.name, "rows": table.n_rows, "sha256": table.digest}

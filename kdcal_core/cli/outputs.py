@@ -52,7 +52,7 @@ def _fix(review: Review) -> str:
     if not may_be_swapped(review):
         return ""
     first, second = review.classes
-    if review.parent is not None:
+    if review.model is not None:
         return f" To swap them: --classes {shlex.quote(f'{second},{first}')}."
     column_of = dict(roles.outputs)
     if len(column_of) == 2:

@@ -72,7 +72,7 @@ def roles(review: Review, options: argparse.Namespace) -> Roles:
     own = {options.target, options.weight, options.true_mean}
     free = tuple(pair for pair in guessed.parameters if pair[1] not in own)
     parameters = options.parameters or free
-    parent = review.parent
+    model = review.model
     plain = Roles(
         target=options.target,
         weight=options.weight,
@@ -80,15 +80,15 @@ def roles(review: Review, options: argparse.Namespace) -> Roles:
         family=options.family or guessed.family,
         true_mean=options.true_mean or (None if guessed.true_mean in own else guessed.true_mean),
     )
-    if parent is None:
+    if model is None:
         named = family_of(dict(options.parameters)) if options.parameters else None
         family = options.family or named or guessed.family
         return replace(plain, parameters=parameters, family=family)
-    for column in parent.feature_names or ():
+    for column in model.feature_names or ():
         need(table, column, "The model needs a column that the table does not have")
     taken = {*own, plain.true_mean, guessed.split}
     others = tuple(name for name in table.column_names if name not in taken)
-    return replace(plain, features=parent.feature_names or others)
+    return replace(plain, features=model.feature_names or others)
 
 
 def measured(

@@ -115,7 +115,7 @@ def target_labels(
 def output_matrix(
     table: Table | pd.DataFrame, roles: Roles, classes: Sequence[str], file: str | None = None
 ) -> FloatArray:
-    """The parent's probabilities, (n, K) float64, columns in the order of ``classes``.
+    """The model's probabilities, (n, K) float64, columns in the order of ``classes``.
 
     Logits go through the softmax function. A single output column of two classes is the
     probability (or the log odds) of its class; the other class has the complement.

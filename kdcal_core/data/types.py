@@ -56,14 +56,14 @@ class Table:
 class Roles:
     """What each column of a table is for.
 
-    ``outputs`` pairs a class name with the column that holds the parent's probability (or
-    logit) of that class, in the parent's order of classes. Columns without a role are unused.
+    ``outputs`` pairs a class name with the column that holds the model's probability (or
+    logit) of that class, in the model's order of classes. Columns without a role are unused.
     ``class_by`` says how the class of a lone output column was found: by its "name" (or by a
     person), or else by the "rows" or the "order" of the classes, which is a guess to be confirmed.
 
     In a regression ``target`` is the outcome, ``family`` the kind of predictive distribution, and
     ``parameters`` pairs a parameter ("mean", "std", a quantile's level "0.05", a sample's number)
-    with its column, where the table carries the parent's predictions. ``true_mean`` is the column
+    with its column, where the table carries the model's predictions. ``true_mean`` is the column
     of a simulation's true conditional mean.
     """
 
@@ -83,7 +83,7 @@ class Roles:
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """Rows with the parent's probabilities and the true class: all that diagnostics need.
+    """Rows with the model's probabilities and the true class: all that diagnostics need.
 
     Attributes
     ----------

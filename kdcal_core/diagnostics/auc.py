@@ -24,7 +24,7 @@ class PairedAuc:
     Attributes
     ----------
     a, b : Estimate
-        AUROC of the first score (the parent) and of the second (calibrated).
+        AUROC of the first score (the model) and of the second (calibrated).
     difference : Estimate
         b minus a.
     lift : Estimate

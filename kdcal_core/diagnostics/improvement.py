@@ -10,18 +10,18 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 
 
-def relative_improvement(parent: Any, method: Any) -> FloatArray:
+def relative_improvement(model: Any, method: Any) -> FloatArray:
     """(E_p - E_M) / E_p, paper 000 Eq. 21: 1 is no error left, 0 no change, below 0 worse.
 
     Parameters
     ----------
-    parent, method : float or array-like
+    model, method : float or array-like
         Errors (error rate, ECE, OCE) from 0 on; shapes that broadcast.
 
     Returns
     -------
     numpy.ndarray
-        Where the parent makes no error: 0 for a method that makes none either, and minus
+        Where the model makes no error: 0 for a method that makes none either, and minus
         infinity for one that does, so that medians and ranks stay right.
 
     Raises
@@ -34,10 +34,10 @@ def relative_improvement(parent: Any, method: Any) -> FloatArray:
     >>> relative_improvement([0.2, 0.1, 0.0, 0.0], [0.1, 0.2, 0.0, 0.1]).tolist()
     [0.5, -1.0, 0.0, -inf]
     """
-    parent, method = _errors(parent, "parent"), _errors(method, "method")
+    model, method = _errors(model, "model"), _errors(method, "method")
     with np.errstate(divide="ignore", invalid="ignore"):
-        change = (parent - method) / parent
-    return np.asarray(np.where((parent == 0.0) & (method == 0.0), 0.0, change))
+        change = (model - method) / model
+    return np.asarray(np.where((model == 0.0) & (method == 0.0), 0.0, change))
 
 
 def _errors(values: Any, noun: str) -> FloatArray:

@@ -40,14 +40,14 @@ def summary(
 
     How often right; too sure or not sure enough, and by how much; how far off in both
     directions, against what chance alone gives; and a proper score, which no calibrator can
-    better by stating the same confidence everywhere. All four exist for a parent and for
+    better by stating the same confidence everywhere. All four exist for a model and for
     calibrated confidences alike, so that they can be set side by side.
 
     Parameters
     ----------
     scored : ScoredSet
     confidence : (n,) array in [0, 1], optional
-        Calibrated confidence in the parent's predicted class, in place of its probability.
+        Calibrated confidence in the model's predicted class, in place of its probability.
 
     Examples
     --------
@@ -70,14 +70,14 @@ def summary(
 def all_estimates(
     scored: ScoredSet, confidence: Any = None, *, level: float = 0.95, seed: int = 0
 ) -> tuple[Estimate, ...]:
-    """Every scalar estimate: of the parent, or of calibrated confidences where they are given.
+    """Every scalar estimate: of the model, or of calibrated confidences where they are given.
 
     Calibrated confidences speak of the predicted class alone, so what needs the full vector is
     left out for them.
     """
     tiles = summary(scored, confidence, level=level, seed=seed)
     if confidence is None:
-        return (*tiles, *_of_parent(scored, level, seed))
+        return (*tiles, *_of_model(scored, level, seed))
     return (*tiles, *_of_confidence(_target(scored, confidence), scored.weight, level, seed))
 
 
@@ -88,7 +88,7 @@ def _target(scored: ScoredSet, confidence: Any) -> Target:
     return confidence_target(confidence, right, scored.weight)
 
 
-def _of_parent(scored: ScoredSet, level: float, seed: int) -> tuple[Estimate, ...]:
+def _of_model(scored: ScoredSet, level: float, seed: int) -> tuple[Estimate, ...]:
     proba, y = scored.proba, scored.y
     plain: dict[str, Any] = {"level": level, "sample_weight": scored.weight}
     drawn: dict[str, Any] = {**plain, "seed": seed}

@@ -1,6 +1,6 @@
 """Models in: one adapter a file format, all behind one small protocol.
 
-A review of predictions only has no parent: its table carries the probabilities, and nothing
+A review of predictions only has no model: its table carries the probabilities, and nothing
 here is called.
 """
 
@@ -15,9 +15,9 @@ from kdcal_core.models.base import (
     HasLayers,
     HasLogits,
     HasMembers,
+    Model,
     ModelInfo,
     NamesActivations,
-    Parent,
     Regressor,
 )
 from kdcal_core.models.identity import fingerprint
@@ -39,9 +39,9 @@ __all__ = [
     "HasLayers",
     "HasLogits",
     "HasMembers",
+    "Model",
     "ModelInfo",
     "NamesActivations",
-    "Parent",
     "Regressor",
     "fingerprint",
     "load_model",

@@ -1,4 +1,4 @@
-"""What every parent can do: the small protocol behind which all model formats stand."""
+"""What every model can do: the small protocol behind which all model formats stand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Features = pd.DataFrame | NDArray[Any]
 
 
 @runtime_checkable
-class Parent(Protocol):
+class Model(Protocol):
     """A model under review.
 
     Attributes
@@ -61,7 +61,7 @@ class Regressor(Protocol):
         Names of the columns of ``predict``: parameters of ``family`` ("mean", "std"; "0.05" for a
         quantile; "1", "2", ... for samples), else "output_1", "output_2", ... Untrusted text.
     family : Family or None
-        The kind of predictive distribution, None where the file does not tell. A "dropout" parent
+        The kind of predictive distribution, None where the file does not tell. A "dropout" model
         predicts its mean here, and its distribution through :class:`HasDropout`.
     """
 
@@ -115,7 +115,7 @@ class HasMembers(Protocol):
 
 @runtime_checkable
 class HasCodes(Protocol):
-    """A parent that is read as a partition of its input space."""
+    """A model that is read as a partition of its input space."""
 
     def codes(self, X: Features) -> Codes:
         """Partition codes of the rows."""
@@ -124,7 +124,7 @@ class HasCodes(Protocol):
 
 @runtime_checkable
 class HasEmbedding(Protocol):
-    """A parent with a hidden representation."""
+    """A model with a hidden representation."""
 
     def embed(self, X: Features) -> FloatArray:
         """Last hidden layer, (n, d) float64."""
@@ -184,12 +184,12 @@ class NamesActivations(Protocol):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What the rest of the app may know of a parent without holding it in its own process.
+    """What the rest of the app may know of a model without holding it in its own process.
 
     Attributes
     ----------
     kind, classes, named_classes, n_features, feature_names
-        As :class:`Parent` has them.
+        As :class:`Model` has them.
     has_codes, has_embedding, has_logits, has_head : bool
         Which of the optional protocols it follows.
     other_activations : tuple of str

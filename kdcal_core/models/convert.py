@@ -15,7 +15,7 @@ import pandas as pd
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, Parent, Regressor
+from kdcal_core.models.base import Features, Model, Regressor
 from kdcal_core.models.registry import load_model, wrap_model
 
 Kind = Literal["sklearn", "xgboost", "lightgbm", "torch"]
@@ -106,7 +106,7 @@ def convert(
             )
         from kdcal_core.models.torch_model import wrap_module
 
-        before: Parent | Regressor = wrap_module(model.eval(), n_features=example_width)
+        before: Model | Regressor = wrap_module(model.eval(), n_features=example_width)
         model = (model, example_width)
     else:
         before = wrap_model(model)
@@ -207,8 +207,8 @@ _WRITERS: dict[str, tuple[tuple[str, ...], Callable[[Any, Path], str]]] = {
 }
 
 
-def _compare(before: Parent | Regressor, after: Parent | Regressor) -> str:
-    """Compare two parents on random rows, where random rows can be had."""
+def _compare(before: Model | Regressor, after: Model | Regressor) -> str:
+    """Compare two models on random rows, where random rows can be had."""
     if not getattr(before, "numeric", True):
         return " It takes columns of text: compare it with the original on rows of your own."
     rows = _random_rows(before)
@@ -227,15 +227,15 @@ def _compare(before: Parent | Regressor, after: Parent | Regressor) -> str:
     return f" Loaded again, it gives the same {what} on {_TRIAL_ROWS} random rows."
 
 
-def _answers(parent: Parent | Regressor, rows: Features) -> FloatArray:
-    return parent.predict(rows) if isinstance(parent, Regressor) else parent.predict_proba(rows)
+def _answers(model: Model | Regressor, rows: Features) -> FloatArray:
+    return model.predict(rows) if isinstance(model, Regressor) else model.predict_proba(rows)
 
 
-def _random_rows(parent: Parent | Regressor) -> Features:
+def _random_rows(model: Model | Regressor) -> Features:
     generator = np.random.default_rng(0)
-    numbers = generator.normal(size=(_TRIAL_ROWS, parent.n_features))
-    names = parent.feature_names or [str(j + 1) for j in range(parent.n_features)]
+    numbers = generator.normal(size=(_TRIAL_ROWS, model.n_features))
+    names = model.feature_names or [str(j + 1) for j in range(model.n_features)]
     frame = pd.DataFrame(numbers, columns=pd.Index(names))
-    for j, known in getattr(parent, "categories", {}).items():
+    for j, known in getattr(model, "categories", {}).items():
         frame.isetitem(j, np.array(known, dtype=object)[generator.integers(len(known), size=64)])
-    return frame if parent.feature_names else frame.to_numpy()
+    return frame if model.feature_names else frame.to_numpy()

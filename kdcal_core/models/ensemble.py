@@ -1,4 +1,4 @@
-"""Several regression models in memory as one parent, whose members' predictions are samples."""
+"""Several regression models in memory as one model, whose members' predictions are samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a saved calibrator knows its parent again: by what the parent says of given rows."""
+"""How a saved calibrator knows its model again: by what the model says of given rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, HasCodes, HasEmbedding, Parent, Regressor
+from kdcal_core.models.base import Features, HasCodes, HasEmbedding, Model, Regressor
 from kdcal_core.partition import LeafCodes
 
-# SHA-256 of the file that a parent was loaded from, as long as the parent lives
+# SHA-256 of the file that a model was loaded from, as long as the model lives
 _FILES: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 _N_PROJECTIONS = 16
 # Steps of the rounding: about a thousand times what another runtime's arithmetic in float32
@@ -21,14 +21,14 @@ _N_PROJECTIONS = 16
 _PROBA_STEP, _HIDDEN_STEP = 1e-3, 1e-2
 
 
-def remember_file(parent: Parent | Regressor, path: str | Path) -> None:
-    """Keep the digest of the file that a parent was loaded from."""
+def remember_file(model: Model | Regressor, path: str | Path) -> None:
+    """Keep the digest of the file that a model was loaded from."""
     with Path(path).open("rb") as file:
-        _FILES[parent] = hashlib.file_digest(file, "sha256").hexdigest()
+        _FILES[model] = hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def file_digest(parent: object) -> str | None:
-    """SHA-256 of the file that a parent was loaded from; None for a model from memory.
+def file_digest(model: object) -> str | None:
+    """SHA-256 of the file that a model was loaded from; None for a model from memory.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def file_digest(parent: object) -> str | None:
     True
     """
     try:
-        return _FILES.get(parent)
+        return _FILES.get(model)
     except TypeError:  # an object of a kind that cannot be remembered
         return None
 
 
-def fingerprint(parent: Parent | Regressor, X: Features) -> str:
-    """Digest of what a parent makes of given rows: its answers, leaves, last hidden layer.
+def fingerprint(model: Model | Regressor, X: Features) -> str:
+    """Digest of what a model makes of given rows: its answers, leaves, last hidden layer.
 
     The same for a model from a file and from memory, and on another machine whose sums end in
     other last digits. Rounding each number would not do: of thousands, some lie on the edge
@@ -56,9 +56,9 @@ def fingerprint(parent: Parent | Regressor, X: Features) -> str:
 
     Parameters
     ----------
-    parent : Parent or Regressor
+    model : Model or Regressor
     X : (n, n_features)
-        At least one row; some hundreds tell parents apart best.
+        At least one row; some hundreds tell models apart best.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def fingerprint(parent: Parent | Regressor, X: Features) -> str:
     Raises
     ------
     InputError
-        No rows, or rows that the parent cannot take.
+        No rows, or rows that the model cannot take.
 
     Examples
     --------
@@ -84,16 +84,16 @@ def fingerprint(parent: Parent | Regressor, X: Features) -> str:
     False
     """
     if len(X) == 0:
-        raise InputError("There are no rows to know the parent by", fix="Pass at least one row.")
-    digest = hashlib.sha256(f"{parent.n_features} features, {len(X)} rows".encode())
-    if isinstance(parent, Regressor):
-        digest.update(_columns(parent.predict(X)))
+        raise InputError("There are no rows to know the model by", fix="Pass at least one row.")
+    digest = hashlib.sha256(f"{model.n_features} features, {len(X)} rows".encode())
+    if isinstance(model, Regressor):
+        digest.update(_columns(model.predict(X)))
     else:
-        digest.update(_projections(parent.predict_proba(X), _PROBA_STEP))
-    if isinstance(parent, HasEmbedding):
-        digest.update(_projections(parent.embed(X), _HIDDEN_STEP))
-    elif isinstance(parent, HasCodes):
-        codes = parent.codes(X)
+        digest.update(_projections(model.predict_proba(X), _PROBA_STEP))
+    if isinstance(model, HasEmbedding):
+        digest.update(_projections(model.embed(X), _HIDDEN_STEP))
+    elif isinstance(model, HasCodes):
+        codes = model.codes(X)
         if isinstance(codes, LeafCodes):
             digest.update(np.ascontiguousarray(codes.leaves, dtype="<i4").tobytes())
     return digest.hexdigest()

@@ -12,7 +12,7 @@ import pandas as pd
 from kdcal_core.data import check_proba
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, Parent, Regressor
+from kdcal_core.models.base import Features, Model, Regressor
 from kdcal_core.models.categories import numbers_and_categories
 from kdcal_core.models.lightgbm_text import LightGBMText, parse
 from kdcal_core.models.outputs import check_feature_names, class_names
@@ -27,7 +27,7 @@ from kdcal_core.partition import LeafCodes
 _MAX_BYTES = 2**30
 
 
-def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load a ``.txt`` file.
 
     Raises
@@ -64,8 +64,8 @@ def wrap(
     feature_names: Sequence[str] | None = None,
     task: Task | None = None,
     said: Outputs | None = None,
-) -> Parent | Regressor:
-    """Take a ``lightgbm.Booster``, a fitted ``LGBMClassifier`` or ``LGBMRegressor`` as a parent.
+) -> Model | Regressor:
+    """Take a ``lightgbm.Booster``, a fitted ``LGBMClassifier`` or ``LGBMRegressor`` as a model.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _build(
     feature_names: Sequence[str] | None = None,
     task: Task | None,
     said: Outputs | None = None,
-) -> Parent | Regressor:
+) -> Model | Regressor:
     check_task("regression" if parsed.regression else "classification", task)
     if parsed.regression:
         return LightGBMRegressor(booster, parsed, feature_names, said or Outputs())

@@ -1,4 +1,4 @@
-"""ONNX models as parents: networks with their ReLU activations, tree ensembles with leaves."""
+"""ONNX models as models: networks with their ReLU activations, tree ensembles with leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Parent, Regressor
+from kdcal_core.models.base import Model, Regressor
 from kdcal_core.models.onnx_check import nodes_of, read_model
 from kdcal_core.models.onnx_classifiers import (
     Core,
@@ -50,7 +50,7 @@ _FILE_COPIES = 32
 _BYTES_A_CELL = 4
 
 
-def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load an ONNX model.
 
     A regression model may have one output of several columns or several outputs by name. Its
@@ -73,7 +73,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
 
     Returns
     -------
-    Parent or Regressor
+    Model or Regressor
         With ``codes`` (leaves) where the classifier's scores come from trees, with ``codes``
         (activations) and ``embed`` where they come from ReLU layers; with ``logits`` where the
         graph has them, and a head behind an encoder.
@@ -95,7 +95,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
         ) from error
 
 
-def _load(model: Any, task: Task | None) -> Parent | Regressor:
+def _load(model: Any, task: Task | None) -> Model | Regressor:
     with model_trial(1, model.ByteSize(), _TRIAL_BYTES + model.ByteSize()):
         cost = check_cost(model)
     graph = Graph(model)
@@ -112,7 +112,7 @@ def _load(model: Any, task: Task | None) -> Parent | Regressor:
         return _classifier(graph, inputs)
 
 
-def _classifier(graph: Graph, inputs: Inputs) -> Parent:
+def _classifier(graph: Graph, inputs: Inputs) -> Model:
     score = graph.score()
     tables = _checked_trees(graph, inputs, score.name)
     before, head = (None, None) if tables else (graph.logits(score.name), graph.head(score.name))

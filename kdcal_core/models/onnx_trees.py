@@ -136,7 +136,7 @@ def read_trees(node: Any) -> TreeTable:
     Raises
     ------
     InputError
-        Arrays of unequal length, a child or class out of range, a node without parent or with
+        Arrays of unequal length, a child or class out of range, a node without model or with
         two, a cycle, an unknown kind of split.
     """
     read = _read_v5 if node.op_type == "TreeEnsemble" else _read_v3
@@ -230,7 +230,7 @@ def _read_v5(node: Any, fields: dict[str, Any]) -> TreeTable:
     yes = _child_v5(columns, "true", n, n_leaves)
     no = _child_v5(columns, "false", n, n_leaves)
     # The format has no tree of one leaf; writers send both answers of a root to the same leaf.
-    # One of them then gets a copy, so that every node has one parent.
+    # One of them then gets a copy, so that every node has one model.
     twin = np.flatnonzero(yes == no)
     if not np.isin(twin, roots).all():
         raise _broken("both answers of a split lead to the same node")
@@ -261,14 +261,14 @@ def _child_v5(columns: dict[str, Any], answer: str, n: int, n_leaves: int) -> In
 
 
 def _check_shape(table: TreeTable) -> None:
-    """Each node is reached exactly once from the roots: no cycle, no second parent, no orphan."""
+    """Each node is reached exactly once from the roots: no cycle, no second model, no orphan."""
     n = len(table.mode)
     visits = np.zeros(n, dtype=np.int64)
     level = table.roots
     while level.size:
         np.add.at(visits, level, 1)
         if visits[level].max() > 1:
-            raise _broken("a node is reached twice (a cycle, or two parents)")
+            raise _broken("a node is reached twice (a cycle, or two models)")
         inner = level[table.mode[level] != _LEAF]
         level = np.concatenate([table.yes[inner], table.no[inner]])
     if not visits.all():

@@ -25,9 +25,9 @@ from kdcal_core.models.base import (
     HasLayers,
     HasLogits,
     HasMembers,
+    Model,
     ModelInfo,
     NamesActivations,
-    Parent,
     Regressor,
 )
 from kdcal_core.models.ensemble import Ensemble
@@ -113,7 +113,7 @@ MODEL_SUFFIXES: tuple[str, ...] = (".onnx", ".skops", ".json", ".ubj", ".txt", "
 @overload
 def load_model(
     path: str | Path, *, name: str | None = None, task: Literal["classification"]
-) -> Parent: ...
+) -> Model: ...
 @overload
 def load_model(
     path: str | Path, *, name: str | None = None, task: Literal["regression"]
@@ -121,11 +121,11 @@ def load_model(
 @overload
 def load_model(
     path: str | Path, *, name: str | None = None, task: Task | None = None
-) -> Parent | Regressor: ...
+) -> Model | Regressor: ...
 def load_model(
     path: str | Path, *, name: str | None = None, task: Task | None = None
-) -> Parent | Regressor:
-    """Load a model file as a parent.
+) -> Model | Regressor:
+    """Load a model file as a model.
 
     The format is told by the content and must agree with the suffix, so that a file that
     pretends to be another is refused before any library opens it. The adapters check the
@@ -146,7 +146,7 @@ def load_model(
 
     Returns
     -------
-    Parent or Regressor
+    Model or Regressor
 
     Raises
     ------
@@ -176,9 +176,9 @@ def load_model(
     format_ = _tell_format(content, name)
     try:
         load = import_module(f"kdcal_core.models.{format_.module}").load
-        parent = cast(Parent | Regressor, load(path, name=name, task=task))
-        remember_file(parent, path)
-        return parent
+        model = cast(Model | Regressor, load(path, name=name, task=task))
+        remember_file(model, path)
+        return model
     except InputError as error:
         raise error.at(file=name) from error
     except ModuleNotFoundError as error:
@@ -221,7 +221,7 @@ def wrap_model(
     classes: Sequence[object] | None = None,
     feature_names: Sequence[str] | None = None,
     task: Literal["classification"],
-) -> Parent: ...
+) -> Model: ...
 @overload
 def wrap_model(
     model: Any,
@@ -240,7 +240,7 @@ def wrap_model(
     task: Task | None = None,
     family: Family | None = None,
     outputs: Sequence[str] | None = None,
-) -> Parent | Regressor: ...
+) -> Model | Regressor: ...
 def wrap_model(
     model: Any,
     *,
@@ -249,8 +249,8 @@ def wrap_model(
     task: Task | None = None,
     family: Family | None = None,
     outputs: Sequence[str] | None = None,
-) -> Parent | Regressor:
-    """Take a fitted model in memory as a parent.
+) -> Model | Regressor:
+    """Take a fitted model in memory as a model.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def wrap_model(
         A fitted scikit-learn classifier or regressor, an ``xgboost.Booster``, ``XGBClassifier``
         or ``XGBRegressor``, a ``lightgbm.Booster``, ``LGBMClassifier`` or ``LGBMRegressor``, a
         ``torch.nn.Module``, a list of regression models of one output (an ensemble, whose
-        members' predictions are samples), or a parent already.
+        members' predictions are samples), or a model already.
     classes : sequence, optional
         Class names in the order of the probability columns, where the model does not know them.
     feature_names : sequence of str, optional
@@ -275,7 +275,7 @@ def wrap_model(
 
     Returns
     -------
-    Parent or Regressor
+    Model or Regressor
 
     Raises
     ------
@@ -287,15 +287,15 @@ def wrap_model(
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> parent = wrap_model(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y))
-    >>> parent.kind, parent.classes, parent.codes(X[:1]).leaves.tolist()
+    >>> model = wrap_model(DecisionTreeClassifier(max_leaf_nodes=3, random_state=0).fit(X, y))
+    >>> model.kind, model.classes, model.codes(X[:1]).leaves.tolist()
     ('Decision tree, 3 leaves', ('0', '1', '2'), [[1]])
     >>> from sklearn.linear_model import LinearRegression
     >>> line = wrap_model(LinearRegression().fit(X[:, :1], X[:, 1]))
     >>> line.outputs, line.family, line.predict(X[:2, :1]).shape
     (('mean',), 'point', (2, 1))
     """
-    if isinstance(model, Parent | Regressor):
+    if isinstance(model, Model | Regressor):
         check_task("regression" if isinstance(model, Regressor) else "classification", task)
         return model
     said = Outputs(family, None if outputs is None else tuple(outputs))
@@ -313,7 +313,7 @@ def wrap_model(
         if package in home:
             wrap = getattr(import_module(f"kdcal_core.models.{module[0]}"), module[1])
             return cast(
-                Parent | Regressor,
+                Model | Regressor,
                 wrap(model, classes=classes, feature_names=feature_names, task=task, said=said),
             )
     raise InputError(
@@ -332,15 +332,15 @@ _IN_MEMORY: dict[str, tuple[str, str]] = {
 }
 
 
-def model_info(parent: Parent | Regressor, path: str | Path, name: str) -> ModelInfo:
-    """Describe a loaded parent for those who do not hold it.
+def model_info(model: Model | Regressor, path: str | Path, name: str) -> ModelInfo:
+    """Describe a loaded model for those who do not hold it.
 
     Parameters
     ----------
-    parent : Parent or Regressor
+    model : Model or Regressor
         What :func:`load_model` returned.
     path : str or Path
-        The file that it was loaded from; its SHA-256 becomes the identity of the parent.
+        The file that it was loaded from; its SHA-256 becomes the identity of the model.
     name : str
         Name of the file for people.
 
@@ -350,33 +350,31 @@ def model_info(parent: Parent | Regressor, path: str | Path, name: str) -> Model
     """
     with Path(path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    regressor = parent if isinstance(parent, Regressor) else None
+    regressor = model if isinstance(model, Regressor) else None
     classes: tuple[str, ...] = ()
     named = False
-    if not isinstance(parent, Regressor):
-        classes, named = parent.classes, parent.named_classes
+    if not isinstance(model, Regressor):
+        classes, named = model.classes, model.named_classes
     return ModelInfo(
-        kind=parent.kind,
+        kind=model.kind,
         classes=classes,
         named_classes=named,
-        n_features=parent.n_features,
-        feature_names=parent.feature_names,
-        has_codes=isinstance(parent, HasCodes),
-        has_embedding=isinstance(parent, HasEmbedding),
+        n_features=model.n_features,
+        feature_names=model.feature_names,
+        has_codes=isinstance(model, HasCodes),
+        has_embedding=isinstance(model, HasEmbedding),
         digest=digest,
         name=name,
         size_bytes=Path(path).stat().st_size,
-        has_logits=isinstance(parent, HasLogits),
-        has_head=isinstance(parent, HasHead),
-        other_activations=(
-            parent.other_activations if isinstance(parent, NamesActivations) else ()
-        ),
+        has_logits=isinstance(model, HasLogits),
+        has_head=isinstance(model, HasHead),
+        other_activations=(model.other_activations if isinstance(model, NamesActivations) else ()),
         task="classification" if regressor is None else "regression",
         outputs=() if regressor is None else regressor.outputs,
         family=None if regressor is None else regressor.family,
-        layers=parent.layers if isinstance(parent, HasLayers) else (),
-        has_dropout=isinstance(parent, HasDropout),
-        has_members=isinstance(parent, HasMembers),
+        layers=model.layers if isinstance(model, HasLayers) else (),
+        has_dropout=isinstance(model, HasDropout),
+        has_members=isinstance(model, HasMembers),
     )
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn models as parents: forests with their leaves, MLPs with their activations."""
+"""scikit-learn models as models: forests with their leaves, MLPs with their activations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.special import expit
 from kdcal_core.data import check_proba
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, Parent, Regressor
+from kdcal_core.models.base import Features, Model, Regressor
 from kdcal_core.models.features import numeric_input, select_columns
 from kdcal_core.models.outputs import blocks, one_a_class
 from kdcal_core.models.regression_outputs import Outputs, check_task, layer_names, pick_layer
@@ -57,8 +57,8 @@ def wrap(
     feature_names: Sequence[str] | None = None,
     task: Task | None = None,
     said: Outputs | None = None,
-) -> Parent | Regressor:
-    """Take a fitted scikit-learn model, or a pipeline that ends in one, as a parent.
+) -> Model | Regressor:
+    """Take a fitted scikit-learn model, or a pipeline that ends in one, as a model.
 
     A regressor becomes a :class:`~kdcal_core.models.sklearn_regression.SklearnRegressor`. Of
     classifiers, decision trees, forests and boosted trees have codes (their leaves), MLPs have

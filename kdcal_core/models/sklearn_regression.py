@@ -1,4 +1,4 @@
-"""scikit-learn regressors as parents: a point, a normal where the model knows its own spread."""
+"""scikit-learn regressors as models: a point, a normal where the model knows its own spread."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KERNEL_BLOCK_CELLS = 1 << 24
 
 
 def wrap_regressor(model: Any, *, feature_names: Sequence[str] | None, said: Outputs) -> Regressor:
-    """Take a fitted scikit-learn regressor, or a pipeline that ends in one, as a parent.
+    """Take a fitted scikit-learn regressor, or a pipeline that ends in one, as a model.
 
     The family is "normal" where ``predict`` gives standard deviations (``return_std``: Gaussian
     processes, Bayesian linear models), "quantiles" with one level for a quantile loss, else

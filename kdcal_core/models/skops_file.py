@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.base import Parent, Regressor
+from kdcal_core.models.base import Model, Regressor
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe
 from kdcal_core.store.claims import read_json
 from kdcal_core.text import listed
@@ -172,7 +172,7 @@ _NOTHING = {
 }
 
 
-def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load a ``.skops`` file.
 
     Parameters
@@ -186,7 +186,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
 
     Returns
     -------
-    Parent or Regressor
+    Model or Regressor
 
     Raises
     ------

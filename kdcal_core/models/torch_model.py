@@ -1,4 +1,4 @@
-"""PyTorch models as parents: exported programs from a file, modules in memory."""
+"""PyTorch models as models: exported programs from a file, modules in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from kdcal_core.data.types import Family, Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.base import Parent, Regressor
+from kdcal_core.models.base import Model, Regressor
 from kdcal_core.models.outputs import OutputKind, are_logits, guess_kind, string_list
 from kdcal_core.models.regression_outputs import Outputs, check_task, read_family, read_task
 from kdcal_core.models.row_cost import model_trial, most_cells
@@ -27,7 +27,7 @@ _TRIAL_BYTES = 2 << 30
 _TRIAL_COPIES = 4
 
 
-def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load a PyTorch exported program (``.pt2``).
 
     The archive is opened by hand: weights are raw numbers, the graph is JSON, and its operators
@@ -49,7 +49,7 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regress
 
     Returns
     -------
-    Parent or Regressor
+    Model or Regressor
         With ``codes`` and ``embed`` where the scores come from ReLU layers, with ``logits``
         where the network has them, and with a head behind an encoder.
 
@@ -78,8 +78,8 @@ def wrap_module(
     n_features: int | None = None,
     input_shape: Sequence[int] | None = None,
     output: Literal["auto", "logit", "probability", "log-probability"] = "auto",
-) -> Parent:
-    """Take a ``torch.nn.Module`` in memory as a parent.
+) -> Model:
+    """Take a ``torch.nn.Module`` in memory as a model.
 
     The module is run in evaluation mode and without gradients; its own mode is restored
     afterwards.
@@ -101,7 +101,7 @@ def wrap_module(
 
     Returns
     -------
-    Parent
+    Model
         With ``codes`` and ``embed`` where the scores come from ReLU layers, with ``logits``
         where the network has them, and with a head behind an encoder.
 
@@ -115,8 +115,8 @@ def wrap_module(
     >>> import numpy as np
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 3))
-    >>> parent = wrap_module(net, classes=["a", "b", "c"])
-    >>> parent.kind, parent.predict_proba(np.zeros((5, 2))).shape
+    >>> model = wrap_module(net, classes=["a", "b", "c"])
+    >>> model.kind, model.predict_proba(np.zeros((5, 2))).shape
     ('ReLU network (PyTorch), 1 hidden layer of 4', (5, 3))
     """
     if output not in ("auto", "logit", "probability", "log-probability"):
@@ -131,7 +131,7 @@ def wrap_module(
         dtype=dtype,
         device=device,
     )
-    return _parent(
+    return _model(
         network,
         classes=None if classes is None else tuple(str(name) for name in classes),
         feature_names=feature_names,
@@ -146,8 +146,8 @@ def wrap(
     feature_names: Sequence[str] | None,
     task: Task | None,
     said: Outputs,
-) -> Parent | Regressor:
-    """Take a ``torch.nn.Module`` in memory as a parent of the task; a classifier by default."""
+) -> Model | Regressor:
+    """Take a ``torch.nn.Module`` in memory as a model of the task; a classifier by default."""
     if task == "regression":
         return wrap_regression_module(
             module, family=said.family, outputs=said.names, feature_names=feature_names
@@ -164,7 +164,7 @@ def wrap_regression_module(
     n_features: int | None = None,
     input_shape: Sequence[int] | None = None,
 ) -> Regressor:
-    """Take a ``torch.nn.Module`` in memory as a regression parent.
+    """Take a ``torch.nn.Module`` in memory as a regression model.
 
     The module is run in evaluation mode and without gradients; its own modes are restored
     afterwards. With ``sample`` its dropout layers alone are active (nn.Dropout, AlphaDropout and
@@ -202,8 +202,8 @@ def wrap_regression_module(
     >>> net = torch.nn.Sequential(
     ...     torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Dropout(0.2), torch.nn.Linear(4, 1)
     ... )
-    >>> parent = wrap_regression_module(net, family="dropout")
-    >>> parent.layers, parent.sample(np.zeros((5, 2)), 10, seed=0).shape
+    >>> model = wrap_regression_module(net, family="dropout")
+    >>> model.layers, model.sample(np.zeros((5, 2)), 10, seed=0).shape
     (('hidden 1 (4)',), (5, 10))
     """
     if input_shape is None:
@@ -243,7 +243,7 @@ def _drops(part: Any) -> bool:
     return isinstance(part, _DropoutNd) and part.p > 0
 
 
-def _load(path: Path, task: Task | None) -> Parent | Regressor:
+def _load(path: Path, task: Task | None) -> Model | Regressor:
     archive = read_archive(path)
     program = build_program(archive)
     n_bytes = path.stat().st_size
@@ -278,7 +278,7 @@ def _load(path: Path, task: Task | None) -> Parent | Regressor:
             else None
             for key in ("classes", "feature_names")
         }
-        return _parent(network, **extra, kind=None)
+        return _model(network, **extra, kind=None)
 
 
 def _said_task(extra: dict[str, str]) -> Task | None:
@@ -309,13 +309,13 @@ def _text(content: str) -> str:
     return content.strip().strip('"')
 
 
-def _parent(
+def _model(
     network: Network,
     *,
     classes: tuple[str, ...] | None,
     feature_names: Sequence[str] | None,
     kind: OutputKind | None,
-) -> Parent:
+) -> Model:
     recording = network.record()
     output = recording.output
     n_rows = network.batch or TRIAL_ROWS

@@ -30,7 +30,7 @@ def build_regressor(
     feature_names: Sequence[str] | None,
     dropout: Run | None,
 ) -> Regressor:
-    """A regression parent from a network whose run returns one row of numbers an example.
+    """A regression model from a network whose run returns one row of numbers an example.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from kdcal_core.data import check_proba, softmax_logits
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.models import ubjson
-from kdcal_core.models.base import Features, Parent, Regressor
+from kdcal_core.models.base import Features, Model, Regressor
 from kdcal_core.models.categories import numbers_and_categories
 from kdcal_core.models.features import TOO_LARGE, bad_value, column_names
 from kdcal_core.models.outputs import check_feature_names, class_names, string_list
@@ -50,7 +50,7 @@ _REGRESSIONS = (
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
 
 
-def load(path: Path, *, name: str, task: Task | None = None) -> Parent | Regressor:
+def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regressor:
     """Load a ``.json`` or ``.ubj`` file; told apart by content.
 
     Raises
@@ -106,8 +106,8 @@ def wrap(
     feature_names: Sequence[str] | None = None,
     task: Task | None = None,
     said: Outputs | None = None,
-) -> Parent | Regressor:
-    """Take an ``xgboost.Booster``, a fitted ``XGBClassifier`` or ``XGBRegressor`` as a parent.
+) -> Model | Regressor:
+    """Take an ``xgboost.Booster``, a fitted ``XGBClassifier`` or ``XGBRegressor`` as a model.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _build(
     feature_names: Sequence[str] | None = None,
     task: Task | None,
     said: Outputs | None = None,
-) -> Parent | Regressor:
+) -> Model | Regressor:
     objective = str(learner["objective"]["name"])
     if objective in _REGRESSIONS:
         check_task("regression", task)

@@ -1,4 +1,4 @@
-"""The partition of the input space that a parent makes: codes, polytopes, the geodesic kernel.
+"""The partition of the input space that a model makes: codes, polytopes, the geodesic kernel.
 
 The compiled kernels are imported when first called, so that importing this package stays light.
 """

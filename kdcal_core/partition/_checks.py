@@ -20,7 +20,7 @@ def check_codes(codes: Codes) -> None:
     else:
         raise InputError(
             f"Codes of a partition are expected, not {type(codes).__name__}",
-            fix="Take the codes from the parent.",
+            fix="Take the codes from the model.",
         )
 
 
@@ -71,7 +71,7 @@ def check_same_partition(a: Codes, b: Codes) -> None:
     if one != other:
         raise InputError(
             f"The codes come from two different partitions: {one} and {other}",
-            fix="Compute both from the same parent.",
+            fix="Compute both from the same model.",
         )
 
 

@@ -22,7 +22,7 @@ class Recalibrator(Protocol):
     """Learns from the calibration set how predictive distributions err, then mends new ones.
 
     ``space`` is where neighbours are sought, one row of coordinates a row: inputs, or a hidden
-    layer of the parent (paper 003 section 3). Recalibrators that act on all rows alike take and
+    layer of the model (paper 003 section 3). Recalibrators that act on all rows alike take and
     ignore it.
     """
 

@@ -1,4 +1,4 @@
-"""Recalibration by density estimation: a quantile network on features of the parent's forecast."""
+"""Recalibration by density estimation: a quantile network on features of the model's forecast."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _GRID = ndtr(np.linspace(-3.5, 3.5, 141))
 
 
 class DensityRecalibration(BaseEstimator):
-    """Quantiles of the outcome given the parent's forecast (Kuleshov and Deshpande 2022).
+    """Quantiles of the outcome given the model's forecast (Kuleshov and Deshpande 2022).
 
     A small network learns, by the check loss, every quantile of the outcome given features of
-    the parent's predictive distribution: the ranks of its median, width and skewness among the
+    the model's predictive distribution: the ranks of its median, width and skewness among the
     calibration rows. So, unlike one map for all rows, it can widen large predictions and narrow
     small ones. 80% of the calibration rows train it and 20% stop it (paper 003 section 4.3).
 
     Quantiles are learnt on the scale of the normal scores of PIT values, where a calibrated
-    parent is the standard normal and the untrained network is the parent itself, and carried
-    back by the parent's quantile function. The check loss finds the same quantiles on either
-    scale, and no quantile leaves the parent's support (beyond the outermost levels, 0.0002 and
+    model is the standard normal and the untrained network is the model itself, and carried
+    back by the model's quantile function. The check loss finds the same quantiles on either
+    scale, and no quantile leaves the model's support (beyond the outermost levels, 0.0002 and
     0.9998, the tails of :class:`Quantiles` may). The curves rise in the level by construction,
     so quantiles never cross.
 
@@ -54,7 +54,7 @@ class DensityRecalibration(BaseEstimator):
     max_epochs : int, default=200
     patience : int, default=20
         Training stops after so many epochs without a better loss on the 20%, and the best
-        network is kept: the untrained one, which is the parent, where none is better.
+        network is kept: the untrained one, which is the model, where none is better.
     learning_rate : float, default=0.005
     seed : int, default=0
         Of the split, the network and the order of rows. The same seed gives the same numbers.
@@ -62,9 +62,9 @@ class DensityRecalibration(BaseEstimator):
     Attributes
     ----------
     n_epochs_ : int
-        Epochs until the network that was kept; 0 where the parent itself was best.
-    loss_, parent_loss_ : float
-        Mean check loss on the 20%, of the network and of the parent.
+        Epochs until the network that was kept; 0 where the model itself was best.
+    loss_, model_loss_ : float
+        Mean check loss on the 20%, of the network and of the model.
     n_outside_ : int
         Outcomes outside their predictive support: PIT within 1e-16 of 0 or 1.
 
@@ -74,8 +74,8 @@ class DensityRecalibration(BaseEstimator):
     >>> from kdcal_core.distributions import Normal
     >>> rng = np.random.default_rng(0)
     >>> mean = rng.uniform(0, 10, 2000)
-    >>> parent = Normal(mean, np.full(2000, 5.0))  # the truth widens with the mean
-    >>> mended = DensityRecalibration(max_epochs=30).fit(parent, rng.normal(mean, mean))
+    >>> model = Normal(mean, np.full(2000, 5.0))  # the truth widens with the mean
+    >>> mended = DensityRecalibration(max_epochs=30).fit(model, rng.normal(mean, mean))
     >>> small, large = mended.predict(Normal([2.0, 8.0], 5.0)).std()
     >>> bool(small < 4 and large > 6)
     True
@@ -131,7 +131,7 @@ class DensityRecalibration(BaseEstimator):
         shape = _shape(distribution)
         self._reference = np.sort(shape, axis=0)
         self.curves_: QuantileCurves
-        self.curves_, self.n_epochs_, self.loss_, self.parent_loss_ = train_curves(
+        self.curves_, self.n_epochs_, self.loss_, self.model_loss_ = train_curves(
             self._features(shape),
             score,
             width=self.width,

@@ -38,7 +38,7 @@ class IsotonicRecalibration(BaseEstimator):
         As printed, R reaches 1 at the largest PIT: no outcome above the corresponding quantile
         is held possible, however few rows were seen. "open" uses n + 1 for n: the i-th smallest
         PIT maps to i / (n + 1), which is the exact probability that a new row of the same kind
-        falls below it, and both tails beyond the data keep the parent's shape.
+        falls below it, and both tails beyond the data keep the model's shape.
     smoothing : {"auto", "none"}, default="auto"
         "none" keeps all corners and straight lines, as printed.
     seed : int, default=0
@@ -57,8 +57,8 @@ class IsotonicRecalibration(BaseEstimator):
     >>> import numpy as np
     >>> from kdcal_core.distributions import Normal
     >>> rng = np.random.default_rng(0)
-    >>> parent = Normal(np.zeros(1000), np.full(1000, 0.5))  # the truth is twice as wide
-    >>> mended = IsotonicRecalibration().fit(parent, rng.normal(size=1000)).predict(parent[:1])
+    >>> model = Normal(np.zeros(1000), np.full(1000, 0.5))  # the truth is twice as wide
+    >>> mended = IsotonicRecalibration().fit(model, rng.normal(size=1000)).predict(model[:1])
     >>> bool(abs(mended.cdf(1.0)[0] - 0.841) < 0.03)
     True
     """

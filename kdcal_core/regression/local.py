@@ -163,7 +163,7 @@ class LocalRecalibration(BaseEstimator):
         y : (n,) array
             Outcomes.
         space : (n, d) or (n,) array
-            Where neighbours are sought: inputs, or a hidden layer of the parent.
+            Where neighbours are sought: inputs, or a hidden layer of the model.
 
         Raises
         ------

@@ -23,7 +23,7 @@ class NeighbourRegression(BaseEstimator):
     """The k nearest rows' outcomes, weighted by distance (paper 003 section 4.3).
 
     It predicts anew from the calibration set alone: what local recalibration would be without
-    the parent's predictions. ``distribution`` is taken, as every recalibrator takes it, and not
+    the model's predictions. ``distribution`` is taken, as every recalibrator takes it, and not
     used.
 
     Parameters

@@ -42,10 +42,10 @@ class NeighbourSelection:
         Mean cross-fitted CRPS, in units of the outcome; lower is better.
     standard_error : (s, g)
         Of the difference to the smallest CRPS of the grid, row by row; 0 at the best itself.
-    parent_crps : float
+    model_crps : float
         Of the distributions as they came, on the same rows.
     gain, gain_standard_error : float
-        What the chosen one takes off the parent's CRPS, row by row.
+        What the chosen one takes off the model's CRPS, row by row.
     best_space, best_k
         The choice.
     n : int
@@ -57,7 +57,7 @@ class NeighbourSelection:
     ks: IntArray
     crps: FloatArray
     standard_error: FloatArray
-    parent_crps: float
+    model_crps: float
     gain: float
     gain_standard_error: float
     best_space: str
@@ -68,21 +68,21 @@ class NeighbourSelection:
 
     @property
     def helps(self) -> bool:
-        """Whether the choice beats the parent by more than two standard errors."""
+        """Whether the choice beats the model by more than two standard errors."""
         return self.gain > 2 * self.gain_standard_error
 
     @property
     def words(self) -> str:
         """The finding as a sentence; the name of the space is untrusted text."""
-        share = self.gain / self.parent_crps if self.parent_crps > 0 else 0.0
+        share = self.gain / self.model_crps if self.model_crps > 0 else 0.0
         chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
         if not self.helps:
             return (
                 f"Even the best choice, {chosen}, cannot be told from the model as it is "
-                f"(CRPS {share:+.1%} of {self.parent_crps:.4g}, {self.n:,} rows)."
+                f"(CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
             )
         return (
-            f"Best are {chosen}: they take {share:.1%} off the CRPS of {self.parent_crps:.4g} "
+            f"Best are {chosen}: they take {share:.1%} off the CRPS of {self.model_crps:.4g} "
             f"({self.n:,} rows)."
         )
 
@@ -134,8 +134,8 @@ def select_neighbours(
     >>> from kdcal_core.distributions import Normal
     >>> rng = np.random.default_rng(0)
     >>> x, noise = rng.normal(size=(2, 1000))
-    >>> parent = Normal(np.zeros(1000), np.full(1000, np.sqrt(2)))  # it does not know x
-    >>> found = select_neighbours(parent, x + noise, {"x": x, "noise": rng.random(1000)}, [50, 200])
+    >>> model = Normal(np.zeros(1000), np.full(1000, np.sqrt(2)))  # it does not know x
+    >>> found = select_neighbours(model, x + noise, {"x": x, "noise": rng.random(1000)}, [50, 200])
     >>> found.best_space, found.helps
     ('x', True)
     """
@@ -238,22 +238,22 @@ def _chosen(
     spaces: tuple[str, ...],
     ks: IntArray,
     rows: FloatArray,
-    parent: FloatArray,
+    model: FloatArray,
     folds: int,
     seed: int,
 ) -> NeighbourSelection:
     """The grid's means, and the choice."""
-    n = len(parent)
+    n = len(model)
     crps = rows.mean(axis=2)
     s, g = np.unravel_index(int(np.argmin(crps)), crps.shape)
     error = (rows - rows[s, g]).std(axis=2) / np.sqrt(n)
-    gained = parent - rows[s, g]
+    gained = model - rows[s, g]
     return NeighbourSelection(
         spaces=spaces,
         ks=ks,
         crps=crps,
         standard_error=error,
-        parent_crps=float(parent.mean()),
+        model_crps=float(model.mean()),
         gain=float(gained.mean()),
         gain_standard_error=float(gained.std() / np.sqrt(n)),
         best_space=spaces[int(s)],

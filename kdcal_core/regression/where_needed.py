@@ -20,9 +20,9 @@ from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
 class WhereNeeded(BaseEstimator):
     """Another recalibrator, but only where :func:`local_uniformity` says it is needed.
 
-    A row whose nearest tested neighbourhood cannot be told from calibrated keeps the parent's
+    A row whose nearest tested neighbourhood cannot be told from calibrated keeps the model's
     distribution, smooth and free of the noise of k neighbours. Beyond the papers. Over 20
-    seeds of 500 and 2,000 rows calibrated parents lose at most 0.02% of CRPS where recalibrating
+    seeds of 500 and 2,000 rows calibrated models lose at most 0.02% of CRPS where recalibrating
     always costs 1.1 to 2.0%; a fault in a fifth of the rows gains 4.5 and 7.5% instead of 5.5 and
     6.9%; a small fault everywhere, which no neighbourhood shows, is given away in 500 rows
     (tests/benchmarks/RESULTS_ensembles.md).
@@ -32,7 +32,7 @@ class WhereNeeded(BaseEstimator):
     recalibrator : Recalibrator
         Cloned; itself left as it is.
     level : float, default=0.05
-        Chance of touching anything at all where the parent is calibrated everywhere.
+        Chance of touching anything at all where the model is calibrated everywhere.
     k, centres, draws
         Of the test; see :func:`local_uniformity`.
     seed : int, default=0
@@ -109,7 +109,7 @@ class WhereNeeded(BaseEstimator):
     def predict(
         self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
     ) -> PredictiveDistribution:
-        """m new rows: mended where needed, the parent's own elsewhere."""
+        """m new rows: mended where needed, the model's own elsewhere."""
         check_is_fitted(self, "test_")
         space = check_space(space, len(distribution))
         needed = self.test_.needed_at(space)

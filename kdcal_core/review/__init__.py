@@ -1,6 +1,6 @@
 """The review: what is loaded, kept on disk so that it outlives pages, reloads and restarts.
 
-This room stands between the parents and all that is measured. It is the one place where
+This room stands between the models and all that is measured. It is the one place where
 uploaded files become a scored set (probabilities, true classes, weights): files come in through
 a worker process, are checked once, and from then on everything reads the same small arrays.
 Nothing here knows the screen; the app and the command line call the same steps.

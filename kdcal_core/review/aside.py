@@ -1,4 +1,4 @@
-"""Tables that stand aside: the parent's training rows, and foreign rows.
+"""Tables that stand aside: the model's training rows, and foreign rows.
 
 Neither is scored, calibrates anything or decides what a column is for. So adding or removing
 one leaves the scores of the review as they are.
@@ -28,7 +28,7 @@ def add_training(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Add the rows that the parent was trained on, or put them in the place of those before.
+    """Add the rows that the model was trained on, or put them in the place of those before.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def check_which(which: str) -> None:
         raise ValueError(f"which must be one of {WHICH}, not {which!r}")
 
 
-def check_classes(parent: ModelInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
+def check_classes(model: ModelInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
     """Refuse another number of class names than there are outputs, and a name given twice."""
     if classes is None or (roles.task == "regression" and not classes):
         return
@@ -26,7 +26,7 @@ def check_classes(parent: ModelInfo | None, roles: Roles, classes: tuple[str, ..
         raise InputError(
             "A regression has no classes", fix="Leave the class names out, or change the task."
         )
-    expected = len(parent.classes) if parent else max(2, len(roles.outputs))
+    expected = len(model.classes) if model else max(2, len(roles.outputs))
     if len(classes) != expected:
         raise InputError(
             f"There are {len(classes)} class names, but {expected} outputs",
@@ -68,13 +68,13 @@ def check_complete(review: Review) -> Roles:
             fix="Give one column the role of the target.",
             file=name,
         )
-    if regression and review.parent is None and not review.roles.parameters:
+    if regression and review.model is None and not review.roles.parameters:
         raise InputError(
             "There is neither a model nor a column that holds its predictions",
             fix="Add the model, or give the columns of its predictions the role 'Model output'.",
             file=name,
         )
-    if not regression and review.parent is None and not review.roles.outputs:
+    if not regression and review.model is None and not review.roles.outputs:
         raise InputError(
             "There is neither a model nor a probability column for each class",
             fix="Add the model, or give its probability columns the role 'Model output'. Where "
@@ -102,13 +102,13 @@ def check_kept(review: Review, folder: Path) -> None:
 
 
 def default_classes(
-    parent: ModelInfo | None, roles: Roles | None, table: TableInfo | None
+    model: ModelInfo | None, roles: Roles | None, table: TableInfo | None
 ) -> tuple[str, ...]:
     """The class names as the model, or else the outputs, name them."""
     if roles is not None and roles.task == "regression":
         return ()
-    if parent is not None:
-        return parent.classes
+    if model is not None:
+        return model.classes
     names = tuple(name for name, _ in roles.outputs) if roles else ()
     if len(names) != 1 or roles is None or table is None:
         return names

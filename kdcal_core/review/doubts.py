@@ -44,8 +44,8 @@ def can_swap(review: Review) -> bool:
     """Whether the two classes can be exchanged: those that a model's file names cannot."""
     if len(review.classes) != 2 or review.roles is None or review.task == "regression":
         return False
-    named = review.parent is not None and review.parent.named_classes
-    return not named if review.parent is not None else bool(review.roles.outputs)
+    named = review.model is not None and review.model.named_classes
+    return not named if review.model is not None else bool(review.roles.outputs)
 
 
 def swap_classes(workspace: Workspace, review_id: str) -> Review:
@@ -63,7 +63,7 @@ def swap_classes(workspace: Workspace, review_id: str) -> Review:
             "The classes cannot be swapped",
             fix="Choose the column of each class, or check the coding of the target.",
         )
-    if review.parent is not None:
+    if review.model is not None:
         return set_roles(workspace, review_id, roles, review.classes[::-1])
     return set_roles(workspace, review_id, swapped(roles, review.classes))
 

@@ -44,7 +44,7 @@ def shared_features(
     rows.
     """
     lost = [name for name in roles.features if name not in set(other.column_names)]
-    if review.parent is not None or not lost:
+    if review.model is not None or not lost:
         return roles, ()
     kept = tuple(name for name in roles.features if name not in lost)
     note = f"Not every table has the column {listed(map(repr, lost), 1)}: not used."

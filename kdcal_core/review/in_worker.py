@@ -31,7 +31,7 @@ from kdcal_core.data import (
 )
 from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import ModelInfo, Parent, Regressor, load_model, model_info
+from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review.columns import describe_columns
 from kdcal_core.review.model import SetInfo, TableInfo
@@ -62,17 +62,17 @@ def inspect_model(
     Returns
     -------
     dict
-        ``parent``: a ModelInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
+        ``model``: a ModelInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
     """
     with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        parent = _load(path, name, task, hint)
-        info = model_info(parent, path, name)
+        model = _load(path, name, task, hint)
+        info = model_info(model, path, name)
     roles = None
     if frame_path is not None:
         roles = _guess(Table(read_frame(frame_path), digest, name), info)
     notes = [str(one.message) for one in caught if issubclass(one.category, InputWarning)]
-    return {"parent": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
+    return {"model": asdict(info), "roles": asdict(roles) if roles else None, "notes": notes}
 
 
 def guess_again(frame_path: str, name: str, digest: str, task: Task) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def import_table(
     path: str,
     name: str,
     frame_path: str,
-    parent: dict[str, Any] | None,
+    model: dict[str, Any] | None,
     task: Task | None = None,
     target: str | None = None,
 ) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def import_table(
 
     Parameters
     ----------
-    parent : dict or None
+    model : dict or None
         The ModelInfo of the model, where there is one: its names help to guess the roles.
     task : str or None
         As people chose it; for a table without a model.
@@ -106,7 +106,7 @@ def import_table(
         ``table``: a TableInfo; ``roles``: the guessed Roles.
     """
     table = _read(path, name)
-    roles = _guess(table, decode(ModelInfo, parent) if parent else None, task, target)
+    roles = _guess(table, decode(ModelInfo, model) if model else None, task, target)
     return {"table": asdict(_keep_frame(table, Path(path), frame_path)), "roles": asdict(roles)}
 
 
@@ -159,12 +159,12 @@ def score_tables(
         A SetInfo under each "which".
     """
     chosen = decode(Roles, roles)
-    parent = None
+    opened = None
     if model is not None:
         progress(0.0, "Opening the model")
         with in_file(model["name"]):
-            parent = load_model(model["path"], name=model["name"], task=chosen.task)
-    return _score_all(tables, parent, chosen, classes, progress)
+            opened = load_model(model["path"], name=model["name"], task=chosen.task)
+    return _score_all(tables, opened, chosen, classes, progress)
 
 
 def open_sample(
@@ -183,14 +183,14 @@ def open_sample(
     Returns
     -------
     dict
-        ``parent``, ``roles``, ``tables`` and ``sets``, as the single steps give them;
+        ``model``, ``roles``, ``tables`` and ``sets``, as the single steps give them;
         ``asides``: a TableInfo each.
     """
-    parent, info = None, None
+    opened, info = None, None
     if model is not None:
         progress(0.0, "Opening the model")
-        parent = load_model(model["path"], name=model["name"])
-        info = model_info(parent, model["path"], model["name"])
+        opened = load_model(model["path"], name=model["name"])
+        info = model_info(opened, model["path"], model["name"])
     roles: Roles | None = None
     infos = {}
     for one in tables:
@@ -198,9 +198,9 @@ def open_sample(
         if roles is None:
             roles = _with_target(_guess(table, info), target)
         infos[one["which"]] = asdict(_keep_frame(table, Path(one["path"]), one["frame_path"]))
-    sets = _score_all(tables, parent, roles or Roles(), classes, progress)
+    sets = _score_all(tables, opened, roles or Roles(), classes, progress)
     return {
-        "parent": asdict(info) if info else None,
+        "model": asdict(info) if info else None,
         "roles": asdict(roles) if roles else None,
         "tables": infos,
         "sets": sets,
@@ -215,7 +215,7 @@ def open_sample(
 
 def _score_all(
     tables: list[dict[str, str]],
-    parent: Parent | Regressor | None,
+    model: Model | Regressor | None,
     roles: Roles,
     classes: list[str],
     progress: Progress,
@@ -227,17 +227,17 @@ def _score_all(
         report = part_of(progress, index / len(tables), (index + 1) / len(tables))
         table = Table(read_frame(one["frame_path"]), "", one["name"])
         if roles.task == "regression":
-            regressor = cast("Regressor | None", parent)
+            regressor = cast("Regressor | None", model)
             info = score_regression(table, regressor, roles, one["folder"], spread, report)
             spread = info.spread
         else:
-            classifier = cast("Parent | None", parent)
+            classifier = cast("Model | None", model)
             info = _score(table, classifier, roles, classes, one["folder"], report)
         sets[one["which"]] = asdict(info)
     return sets
 
 
-def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Parent | Regressor:
+def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Model | Regressor:
     if task is None and hint == "regression":
         try:
             return load_model(path, name=name, task=hint)
@@ -248,7 +248,7 @@ def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Parent 
 
 def _score(
     table: Table,
-    parent: Parent | None,
+    model: Model | None,
     roles: Roles,
     classes: list[str],
     folder: str,
@@ -260,16 +260,16 @@ def _score(
             table,
             roles,
             classes=names,
-            n_features=parent.n_features if parent else None,
-            feature_names=parent.feature_names if parent else None,
-            needs_outputs=parent is None,
+            n_features=model.n_features if model else None,
+            feature_names=model.feature_names if model else None,
+            needs_outputs=model is None,
         )
         y = target_labels(table, roles, names)
         weight = weight_column(table, roles)
-        if parent is None:
+        if model is None:
             proba = output_matrix(table, roles, names)
         else:
-            proba = predict(parent, feature_frame(table, roles), names, progress)
+            proba = predict(model, feature_frame(table, roles), names, progress)
     path = Path(folder)
     path.mkdir(mode=0o700)
     np.save(path / "proba.npy", proba)
@@ -289,17 +289,17 @@ def _score(
 
 
 def _guess(
-    table: Table, parent: ModelInfo | None, task: Task | None = None, target: str | None = None
+    table: Table, model: ModelInfo | None, task: Task | None = None, target: str | None = None
 ) -> Roles:
-    if parent is None:
+    if model is None:
         return guess_roles(table, task=task, target=target)
     return guess_roles(
         table,
-        classes=parent.classes if parent.named_classes else None,
-        feature_names=parent.feature_names,
-        n_features=parent.n_features,
-        task=parent.task,
-        family=parent.family,
+        classes=model.classes if model.named_classes else None,
+        feature_names=model.feature_names,
+        n_features=model.n_features,
+        task=model.task,
+        family=model.family,
         target=target,
     )
 

@@ -34,7 +34,7 @@ def left_out(review: Review) -> dict[str, str]:
         Reasons in words. The names are untrusted text.
     """
     table = review.tables.get("calibration")
-    if review.parent is not None or table is None:
+    if review.model is not None or table is None:
         return {}
     taken = {*used_columns(review.roles or Roles()), *input_columns(review)}
     unshared = _unshared(review)

@@ -1,4 +1,4 @@
-"""What a review knows: its parent, its tables, the role of each column, its scored sets."""
+"""What a review knows: its model, its tables, the role of each column, its scored sets."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Review:
         Its name in addresses and on disk.
     title : str
         For people. Untrusted text.
-    parent : ModelInfo or None
+    model : ModelInfo or None
         None while there is no model, or where the tables carry its predictions.
     model_file : str or None
         The model's name inside the review's folder.
@@ -128,7 +128,7 @@ class Review:
     sets : dict
         SetInfo under "calibration" and "evaluation", once scored.
     training : TableInfo or None
-        The rows the parent was trained on. A kernel density graph is fitted on them; they never
+        The rows the model was trained on. A kernel density graph is fitted on them; they never
         calibrate, are never scored and do not count for `ready`.
     foreign : dict
         TableInfo of rows from elsewhere (out of distribution), under the names they are shown
@@ -144,7 +144,7 @@ class Review:
 
     id: str
     title: str = "New review"
-    parent: ModelInfo | None = None
+    model: ModelInfo | None = field(default=None, metadata={"formerly": "parent"})
     model_file: str | None = None
     classes: tuple[str, ...] = ()
     tables: dict[str, TableInfo] = field(default_factory=dict)
@@ -161,8 +161,8 @@ class Review:
         """Classification or regression: as chosen, as the roles say, or as the model does."""
         if self.roles is not None:
             return self.roles.task
-        if self.parent is not None:
-            return self.parent.task
+        if self.model is not None:
+            return self.model.task
         return self.chosen_task or "classification"
 
     @property

@@ -1,4 +1,4 @@
-"""Rows of a review read in a worker: the table, the parent's answers, and where a fault lies."""
+"""Rows of a review read in a worker: the table, the model's answers, and where a fault lies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyarrow import feather
 from kdcal_core.data import FloatArray, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import trial
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.progress import Progress
 from kdcal_core.review.seals import check_seal, seal
 from kdcal_core.text import counted
@@ -46,18 +46,18 @@ def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def predict(
-    parent: Parent, frame: pd.DataFrame, classes: tuple[str, ...], progress: Progress
+    model: Model, frame: pd.DataFrame, classes: tuple[str, ...], progress: Progress
 ) -> FloatArray:
-    """The parent's probabilities of all rows, block by block, (n, K).
+    """The model's probabilities of all rows, block by block, (n, K).
 
     Raises
     ------
     InputError
-        The rows do not fit the parent, or it gives what are no probabilities; with the row.
+        The rows do not fit the model, or it gives what are no probabilities; with the row.
     """
 
     def answer(block: pd.DataFrame) -> FloatArray:
-        proba = parent.predict_proba(block)
+        proba = model.predict_proba(block)
         return check_proba(proba, n_classes=len(classes), columns=classes)
 
     return by_blocks(answer, frame, len(classes), progress)
@@ -69,7 +69,7 @@ def by_blocks(
     width: int,
     progress: Progress,
 ) -> FloatArray:
-    """A parent's answers to all rows, asked block by block, (n, width).
+    """A model's answers to all rows, asked block by block, (n, width).
 
     A few rows come first, in a worker under a limit of seconds: a model that needs that long for
     them does not keep its place for half an hour.

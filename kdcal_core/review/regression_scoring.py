@@ -1,4 +1,4 @@
-"""A regression table scored: its outcomes and the parent's predictive distributions of them."""
+"""A regression table scored: its outcomes and the model's predictive distributions of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SEED = 0
 
 def score_regression(
     table: Table,
-    parent: Regressor | None,
+    model: Regressor | None,
     roles: Roles,
     folder: str,
     spread: float | None,
@@ -58,7 +58,7 @@ def score_regression(
 
     Parameters
     ----------
-    parent : Regressor or None
+    model : Regressor or None
         None where the table carries the predictions.
     folder : str
         A fresh folder for the arrays.
@@ -80,15 +80,15 @@ def score_regression(
         check_roles(
             table,
             roles,
-            n_features=parent.n_features if parent else None,
-            feature_names=parent.feature_names if parent else None,
-            needs_outputs=parent is None,
+            n_features=model.n_features if model else None,
+            feature_names=model.feature_names if model else None,
+            needs_outputs=model is None,
         )
         y = outcome_column(table, roles)
         weight = weight_column(table, roles)
         true_mean = true_mean_column(table, roles)
-        distribution, spread = _distribution(table, parent, roles, y, spread, progress)
-        for note in (resolution_note(distribution), _unused_spread(table, parent, roles)):
+        distribution, spread = _distribution(table, model, roles, y, spread, progress)
+        for note in (resolution_note(distribution), _unused_spread(table, model, roles)):
             if note:
                 warnings.warn(note, InputWarning, stacklevel=2)
         rmse = _rmse(y, distribution)
@@ -161,29 +161,29 @@ def outputs_as_parameters(
 
 def _distribution(
     table: Table,
-    parent: Regressor | None,
+    model: Regressor | None,
     roles: Roles,
     y: FloatArray,
     spread: float | None,
     progress: Progress,
 ) -> tuple[PredictiveDistribution, float | None]:
     family = roles.family
-    if parent is None:
+    if model is None:
         columns = parameter_columns(table, roles)
     elif family is None:
         raise InputError(
             "It is not known what the model's outputs mean",
             fix="Choose the family of its predictive distributions.",
         )
-    elif family == "dropout" and isinstance(parent, HasDropout):
+    elif family == "dropout" and isinstance(model, HasDropout):
         frame = feature_frame(table, roles)
-        return Empirical(parent.sample(frame, DROPOUT_PASSES, _SEED, progress)), None
-    elif family == "samples" and isinstance(parent, HasMembers):
-        return Empirical(parent.members(feature_frame(table, roles))), None
+        return Empirical(model.sample(frame, DROPOUT_PASSES, _SEED, progress)), None
+    elif family == "samples" and isinstance(model, HasMembers):
+        return Empirical(model.members(feature_frame(table, roles))), None
     else:
         frame = feature_frame(table, roles)
-        values = by_blocks(parent.predict, frame, len(parent.outputs), progress)
-        columns = outputs_as_parameters(parent.outputs, family, values)
+        values = by_blocks(model.predict, frame, len(model.outputs), progress)
+        columns = outputs_as_parameters(model.outputs, family, values)
         _check_answers(columns, family)
     assert family is not None
     if family in ("point", "log_point") and spread is None:
@@ -192,12 +192,12 @@ def _distribution(
     return distribution_of(family, columns, spread=spread), spread
 
 
-def _unused_spread(table: Table, parent: Regressor | None, roles: Roles) -> str:
+def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
     """A note where one spread is fitted for all rows although a column seems to hold one a row."""
     if roles.family not in ("point", "log_point"):
         return ""
     own = {column for _, column in roles.parameters} | {roles.target or ""}
-    taken = own | (set(roles.features) if parent is not None else set())
+    taken = own | (set(roles.features) if model is not None else set())
     parameter, column = spread_column(table.frame, taken, log=roles.family == "log_point")
     if column is None:
         return ""
@@ -208,7 +208,7 @@ def _unused_spread(table: Table, parent: Regressor | None, roles: Roles) -> str:
         f"this column as its {parameter}"
         + (
             ", in a table that holds the predicted mean as well."
-            if parent is not None
+            if model is not None
             else f" (on the command line --family {family} --parameters "
             f"{roles.parameters[0][0]}={roles.parameters[0][1]},{parameter}={column})."
         )

@@ -16,7 +16,7 @@ from kdcal_core.review.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.models import Parent
+    from kdcal_core.models import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class ReviewData:
         as a partition of the user's own.
     training_y : (m,) int64 or None
         True classes of the training rows, 0 to K - 1.
-    parent : Parent or None
+    model : Model or None
         The open model, where it was asked for and there is one.
     foreign : dict of str to DataFrame
         Features of foreign rows, where they were asked for. Untrusted names.
@@ -51,7 +51,7 @@ class ReviewData:
     inputs: dict[str, pd.DataFrame]
     groups: dict[str, pd.DataFrame] = field(default_factory=dict)
     training_y: IntArray | None = None
-    parent: Parent | None = None
+    model: Model | None = None
     foreign: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
@@ -63,13 +63,13 @@ class ReviewData:
 
 
 def review_data(
-    workspace: Workspace, review_id: str, *, with_parent: bool = False, with_foreign: bool = False
+    workspace: Workspace, review_id: str, *, with_model: bool = False, with_foreign: bool = False
 ) -> ReviewData:
     """Read a scored classification review; call it in a worker process.
 
     Parameters
     ----------
-    with_parent : bool
+    with_model : bool
         Whether to open the model.
     with_foreign : bool
         Whether to read the foreign rows.
@@ -104,7 +104,7 @@ def review_data(
         inputs,
         groups,
         training_y,
-        _open(workspace, review) if with_parent else None,
+        _open(workspace, review) if with_model else None,
         {name: rows_of(workspace, review_id, table)[columns] for name, table in foreign.items()},
     )
 
@@ -123,13 +123,13 @@ def _labels(
     return target_labels(frame, roles, classes, file=table.name)
 
 
-def _open(workspace: Workspace, review: Review) -> Parent | None:
-    if review.parent is None or review.model_file is None:
+def _open(workspace: Workspace, review: Review) -> Model | None:
+    if review.model is None or review.model_file is None:
         return None
     from kdcal_core.models import load_model
     from kdcal_core.review.reading import in_file
 
     path = workspace.folder(review.id) / review.model_file
-    with in_file(review.parent.name):
-        check_digest(path, review.parent.digest)
-        return load_model(path, name=review.parent.name, task="classification")
+    with in_file(review.model.name):
+        check_digest(path, review.model.digest)
+        return load_model(path, name=review.model.name, task="classification")

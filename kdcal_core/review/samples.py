@@ -176,7 +176,7 @@ def _open(
         return replace(
             review,
             title=sample.title,
-            parent=decode(ModelInfo, reply["parent"]) if reply["parent"] else None,
+            model=decode(ModelInfo, reply["model"]) if reply["model"] else None,
             model_file=model_file,
             classes=sample.class_names,
             tables={which: tables[which] for which in WHICH},

@@ -121,7 +121,7 @@ def _inspect(
     kwargs: dict[str, Any] = {"path": str(path), "name": name, "task": task}
     if table is not None:
         kwargs |= {"frame_path": str(table_path(path.parent, table)), "digest": table.digest}
-    if before.parent is None and before.roles is not None:
+    if before.model is None and before.roles is not None:
         kwargs |= {"hint": before.roles.task}
     with _named(name):
         reply = _run(
@@ -132,17 +132,17 @@ def _inspect(
             progress=progress,
             cancelled=cancelled,
         )
-        parent = decode(ModelInfo, reply["parent"])
+        model = decode(ModelInfo, reply["model"])
         roles = decode(Roles, reply["roles"]) if reply["roles"] else None
         notes = decode(tuple[str, ...], reply["notes"])
 
     def change(review: Review) -> Review:
         return replace(
             review,
-            parent=parent,
+            model=model,
             model_file=path.name,
             roles=roles or review.roles,
-            classes=parent.classes,
+            classes=model.classes,
             notes=(*review.notes, *notes),
         )
 
@@ -198,9 +198,9 @@ def _under_task(
 ) -> Callable[[Review], Review]:
     """How the review changes where its files are read under ``task``."""
     folder = workspace.folder(before.id)
-    if before.parent is not None and before.model_file is not None:
+    if before.model is not None and before.model_file is not None:
         path = folder / before.model_file
-        return _inspect(before, path, before.parent.name, task, progress, cancelled)
+        return _inspect(before, path, before.model.name, task, progress, cancelled)
     table = before.tables.get("calibration")
     if table is None:
         return lambda review: review
@@ -292,7 +292,7 @@ def read_upload(
         "path": str(path),
         "name": name,
         "frame_path": str(frame_path),
-        "parent": asdict(before.parent) if before.parent else None,
+        "model": asdict(before.model) if before.model else None,
         "task": before.chosen_task,
         "target": target,
     }
@@ -325,16 +325,16 @@ def set_roles(
     """
 
     def change(review: Review) -> Review:
-        if review.parent is not None and roles.task != review.parent.task:
+        if review.model is not None and roles.task != review.model.task:
             raise InputError(
                 f"The roles are those of a {roles.task}, but the model was read for a "
-                f"{review.parent.task}",
+                f"{review.model.task}",
                 fix="Choose the task first: the model is then read again.",
             )
         for table in review.tables.values():
             check_columns(table, roles)
-        check_classes(review.parent, roles, classes)
-        chosen = classes or default_classes(review.parent, roles, review.tables.get("calibration"))
+        check_classes(review.model, roles, classes)
+        chosen = classes or default_classes(review.model, roles, review.tables.get("calibration"))
         changed = replace(review, roles=roles, classes=chosen)
         # a guess that is confirmed changes no number
         if review.roles is not None and changed == replace(
@@ -411,7 +411,7 @@ def score(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Score every table: run the parent on its rows, or read the probabilities it carries.
+    """Score every table: run the model on its rows, or read the probabilities it carries.
 
     Raises
     ------
@@ -437,7 +437,7 @@ def score(
         "roles": asdict(roles),
         "classes": list(review.classes),
     }
-    with _new_files(*folders.values()), _named(review.parent.name if review.parent else None):
+    with _new_files(*folders.values()), _named(review.model.name if review.model else None):
         reply = _run(
             "score_tables",
             kwargs,
@@ -477,12 +477,12 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
                 del tables["evaluation"]
                 roles = guessed
                 notes = ("The evaluation table was dropped: it lacks columns of the new one.",)
-        classes = default_classes(review.parent, roles, table)
+        classes = default_classes(review.model, roles, table)
     else:
         roles, notes = shared_features(review, before, table)
         check_columns(table, roles)
-        classes = review.classes or default_classes(review.parent, roles, table)
-    title = review.parent.name if review.parent else tables.get("calibration", table).name
+        classes = review.classes or default_classes(review.model, roles, table)
+    title = review.model.name if review.model else tables.get("calibration", table).name
     # a calibration table before an evaluation table, whatever came first
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     changed = replace(
@@ -517,11 +517,11 @@ def _unscored(review: Review) -> Review:
 
 
 def _model_of(review: Review, folder: Path) -> dict[str, str] | None:
-    if review.parent is None or review.model_file is None:
+    if review.model is None or review.model_file is None:
         return None
-    with _named(review.parent.name):
-        check_digest(folder / review.model_file, review.parent.digest)
-    return {"path": str(folder / review.model_file), "name": review.parent.name}
+    with _named(review.model.name):
+        check_digest(folder / review.model_file, review.model.digest)
+    return {"path": str(folder / review.model_file), "name": review.model.name}
 
 
 def _head(source: BinaryIO | Path) -> bytes:

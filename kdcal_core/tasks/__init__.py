@@ -100,7 +100,7 @@ from kdcal_core.tasks.recalibrated_measures import (
     true_means,
 )
 from kdcal_core.tasks.recalibration_results import (
-    PARENT,
+    MODEL,
     MethodResult,
     RecalibrationRecord,
     RecalibrationRun,
@@ -181,9 +181,9 @@ __all__ = [
     "FEWEST",
     "LAYER",
     "MEAN",
+    "MODEL",
     "ONE_MAP",
     "OUTCOME",
-    "PARENT",
     "PARTITION_TITLES",
     "RADII",
     "SAYS",

@@ -15,7 +15,7 @@ class ComparisonSettings:
     Attributes
     ----------
     calibrators : tuple of str
-        Keys of `kdcal_core.calibration.CALIBRATORS`; the parent takes part always.
+        Keys of `kdcal_core.calibration.CALIBRATORS`; the model takes part always.
     judge : str or None
         "evaluation" or "cross-fitted"; None for the evaluation set where there is one.
     folds, seed : int

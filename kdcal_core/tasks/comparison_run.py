@@ -29,14 +29,14 @@ _READ = 0.03  # share of the progress that reading the rows takes
 
 
 def usable_calibrators(review: Review) -> dict[str, str | None]:
-    """Every calibrator but the parent itself, with why this review cannot have it (None: it can).
+    """Every calibrator but the model itself, with why this review cannot have it (None: it can).
 
     In the registry's order.
     """
     facts: dict[str, Any] = {
         "n_classes": len(review.classes),
         "n_inputs": len(input_columns(review)),
-        "has_codes": review.parent is not None and review.parent.has_codes,
+        "has_codes": review.model is not None and review.model.has_codes,
     }
     return {key: entry.lacks(**facts) for key, entry in CALIBRATORS.items() if key != _REFERENCE}
 
@@ -109,7 +109,7 @@ def compare_calibrators(
     workspace = Workspace(Path(home))
     chosen = _resolved(workspace.read(review), decode(ComparisonSettings, settings))
     progress(0.0, "Reading the rows")
-    data = review_data(workspace, review, with_parent=True, with_foreign=True)
+    data = review_data(workspace, review, with_model=True, with_foreign=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
         found = compare(

@@ -114,7 +114,7 @@ class Fitted:
     n_training : int
         Training rows that a partition was grown on.
     found : Comparison or None
-        The parent against the calibrator; None where it could not be judged.
+        The model against the calibrator; None where it could not be judged.
     why_not_judged : str or None
     """
 
@@ -140,8 +140,8 @@ def fit_and_judge(
     """
     review = workspace.read(review_id)
     progress(0.0, "Reading the rows")
-    asks = "parent" in calibrator_entry(wanted.key).needs or wanted.layer is not None
-    read = review_data(workspace, review_id, with_parent=asks)
+    asks = "model" in calibrator_entry(wanted.key).needs or wanted.layer is not None
+    read = review_data(workspace, review_id, with_model=asks)
     data = rows = with_columns(read, wanted.columns)
     if wanted.layer is not None:
         check_layer(wanted.calibrator)
@@ -159,7 +159,7 @@ def fit_and_judge(
         fitted,
         classes=data.classes,
         data=_marks(review, with_training=n_training > 0),
-        parent=review.parent,
+        model=review.model,
         features=features,
         estimates=[] if found is None else _estimates(Gain.of(found)),
         notes=[*aside, *_told(found, why_not)],
@@ -196,9 +196,7 @@ def at_layer(data: ReviewData, layer: str) -> ReviewData:
     InputError
         There is no model, or it has no such layer.
     """
-    inputs = {
-        which: layer_inputs(data.parent, frame, layer) for which, frame in data.inputs.items()
-    }
+    inputs = {which: layer_inputs(data.model, frame, layer) for which, frame in data.inputs.items()}
     return replace(data, inputs=inputs)
 
 
@@ -226,7 +224,7 @@ def _fitted(data: ReviewData, wanted: Wanted, progress: Progress) -> tuple[Calib
         data.calibration,
         data.inputs.get("calibration"),
         training=data.training,
-        parent=data.parent,
+        model=data.model,
         progress=progress,
     )
     return fitted, time.perf_counter() - start
@@ -235,7 +233,7 @@ def _fitted(data: ReviewData, wanted: Wanted, progress: Progress) -> tuple[Calib
 def _judged(
     data: ReviewData, wanted: Wanted, fitted: Calibrator, progress: Progress
 ) -> tuple[Comparison | None, str | None]:
-    """The parent against the calibrator on rows that it was not fitted on, or why there is none."""
+    """The model against the calibrator on rows that it was not fitted on, or why there is none."""
     judged = wanted.calibrator
     if data.evaluation is not None:  # no row of it was fitted on, so that no other fit is needed
         judged = AsFitted(fitted, lambda proba, X: calibrated(fitted, proba, X).proba)

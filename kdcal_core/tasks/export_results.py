@@ -102,14 +102,14 @@ class Gain:
 
     @classmethod
     def of(cls, found: Comparison) -> Gain:
-        """The parent against the one other method of a comparison."""
+        """The model against the one other method of a comparison."""
         after = found.methods[-1]
         pairs = {
             measure.key: next(
-                pair for pair in found.paired[measure.key, "parent"] if pair.key == after.key
+                pair for pair in found.paired[measure.key, "model"] if pair.key == after.key
             )
             for measure in found.measures
-            if (measure.key, "parent") in found.paired
+            if (measure.key, "model") in found.paired
         }
         return cls(found.methods[0], after, pairs, found)
 
@@ -197,14 +197,14 @@ class TriedRun:
         The review's rows with the model as it is and with the calibrator.
     same_rows : bool
         Whether it was fitted on the very rows that it is judged by.
-    has_parent : bool
+    has_model : bool
         Whether the file names the model that it was fitted for, which is then the review's.
     """
 
     card: CalibratorCard
     comparison: Comparison
     same_rows: bool
-    has_parent: bool
+    has_model: bool
 
     @cached_property
     def gain(self) -> Gain:

@@ -51,12 +51,12 @@ def export_request(workspace: Workspace, review_id: str, settings: ExportSetting
     _check(review, settings)
     asked = {"settings": encode(settings)}
     names = [table.name for table in review.tables.values()]  # they stand in the file
-    parent = review.parent.name if review.parent else None
+    model = review.model.name if review.model else None
     return request(
         "kdcal_core.tasks.export_run:export_calibrator",
         "Fitting and writing the calibrator",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**review_identity(review), **asked, "names": names, "parent": parent},
+        {**review_identity(review), **asked, "names": names, "model": model},
     )
 
 
@@ -68,7 +68,7 @@ def partition_columns(review: Review) -> tuple[str, ...]:
     """
     inputs = tuple(input_columns(review))
     roles, table = review.roles, review.tables["calibration"]
-    if roles is None or (review.parent is not None and review.parent.feature_names is None):
+    if roles is None or (review.model is not None and review.model.feature_names is None):
         return inputs
     from kdcal_core.data.columns import used_columns
 
@@ -135,7 +135,7 @@ def _check(review: Review, settings: ExportSettings) -> None:
             fix="Choose another calibrator.",
         )
     if settings.layer is not None:
-        layers = review.parent.layers if review.parent is not None else ()
+        layers = review.model.layers if review.model is not None else ()
         if settings.layer not in layers:
             raise InputError(
                 f"The model has no hidden layer {settings.layer[:_SHOWN_NAME]!r}",
@@ -208,7 +208,7 @@ def _onnx(
     review: Review, made: Fitted, model: Path | None, folder: Path
 ) -> tuple[tuple[float, int] | None, str | None]:
     """Largest difference and its rows where the ONNX model was written, or why there is none."""
-    why = can_export_onnx(made.calibrator, review.parent, made.card.layer)
+    why = can_export_onnx(made.calibrator, review.model, made.card.layer)
     if why is not None or model is None:
         return None, why or "There is no model, only its predictions."
     rows = made.rows.inputs["calibration"]

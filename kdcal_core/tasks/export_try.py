@@ -68,9 +68,9 @@ def try_calibrator(
     workspace = Workspace(Path(home))
     opened = workspace.read(review)
     progress(0.0, "Opening the file")
-    data = review_data(workspace, review, with_parent=True)
+    data = review_data(workspace, review, with_model=True)
     with _in_file(name):
-        loaded = load_calibrator(path, model=data.parent, any_model=True)
+        loaded = load_calibrator(path, model=data.model, any_model=True)
         _check(loaded, opened)
     data = _all_columns(data)
     judged = "evaluation" if data.evaluation is not None else "calibration"
@@ -96,7 +96,7 @@ def try_calibrator(
         card=loaded.card,
         comparison=found,
         same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
-        has_parent=loaded.card.parent is not None,
+        has_model=loaded.card.model is not None,
     )
     save(Path(folder), run)
     return {"key": loaded.card.key}
@@ -115,8 +115,8 @@ def _in_file(name: str) -> Iterator[None]:
 
 def _check(loaded: LoadedCalibrator, review: Review) -> None:
     """Refuse a file for another model or for other classes."""
-    if review.parent is not None:
-        loaded.check_parent(review.parent.digest)
+    if review.model is not None:
+        loaded.check_model(review.model.digest)
     if loaded.card.classes != review.classes:
         raise InputError(
             f"The calibrator was fitted for the classes {_classes(loaded.card.classes)}, and the "

@@ -1,4 +1,4 @@
-"""Which foreign rows were asked about, and what the parent said of them."""
+"""Which foreign rows were asked about, and what the model said of them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class ForeignRecord:
 
 @dataclass(frozen=True, eq=False)
 class ForeignRun:
-    """The parent's answers for foreign rows, and their places in the graph's partition.
+    """The model's answers for foreign rows, and their places in the graph's partition.
 
     Attributes
     ----------

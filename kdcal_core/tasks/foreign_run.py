@@ -1,4 +1,4 @@
-"""Ask a review's parent about foreign rows: the user's own, and rows made from the data."""
+"""Ask a review's model about foreign rows: the user's own, and rows made from the data."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def foreign_request(
     *,
     graph_folder: str | Path | None = None,
 ) -> Request:
-    """The job that asks the parent about foreign rows.
+    """The job that asks the model about foreign rows.
 
     Parameters
     ----------
     graph_folder : path, optional
-        Where the review's `GraphRun` is kept. Without it the parent alone answers.
+        Where the review's `GraphRun` is kept. Without it the model alone answers.
 
     Raises
     ------
@@ -103,8 +103,8 @@ def score_foreign(
     """
     sources, chosen = decode(ReviewFiles, files), decode(ForeignSettings, settings)
     check_ranges(chosen, _RANGES)
-    parent = open_model(sources, progress)
-    estimator = load_estimator(graph_folder, parent) if graph_folder else None
+    model = open_model(sources, progress)
+    estimator = load_estimator(graph_folder, model) if graph_folder else None
     reference = features_of(sources, sources.reference)
     batches, notes = _made(sources, chosen, reference)
     where = _extent(reference)
@@ -116,7 +116,7 @@ def score_foreign(
         share = [0.05 + 0.95 * done / len(batches) for done in (at, at + 1)]
         try:
             frame = batch.rows()
-            rows = placed(parent, frame, None, estimator, part_of(progress, *share))
+            rows = placed(model, frame, None, estimator, part_of(progress, *share))
         except InputError as error:
             if batch.kind == "uploaded":
                 raise error.at(file=batch.file) from error

@@ -96,7 +96,7 @@ class GraphRecord:
     kind : str
         "forest" or "network".
     fitted_on : str
-        "training": the parent's own training rows, with the calibration set held out;
+        "training": the model's own training rows, with the calibration set held out;
         "calibration": seven tenths of the calibration set, with the other three held out.
     judged_on : str
         "evaluation": the evaluation set; "holdout": the held-out calibration rows, which also
@@ -132,9 +132,9 @@ class Rows:
     Attributes
     ----------
     proba : (m, K) float64
-        The parent's probabilities.
+        The model's probabilities.
     located : Located or None
-        Where the rows lie in the graph's partition, with ``proba``; None for a parent without
+        Where the rows lie in the graph's partition, with ``proba``; None for a model without
         one.
     y : (m,) int64 or None
         True classes, where they are known.
@@ -165,7 +165,7 @@ class GraphRun:
     graph : KernelDensityGraph
         Arrays only: gamma, variance and floor can be set anew at once.
     rows : Rows
-        The judged rows: the parent's probabilities, places in the partition, true classes.
+        The judged rows: the model's probabilities, places in the partition, true classes.
     positions : (m,) int64
         Which rows of the set's table they are, from 0.
     """

@@ -1,4 +1,4 @@
-"""Fit the kernel density version of a review's parent, and place the judged rows in it."""
+"""Fit the kernel density version of a review's model, and place the judged rows in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kdcal_core.tasks.inputs import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.models import Parent
+    from kdcal_core.models import Model
 
 Estimator = KernelDensityForest | KernelDensityNetwork
 
@@ -58,13 +58,13 @@ def graph_request(
     """
     settings = settings or GraphSettings()
     files = review_files(workspace, review_id)
-    parent = workspace.read(review_id).parent
-    assert parent is not None
-    if not parent.has_codes:
-        others = ", ".join(parent.other_activations)
+    model = workspace.read(review_id).model
+    assert model is not None
+    if not model.has_codes:
+        others = ", ".join(model.other_activations)
         why = f": its activations are not ReLU ({others})" if others else ""
         raise InputError(
-            f"This model ({parent.kind}) does not divide its inputs into polytopes{why}, so it "
+            f"This model ({model.kind}) does not divide its inputs into polytopes{why}, so it "
             "has no kernel density version",
             fix="Its own confidence can still be seen far from the data, and its probabilities "
             "can still be calibrated.",
@@ -96,7 +96,7 @@ def fit_graph(
     from kdcal_core.review.reading import in_file, in_rows_of, predict
 
     sources, chosen = decode(ReviewFiles, files), decode(GraphSettings, settings)
-    parent = open_model(sources, progress)
+    model = open_model(sources, progress)
     calibrator = KernelDensityCalibrator(
         chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
     )
@@ -115,16 +115,14 @@ def fit_graph(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
         with in_file(sources.calibration.name), in_rows_of(X):
-            proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.05))
+            proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.05))
         with in_file(sources.reference.name), in_rows_of(given.get("X_partition", X)):
-            calibrator.fit(
-                proba, y, X, parent=parent, progress=part_of(progress, 0.05, 0.9), **given
-            )
+            calibrator.fit(proba, y, X, model=model, progress=part_of(progress, 0.05, 0.9), **given)
         if sources.evaluation is not None:
             X, y = labelled(sources, sources.evaluation)
             inside = np.ones(len(y), dtype=bool)
         estimator = calibrator.estimator_
-        rows = placed(parent, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
+        rows = placed(model, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
     path = Path(folder)
     estimator.save(path / _ESTIMATOR)
     notes = list(calibrator.notes_)
@@ -150,33 +148,33 @@ def fit_graph(
 
 
 def placed(
-    parent: Parent,
+    model: Model,
     X: pd.DataFrame,
     y: IntArray | None,
     estimator: Estimator | None,
     progress: Progress,
 ) -> Rows:
-    """The parent's probabilities of rows, and their places in the estimator's partition."""
+    """The model's probabilities of rows, and their places in the estimator's partition."""
     from kdcal_core.review.reading import in_rows_of, predict
 
     with in_rows_of(X):
-        proba = predict(parent, X, parent.classes, part_of(progress, 0.0, 0.3))
+        proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.3))
         if estimator is None:
             return Rows(proba, None, y)
         report = part_of(progress, 0.3, 1.0)
         return Rows(proba, estimator.locate(X, proba=proba, progress=report), y)
 
 
-def load_estimator(folder: str, parent: Parent) -> Estimator:
-    """The fitted estimator that `fit_graph` left, put together with its parent again.
+def load_estimator(folder: str, model: Model) -> Estimator:
+    """The fitted estimator that `fit_graph` left, put together with its model again.
 
     Raises
     ------
     InputError
-        Where it is gone, damaged, or of another parent.
+        Where it is gone, damaged, or of another model.
     """
     path = Path(folder)
     record = load(path, GraphRun).record
     kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
-    loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, parent)
+    loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, model)
     return loaded

@@ -1,4 +1,4 @@
-"""The parent's answers, and those of its kernel density version, over a plane: posterior maps."""
+"""The model's answers, and those of its kernel density version, over a plane: posterior maps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def grid_request(
     Parameters
     ----------
     graph_folder : path, optional
-        Where the review's `GraphRun` is kept. Without it the parent alone answers.
+        Where the review's `GraphRun` is kept. Without it the model alone answers.
 
     Raises
     ------
@@ -84,14 +84,14 @@ def posterior_grid(
     """
     sources, chosen = decode(ReviewFiles, files), decode(GridSettings, settings)
     check_ranges(chosen, _RANGES)
-    parent = open_model(sources, progress)
-    estimator = load_estimator(graph_folder, parent) if graph_folder else None
+    model = open_model(sources, progress)
+    estimator = load_estimator(graph_folder, model) if graph_folder else None
     reference = features_of(sources, sources.reference)
     judged, labels = labelled(sources, sources.judged)
     plane = _plane(chosen, reference, judged)
     x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
     grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-    rows = placed(parent, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
+    rows = placed(model, plane.rows(grid), None, estimator, part_of(progress, 0.05, 1.0))
     names = ("Principal axis 1", "Principal axis 2") if plane.explained else plane.columns
     record = GridRecord(
         settings=chosen,

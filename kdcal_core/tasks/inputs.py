@@ -20,7 +20,7 @@ from kdcal_core.store import encode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.models import Parent
+    from kdcal_core.models import Model
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
         raise InputError(
             "The rows have not been scored yet", fix="Finish the review on the Load page."
         )
-    if review.parent is None or review.model_file is None:
+    if review.model is None or review.model_file is None:
         raise InputError(
             "The review holds predictions without their model, and only a model can answer for "
             "rows that are in no table",
@@ -131,7 +131,7 @@ def review_files(workspace: Workspace, review_id: str) -> ReviewFiles:
     calibration = file(review.tables["calibration"])
     assert calibration is not None
     return ReviewFiles(
-        model=File(str(folder / review.model_file), review.parent.name, review.parent.digest),
+        model=File(str(folder / review.model_file), review.model.name, review.model.digest),
         calibration=calibration,
         evaluation=file(review.tables.get("evaluation")),
         training=file(review.training),
@@ -166,7 +166,7 @@ def review_identity(review: Review, *, with_foreign: bool = True) -> dict[str, A
         "tables": [table.digest if table else None for table in tables],
         "sets": {which: one.digest for which, one in sorted(review.sets.items())},
         "foreign": foreign if with_foreign else [],
-        "model": review.parent.digest if review.parent else None,
+        "model": review.model.digest if review.model else None,
         "roles": encode(review.roles) if review.roles else None,
         "classes": list(review.classes),
     }
@@ -194,7 +194,7 @@ def check_ranges(settings: Any, ranges: Mapping[str, tuple[float, float]]) -> No
                 )
 
 
-def open_model(files: ReviewFiles, progress: Progress) -> Parent:
+def open_model(files: ReviewFiles, progress: Progress) -> Model:
     """The review's model."""
     from kdcal_core.models import load_model
     from kdcal_core.review.reading import in_file

@@ -26,7 +26,7 @@ from kdcal_core.statistics import clopper_pearson
 from kdcal_core.tasks.lab_results import DISTANCES, Distance, LabRows, LabRun
 
 Method = Literal[
-    "parent",
+    "model",
     "isotonic",
     "sigmoid",
     "geodesic",
@@ -36,7 +36,7 @@ Method = Literal[
 ]
 
 METHODS: dict[Method, str] = {
-    "parent": "Model",
+    "model": "Model",
     "isotonic": "Isotonic",
     "sigmoid": "Sigmoid",
     "geodesic": "Kernel density, geodesic",
@@ -67,7 +67,7 @@ class GraphChoice:
         A fixed log b instead.
     variance_floor : float or None
     ratio_only : bool
-        Inside the data the class ratio of the polytope alone answers, without the parent's
+        Inside the data the class ratio of the polytope alone answers, without the model's
         opinion of the row. It comes from the papers' fit, in which the output layer of a network
         belongs to the activation paths, and an exponent that is not given is chosen under the
         floor in force.
@@ -135,9 +135,9 @@ class LabAnswers:
 
 
 def fixed_answers(run: LabRun) -> dict[Method, LabAnswers]:
-    """The methods that no setting moves: parent, isotonic, sigmoid, and the papers' own fit."""
+    """The methods that no setting moves: model, isotonic, sigmoid, and the papers' own fit."""
     found: dict[Method, LabAnswers] = {}
-    for method in ("parent", "isotonic", "sigmoid"):
+    for method in ("model", "isotonic", "sigmoid"):
         found[method] = LabAnswers(
             None if run.grid is None else _stated(run.grid, method),
             _stated(run.spheres, method),

@@ -46,10 +46,10 @@ class LabSettings:
     simulation : str
         A key of `kdcal_core.simulation.SIMULATIONS`.
     n : int
-        Rows drawn: the parent learns from seven tenths, the others are held out.
+        Rows drawn: the model learns from seven tenths, the others are held out.
     n_features : int
         Dimensions of "trunk"; the others have two.
-    parent : str
+    model : str
         "forest" or "network".
     n_trees : int
         Of a forest; the papers grow 500.
@@ -71,7 +71,7 @@ class LabSettings:
     simulation: str = "gaussian_xor"
     n: int = 1000
     n_features: int = 10
-    parent: Kind = "forest"
+    model: Kind = "forest"
     n_trees: int = 500
     layers: int = 4
     width: int = 200
@@ -91,8 +91,8 @@ class LabRecord:
     Attributes
     ----------
     settings : LabSettings
-    parent : str
-        What the parent is, for people.
+    model : str
+        What the model is, for people.
     n_fit, n_holdout : int
         Rows.
     reach : float
@@ -105,7 +105,7 @@ class LabRecord:
     """
 
     settings: LabSettings
-    parent: str
+    model: str
     n_fit: int
     n_holdout: int
     reach: float
@@ -122,10 +122,10 @@ class LabRows:
     X : (m, d) float64
     truth : (m, 2) float64
         The true posterior; outside the region of a simulation the prior.
-    parent, isotonic, sigmoid : (m, 2) float64
-        Probabilities of the parent, and of its calibration by the held-out rows.
+    model, isotonic, sigmoid : (m, 2) float64
+        Probabilities of the model, and of its calibration by the held-out rows.
     located : dict
-        Places of the points in the "geodesic" and in the "euclidean" graph, with ``parent``.
+        Places of the points in the "geodesic" and in the "euclidean" graph, with ``model``.
     papers : dict
         Their places in the papers' graphs.
     y : (m,) int64 or None
@@ -134,7 +134,7 @@ class LabRows:
 
     X: FloatArray
     truth: FloatArray
-    parent: FloatArray
+    model: FloatArray
     isotonic: FloatArray
     sigmoid: FloatArray
     located: dict[Distance, Located]
@@ -144,7 +144,7 @@ class LabRows:
 
 @dataclass(frozen=True, eq=False)
 class LabRun:
-    """A simulation with its parent's answers and the graphs that calibrate it.
+    """A simulation with its model's answers and the graphs that calibrate it.
 
     Attributes
     ----------

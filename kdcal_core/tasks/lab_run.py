@@ -1,4 +1,4 @@
-"""The simulation lab: draw data, train a parent, fit its kernel density versions, ask them all.
+"""The simulation lab: draw data, train a model, fit its kernel density versions, ask them all.
 
 This is one panel of the papers' simulation figures (paper 000 Figs. 3 and 8) at one seed.
 """
@@ -38,7 +38,7 @@ from kdcal_core.tasks.lab_results import (
 )
 
 if TYPE_CHECKING:
-    from kdcal_core.models import Parent
+    from kdcal_core.models import Model
 
 Estimator = KernelDensityForest | KernelDensityNetwork
 
@@ -94,14 +94,14 @@ def explore(settings: LabSettings, progress: Progress) -> LabRun:
     drawn = _draw(settings, settings.n, settings.seed)
     held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths (decision D28)
     X, y = drawn.X[~held], drawn.y[~held]
-    parent = _parent(settings, X, y, part_of(progress, 0.0, 0.5))
+    model = _model(settings, X, y, part_of(progress, 0.0, 0.5))
     fresh = (drawn.X[held], drawn.y[held])
-    fitted = _fit(settings, parent, (X, y), fresh, part_of(progress, 0.5, 0.7))
+    fitted = _fit(settings, model, (X, y), fresh, part_of(progress, 0.5, 0.7))
     reach = float(np.linalg.norm(drawn.X, axis=1).max())
     edge = _edge(settings, drawn.X)
     geodesic = fitted.graphs["geodesic"]
     layer = geodesic.output_layer_ if isinstance(geodesic, KernelDensityNetwork) else None
-    record = LabRecord(settings, parent.kind, len(y), int(held.sum()), reach, edge, layer)
+    record = LabRecord(settings, model.kind, len(y), int(held.sum()), reach, edge, layer)
     asked = _asked(settings, record)
     rows = {}
     for at, (name, points) in enumerate(asked.items()):
@@ -135,7 +135,7 @@ class _Points:
 class _Fitted:
     """All methods, fitted."""
 
-    parent: Parent
+    model: Model
     graphs: dict[Distance, Estimator]
     papers: dict[Distance, Estimator]
     isotonic: IsotonicConfidence
@@ -144,7 +144,7 @@ class _Fitted:
     def ask(self, points: _Points, truth: FloatArray, progress: Progress) -> LabRows:
         """What all methods say of some points."""
         X = points.X
-        proba = self.parent.predict_proba(X)
+        proba = self.model.predict_proba(X)
         located, papers = (
             {
                 distance: graph.locate(X, proba=proba, progress=part_of(progress, *share))
@@ -165,26 +165,26 @@ Labelled = tuple[FloatArray, IntArray]
 
 
 def _fit(
-    settings: LabSettings, parent: Parent, fit: Labelled, held: Labelled, progress: Progress
+    settings: LabSettings, model: Model, fit: Labelled, held: Labelled, progress: Progress
 ) -> _Fitted:
     graphs: dict[Distance, Estimator] = {}
     papers: dict[Distance, Estimator] = {}
     for at, distance in enumerate(DISTANCES):
         estimator: Estimator
-        if settings.parent == "network":
+        if settings.model == "network":
             layer = settings.output_layer
-            estimator = KernelDensityNetwork(parent, distance=distance, output_layer=layer)
+            estimator = KernelDensityNetwork(model, distance=distance, output_layer=layer)
         else:
-            estimator = KernelDensityForest(parent, distance=distance)
+            estimator = KernelDensityForest(model, distance=distance)
         first, last = at / len(DISTANCES), (at + 1) / len(DISTANCES)
         middle = (first + last) / 2
         graphs[distance] = estimator.fit(*fit, *held, progress=part_of(progress, first, middle))
         papers[distance] = estimator.in_the_papers(
             *fit, *held, progress=part_of(progress, middle, last)
         )
-    proba = parent.predict_proba(held[0])
+    proba = model.predict_proba(held[0])
     calibrators = [each().fit(proba, held[1]) for each in (IsotonicConfidence, SigmoidConfidence)]
-    return _Fitted(parent, graphs, papers, *calibrators)
+    return _Fitted(model, graphs, papers, *calibrators)
 
 
 def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
@@ -193,11 +193,11 @@ def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
     return SIMULATIONS[settings.simulation].function(n, seed=seed)
 
 
-def _parent(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Parent:
+def _model(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Model:
     from kdcal_core.models import wrap_model
 
     progress(0.0, "Training the model")
-    if settings.parent == "forest":
+    if settings.model == "forest":
         return wrap_model(grow_forest(X, y, settings.n_trees, settings.seed), task="classification")
     network = train_network(
         X,

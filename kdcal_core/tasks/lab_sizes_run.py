@@ -41,7 +41,7 @@ class SizesSettings:
     Attributes
     ----------
     lab : LabSettings
-        The simulation and the parent; its number of rows does not count, its seed is that of the
+        The simulation and the model; its number of rows does not count, its seed is that of the
         first repetition.
     sizes : tuple of int
         Rows drawn, ascending.

@@ -43,7 +43,7 @@ from kdcal_core.tasks.pit_measures import (
     column_values,
     local_rows,
 )
-from kdcal_core.tasks.recalibration_results import GRID, PARENT, RecalibrationRun, RowAnswers
+from kdcal_core.tasks.recalibration_results import GRID, MODEL, RecalibrationRun, RowAnswers
 from kdcal_core.tasks.set_measures import Keep, Sets
 
 COLUMN_BINS = 10
@@ -94,7 +94,7 @@ def recalibrated_map(
     )
     before, after = (
         misses_of(name, opened.y, *_answers(sets, run, who).interval(level), rows)
-        for name, who in (("Model", PARENT), (opened.result(method).title, method))
+        for name, who in (("Model", MODEL), (opened.result(method).title, method))
     )
     return RecalibratedMap(rows, xy, before, after)
 
@@ -130,7 +130,7 @@ def coverage_along(
             for at in held
         )
 
-    return CoverageAlong(tuple(names[at] for at in held), covered(PARENT), covered(method))
+    return CoverageAlong(tuple(names[at] for at in held), covered(MODEL), covered(method))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class PitValues:
 
 
 def recalibrated_pit(sets: Sets, *, which: Which, run: str, method: str) -> PitValues:
-    """What the PIT values of a method, or of `PARENT`, show over all rows."""
+    """What the PIT values of a method, or of `MODEL`, show over all rows."""
     pit, weight = _answers(sets, run, method).pit, sets.distributions(which).weight
     return PitValues(
         pit_histogram(pit, sample_weight=weight),
@@ -166,7 +166,7 @@ class ShownRows:
 def shown_rows(sets: Sets, *, run: str) -> ShownRows:
     """Which rows can be looked at one by one."""
     shown = _run(sets, run).shown
-    return ShownRows(shown, np.asarray(_answers(sets, run, PARENT).mean[shown]))
+    return ShownRows(shown, np.asarray(_answers(sets, run, MODEL).mean[shown]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def row_closely(sets: Sets, *, which: Which, run: str, method: str, row: int, k:
         return np.asarray(neighbourhoods(opened.space.judged, [row], k)[0])
 
     near: IntArray = sets.keep(("near", run, row, k), look)
-    before = _answers(sets, run, PARENT)
+    before = _answers(sets, run, MODEL)
     pits = before.pit[near], after.pit[near]
     return RowClosely(
         outcome,
@@ -239,7 +239,7 @@ def recalibrated_intervals(
     opened = _run(sets, run)
     chosen = np.arange(len(opened.y)) if rows is None else np.asarray(rows, dtype=np.int64)
     chosen = chosen[:MAX_ROWS]
-    before, after = (_medians(opened, _answers(sets, run, who), chosen) for who in (PARENT, method))
+    before, after = (_medians(opened, _answers(sets, run, who), chosen) for who in (MODEL, method))
     return IntervalRows(chosen, opened.intervals(method, chosen), before, after)
 
 
@@ -306,7 +306,7 @@ def _values(sets: Sets, which: Which, run: str, name: str) -> Any:
     if name in AXES:
         return _run(sets, run).axes[:, AXES.index(name)]
     if name == MEAN:
-        return _answers(sets, run, PARENT).mean
+        return _answers(sets, run, MODEL).mean
     return _run(sets, run).y if name == OUTCOME else column_values(sets, which, name)
 
 

@@ -21,7 +21,7 @@ from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.tasks.spaces import Space
 
-PARENT = "parent"
+MODEL = "model"
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Stated probabilities of the central intervals that are kept for every row."""
 GRID = np.round(np.arange(1, 200) / 200, 3)
@@ -76,7 +76,7 @@ class MethodResult:
     Attributes
     ----------
     key : str
-        "parent", or that of the recalibrator.
+        "model", or that of the recalibrator.
     title : str
     scores : RegressionScores
         Every measure with its interval. What is infinite is absent, and the notes say so.
@@ -85,8 +85,8 @@ class MethodResult:
     fault : Fault
         Of all rows together.
     differences : dict
-        Estimate of the paired difference to the parent, below 0 where the method is better:
-        "crps", "log_score" (where finite), "mse", "smis95". Empty for the parent.
+        Estimate of the paired difference to the model, below 0 where the method is better:
+        "crps", "log_score" (where finite), "mse", "smis95". Empty for the model.
     needed : int
     looked_at : int
         Neighbourhoods of the space that are miscalibrated beyond chance, of so many looked at.
@@ -120,7 +120,7 @@ class Selection:
     ks : tuple of int
     crps, standard_error : tuple of tuple of float
         One row a space, one column a k; the error is that of the difference to the best.
-    parent_crps : float
+    model_crps : float
     space, k
         The choice.
     words : str
@@ -132,7 +132,7 @@ class Selection:
     ks: tuple[int, ...]
     crps: tuple[tuple[float, ...], ...]
     standard_error: tuple[tuple[float, ...], ...]
-    parent_crps: float
+    model_crps: float
     space: str
     k: int
     words: str
@@ -157,7 +157,7 @@ class RecalibrationRecord:
     scale : float
         Mean absolute outcome of the calibration set, which makes sMIS (decision D71).
     methods : tuple of MethodResult
-        The parent first.
+        The model first.
     selection : Selection or None
     has_evaluation, has_truth : bool
     weighted : bool
@@ -257,7 +257,7 @@ class RecalibrationRun:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The parent and the methods, as the record orders them."""
+        """The model and the methods, as the record orders them."""
         return self.record.keys
 
     def result(self, key: str) -> MethodResult:
@@ -265,14 +265,14 @@ class RecalibrationRun:
         return self.record.result(key)
 
     def intervals(self, key: str, rows: IntArray | None = None) -> pd.DataFrame:
-        """Outcome, parent's and repaired means and intervals of rows, for reading and download.
+        """Outcome, model's and repaired means and intervals of rows, for reading and download.
 
-        Columns: row (from 1), outcome, then for the parent and the method mean, std and the two
+        Columns: row (from 1), outcome, then for the model and the method mean, std and the two
         ends of each interval.
         """
         chosen = np.arange(len(self.y)) if rows is None else np.asarray(rows)
         table = {"row": chosen + 1, "outcome": self.y[chosen]}
-        for who, answers in (("parent", self.answers[PARENT]), (key, self.answers[key])):
+        for who, answers in (("model", self.answers[MODEL]), (key, self.answers[key])):
             table[f"{who}_mean"] = answers.mean[chosen]
             table[f"{who}_std"] = answers.std[chosen]
             for at, level in enumerate(STATED):
@@ -293,10 +293,10 @@ def recommended(methods: Sequence[MethodResult]) -> str:
         for one in methods
         if "crps" in one.differences and not RECALIBRATORS[one.key].comparison
     }
-    best = min(changes, key=lambda key: changes[key].value, default=PARENT)
-    if best != PARENT and changes[best].high < 0.0:
+    best = min(changes, key=lambda key: changes[key].value, default=MODEL)
+    if best != MODEL and changes[best].high < 0.0:
         return best
-    return "where_needed" if "where_needed" in changes else PARENT
+    return "where_needed" if "where_needed" in changes else MODEL
 
 
 def _missing(key: str) -> MethodResult:

@@ -34,8 +34,8 @@ from kdcal_core.review import Workspace
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import Request, check_ranges, request
 from kdcal_core.tasks.recalibration_results import (
+    MODEL,
     MOST_SHOWN,
-    PARENT,
     STATED,
     MethodResult,
     RecalibrationRecord,
@@ -213,7 +213,7 @@ def _selection(
         ks=tuple(int(k) for k in found.ks),
         crps=_nested(found.crps),
         standard_error=_nested(found.standard_error),
-        parent_crps=found.parent_crps,
+        model_crps=found.model_crps,
         space=found.best_space,
         k=int(found.best_k),
         words=found.words,
@@ -235,12 +235,12 @@ def _shown(n: int, seed: int) -> IntArray:
 def _methods(
     rows: _Rows, settings: RecalibrationSettings, folder: Path, progress: Progress
 ) -> tuple[list[MethodResult], dict[str, RowAnswers], list[str]]:
-    """The parent and every method, judged; their answers; what had to be left out."""
+    """The model and every method, judged; their answers; what had to be left out."""
     results: list[MethodResult] = []
     kept: dict[str, RowAnswers] = {}
     notes: list[str] = []
-    parent: KeptAnswers | None = None
-    keys = (PARENT, *dict.fromkeys(settings.methods))
+    model: KeptAnswers | None = None
+    keys = (MODEL, *dict.fromkeys(settings.methods))
     for at, key in enumerate(keys):
         report = part_of(progress, at / len(keys), (at + 1) / len(keys))
         spec = RECALIBRATORS.get(key)
@@ -256,9 +256,9 @@ def _methods(
         told = (str(one.message) for one in caught if issubclass(one.category, InputWarning))
         kept[key] = answers.kept(folder)
         results.append(
-            _judged(rows, spec, answers, parent, seconds, tuple(dict.fromkeys(told)), settings.seed)
+            _judged(rows, spec, answers, model, seconds, tuple(dict.fromkeys(told)), settings.seed)
         )
-        parent = parent or answers
+        model = model or answers
     return results, kept, notes
 
 
@@ -316,7 +316,7 @@ def _judged(
     rows: _Rows,
     spec: RecalibratorSpec | None,
     answers: KeptAnswers,
-    parent: KeptAnswers | None,
+    model: KeptAnswers | None,
     seconds: tuple[float, float],
     notes: tuple[str, ...],
     seed: int,
@@ -345,13 +345,13 @@ def _judged(
         )
     needed, looked_at = _local_test(answers.pit, rows.space.judged, seed)
     return MethodResult(
-        key=spec.key if spec else PARENT,
+        key=spec.key if spec else MODEL,
         title=title,
         scores=replace(scores, rows=finite),
         coverage=coverage(as_distribution, judged.y, STATED, scale=rows.scale, weight=weight),
         tests=uniformity_tests(answers.pit, seed=seed, sample_weight=weight),
         fault=fault(answers.pit, sample_weight=weight),
-        differences=_differences(answers, parent, weight) if parent else {},
+        differences=_differences(answers, model, weight) if model else {},
         needed=needed,
         looked_at=looked_at,
         fit_seconds=seconds[0],
@@ -361,15 +361,15 @@ def _judged(
 
 
 def _differences(
-    answers: KeptAnswers, parent: KeptAnswers, weight: FloatArray | None
+    answers: KeptAnswers, model: KeptAnswers, weight: FloatArray | None
 ) -> dict[str, Estimate]:
     labels = {"crps": "CRPS", "log_score": "Log score", "mse": "MSE", "smis95": "sMIS"}
     return {
         name: paired_difference(
-            answers.scores[name], parent.scores[name], weight=weight, name=label, label=label
+            answers.scores[name], model.scores[name], weight=weight, name=label, label=label
         )
         for name, label in labels.items()
-        if np.isfinite(answers.scores[name]).all() and np.isfinite(parent.scores[name]).all()
+        if np.isfinite(answers.scores[name]).all() and np.isfinite(model.scores[name]).all()
     }
 
 

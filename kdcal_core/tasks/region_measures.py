@@ -45,7 +45,7 @@ from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Review, Which, input_columns, rows_of
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
-from kdcal_core.tasks.recalibration_results import PARENT
+from kdcal_core.tasks.recalibration_results import MODEL
 from kdcal_core.tasks.region_search_run import RegionSearchRun
 from kdcal_core.tasks.regions_partition import class_regions
 from kdcal_core.tasks.regions_results import EventScores, RegionsRun
@@ -354,13 +354,13 @@ class RepairScores:
 
 
 def repair_scores(sets: Sets, *, run: str, method: str) -> RepairScores:
-    """The scores of a method, or of the model as it is (`PARENT`), in the folder ``run``."""
+    """The scores of a method, or of the model as it is (`MODEL`), in the folder ``run``."""
     opened = load(run, RegionsRun)
     found, weight = opened.scores[method], opened.weight
     diagram = confidence_reliability(
         found.score, found.hit.astype(np.int64), n_bins=SCORE_BINS, sample_weight=weight
     )
-    training = opened.training if method == PARENT else None
+    training = opened.training if method == MODEL else None
     return RepairScores(
         diagram.curves[0], _spread(found), None if training is None else _spread(training)
     )

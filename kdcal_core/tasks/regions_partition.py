@@ -29,7 +29,7 @@ def class_regions(
 ) -> RegionSearch:
     """A tree that parts the classes (paper 004 Algorithm 1), its regions judged on other rows.
 
-    It is grown on the parent's training rows (decision D102); without them on one random half of
+    It is grown on the model's training rows (decision D102); without them on one random half of
     the rows, and the other half judges.
 
     Parameters

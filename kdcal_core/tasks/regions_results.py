@@ -60,9 +60,9 @@ class RegionsMethod:
     key, title : str
     log_loss : Estimate
     difference : Estimate or None
-        Log loss minus the parent's, row by row; None for the parent.
+        Log loss minus the model's, row by row; None for the model.
     auc : PairedAuc or None
-        The parent's (a) and this one's (b); None for the parent, for more than two classes, and
+        The model's (a) and this one's (b); None for the model, for more than two classes, and
         where the judged rows hold one class only.
     n_regions : int
         Of the last fit, over all its partitions.
@@ -98,7 +98,7 @@ class RegionsRecord:
     event : str or None
         With two classes the class whose probability is looked at. Untrusted text.
     methods : tuple of RegionsMethod
-        The parent first.
+        The model first.
     weighted : bool
         Whether the judged rows have weights, which everything counts by.
     notes : tuple of str
@@ -142,7 +142,7 @@ class RegionsRun:
     scores : mapping of str to EventScores
         Of the judged rows, by the method's key, each read when it is asked for.
     training : EventScores or None
-        The parent's scores of its training rows, or of 100,000 of them.
+        The model's scores of its training rows, or of 100,000 of them.
     weight : (n,) float64 or None
         Weights of the judged rows, where they have any.
     folder : Path
@@ -157,7 +157,7 @@ class RegionsRun:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The parent and every method, in the record's order."""
+        """The model and every method, in the record's order."""
         return tuple(one.key for one in self.record.methods)
 
     def method(self, key: str) -> RegionsMethod:

@@ -37,7 +37,7 @@ from kdcal_core.tasks.inputs import (
     require_classification,
     review_identity,
 )
-from kdcal_core.tasks.recalibration_results import PARENT
+from kdcal_core.tasks.recalibration_results import MODEL
 from kdcal_core.tasks.regions_results import (
     ONE_MAP,
     PARTITION_TITLES,
@@ -129,14 +129,14 @@ def calibrate_regions(
     opened = workspace.read(review)
     _check(opened, chosen)
     progress(0.0, "Reading the rows")
-    data = review_data(workspace, review, with_parent=True)
+    data = review_data(workspace, review, with_model=True)
     rows, notes = _rows_of(data)
     shared = overlap(data)
     if shared is not None and (sentence := overlap_words(shared)) is not None:
         notes.append(sentence)
     binary = len(data.classes) == 2
     scores: dict[str, EventScores] = {}
-    methods = [_parent(rows, binary, scores)]
+    methods = [_model(rows, binary, scores)]
     keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))
     for at, key in enumerate(keys):
         report = part_of(progress, 0.05 + 0.95 * at / len(keys), 0.05 + 0.95 * (at + 1) / len(keys))
@@ -255,7 +255,7 @@ def _method(
 
 
 def _change(proba: FloatArray, judged: ScoredSet) -> Estimate:
-    """Log loss minus the parent's on the same rows."""
+    """Log loss minus the model's on the same rows."""
     found = paired_difference(
         log_losses(proba, judged.y),
         log_losses(judged.proba, judged.y),
@@ -303,11 +303,11 @@ def _taken(rows: ScoredSet, kept: IntArray) -> ScoredSet:
     return replace(rows, proba=rows.proba[kept], y=rows.y[kept], weight=weight)
 
 
-def _parent(rows: _Rows, binary: bool, scores: dict[str, EventScores]) -> RegionsMethod:
+def _model(rows: _Rows, binary: bool, scores: dict[str, EventScores]) -> RegionsMethod:
     judged = rows.judged
-    scores[PARENT] = _event_scores(judged.proba, judged.y, binary)
+    scores[MODEL] = _event_scores(judged.proba, judged.y, binary)
     found = log_loss(judged.proba, judged.y, sample_weight=judged.weight)
-    return RegionsMethod(PARENT, "The model as it is", found, None, None, 0, 0.0)
+    return RegionsMethod(MODEL, "The model as it is", found, None, None, 0, 0.0)
 
 
 def _event_scores(proba: FloatArray, y: IntArray, binary: bool) -> EventScores:
@@ -320,11 +320,11 @@ def _event_scores(proba: FloatArray, y: IntArray, binary: bool) -> EventScores:
 
 
 def _training_scores(data: ReviewData, binary: bool, seed: int) -> EventScores | None:
-    """What the parent says of its training rows, where both are there."""
-    if data.training is None or data.parent is None:
+    """What the model says of its training rows, where both are there."""
+    if data.training is None or data.model is None:
         return None
     frame, y = data.training
     if len(y) > _TRAINING_ROWS:
         drawn = np.random.default_rng(seed).choice(len(y), _TRAINING_ROWS, replace=False)
         frame, y = frame.iloc[drawn], y[drawn]
-    return _event_scores(data.parent.predict_proba(frame), y, binary)
+    return _event_scores(data.model.predict_proba(frame), y, binary)

@@ -108,9 +108,9 @@ def regression_files(workspace: Workspace, review_id: str) -> RegressionFiles:
         )
     folder = workspace.folder(review_id)
     model = None
-    if review.parent is not None and review.model_file is not None:
+    if review.model is not None and review.model_file is not None:
         path = str(folder / review.model_file)
-        model = File(path, review.parent.name, review.parent.digest)
+        model = File(path, review.model.name, review.model.digest)
     calibration = _scored(review, folder, "calibration")
     assert calibration is not None
     return RegressionFiles(model, calibration, _scored(review, folder, "evaluation"), review.roles)
@@ -140,13 +140,13 @@ def open_layers(files: RegressionFiles, progress: Progress) -> HasLayers:
     progress(0.0, "Opening the model")
     with in_file(files.model.name):
         check_digest(Path(files.model.path), files.model.digest)
-        parent = load_model(files.model.path, name=files.model.name, task="regression")
-    if not isinstance(parent, HasLayers):
+        model = load_model(files.model.path, name=files.model.name, task="regression")
+    if not isinstance(model, HasLayers):
         raise InputError(
-            f"This model ({parent.kind}) names no hidden layer",
+            f"This model ({model.kind}) names no hidden layer",
             fix="Choose the inputs or the predictions as the space.",
         )
-    return parent
+    return model
 
 
 def _scored(review: Review, folder: Path, which: str) -> Scored | None:

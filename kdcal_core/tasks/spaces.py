@@ -70,7 +70,7 @@ def space_names(review: Review) -> tuple[str, ...]:
     "inputs and prediction" puts both side by side: on real tables it was best most often.
     """
     names = [INPUTS, BOTH] if review.roles and review.roles.features else []
-    layers = review.parent.layers if review.parent else ()
+    layers = review.model.layers if review.model else ()
     return (*names, *(LAYER + layer for layer in layers), PREDICTION)
 
 
@@ -204,11 +204,11 @@ def _inputs(files: RegressionFiles, *, with_prediction: bool) -> Space:
 
 def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
     layer = name.removeprefix(LAYER)
-    parent = open_layers(files, progress)
-    if layer not in parent.layers:
+    model = open_layers(files, progress)
+    if layer not in model.layers:
         raise InputError(
             f"The model has no hidden layer {layer!r}",
-            fix=f"It names: {', '.join(parent.layers)}.",
+            fix=f"It names: {', '.join(model.layers)}.",
         )
     done = 0.0
 
@@ -216,10 +216,10 @@ def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
         nonlocal done
         frame = features(files, scored)
         with in_file(scored.table.name), in_rows_of(frame):
-            width = parent.embed(frame.iloc[:1], layer).shape[1]
+            width = model.embed(frame.iloc[:1], layer).shape[1]
 
             def answer(block: pd.DataFrame) -> FloatArray:
-                return parent.embed(block, layer)
+                return model.embed(block, layer)
 
             values = by_blocks(answer, frame, width, part_of(progress, done, done + 0.5))
         done = 0.5

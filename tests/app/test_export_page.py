@@ -241,10 +241,10 @@ def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     review = start_sample(workspace, "xor_network")
-    layer = review.parent.layers[0]
+    layer = review.model.layers[0]
     at = launch(PAGE, review.id, calibrator="heterogeneous_forest")
     of = next(one for one in at.selectbox if one.label == "Regions of")
-    assert of.options == ["The inputs", *(f"Layer {name}" for name in review.parent.layers)]
+    assert of.options == ["The inputs", *(f"Layer {name}" for name in review.model.layers)]
     next(one for one in at.number_input if one.label == "Depth").set_value(2)
     fitted(of.set_value(("layer", layer)).run())
     assert f"on the layer {layer}" in words(at)
@@ -255,11 +255,11 @@ def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     monkeypatch.chdir(tmp_path)
     Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
     model = workspace.folder(review.id) / review.model_file
-    Path(run.card.parent.name).write_bytes(model.read_bytes())
-    data = review_data(workspace, review.id, with_parent=True)
+    Path(run.card.model.name).write_bytes(model.read_bytes())
+    data = review_data(workspace, review.id, with_model=True)
     space = {"X": data.inputs["evaluation"]}
     exec(python, space)
-    loaded = load_calibrator(run.calibrator_file, parent=data.parent, any_model=True)
+    loaded = load_calibrator(run.calibrator_file, model=data.model, any_model=True)
     expected = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
     assert np.allclose(space["scored"].proba, expected, rtol=0, atol=1e-6)
 

@@ -30,10 +30,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def lab(*, dark: bool = False, **chosen: Any) -> AppTest:
     """The page with a small forest, and other settings where they are given."""
     at = launch("simulation_lab", dark=dark)
-    for name, value in {"rows": 1000, "parent": "forest", "trees": 100, **chosen}.items():
+    for name, value in {"rows": 1000, "model": "forest", "trees": 100, **chosen}.items():
         if value is None:
             continue
-        key = "lab_model" if name == "parent" else f"lab_{name}"
+        key = "lab_model" if name == "model" else f"lab_{name}"
         kinds = (at.select_slider, at.segmented_control, at.number_input, at.slider)
         widget = next(w for kind in kinds for w in kind if w.key == key)
         at = widget.set_value(value).run()
@@ -143,11 +143,11 @@ def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest
     "chosen",
     [
         {"simulation": "trunk", "dimensions": 5},
-        {"parent": "network", "trees": None, "layers": 1, "width": 10, "rows": 100},
+        {"model": "network", "trees": None, "layers": 1, "width": 10, "rows": 100},
     ],
 )
-def test_other_simulations_and_parents(chosen: dict[str, Any]) -> None:
-    order = {"simulation": None, "rows": None, "parent": None} | chosen
+def test_other_simulations_and_models(chosen: dict[str, Any]) -> None:
+    order = {"simulation": None, "rows": None, "model": None} | chosen
     at = finish(lab(**order))
     assert at.subheader[0].value.startswith("At radius 2 the ")
     assert len(at.get("plotly_chart")) == N_CHARTS

@@ -91,4 +91,4 @@ def test_a_model_is_called_a_model():
     of_the_lab = [text for text in vars(lab_text).values() if isinstance(text, str)]
     described = [entry.description for entry in CALIBRATORS.values()]
     shown = [*of_the_lab, *described, *METHODS.values()]
-    assert [text for text in shown if re.search(r"\bparent", text, re.I)] == []
+    assert [text for text in shown if re.search(r"\bmodel", text, re.I)] == []

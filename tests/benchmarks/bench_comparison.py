@@ -18,8 +18,8 @@ FEATURES = 5
 
 
 def run() -> list[dict[str, Any]]:
-    """Rows of the benchmark table. The kernel density graph asks its parent and is left out."""
-    keys = [key for key, one in CALIBRATORS.items() if one.offered and "parent" not in one.needs]
+    """Rows of the benchmark table. The kernel density graph asks its model and is left out."""
+    keys = [key for key, one in CALIBRATORS.items() if one.offered and "model" not in one.needs]
     compare(keys, _review(500, 2))  # compiles
     return [_row(keys, *size) for size in SIZES]
 

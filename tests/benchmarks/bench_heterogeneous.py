@@ -43,7 +43,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    """An over-confident parent that does not see a category and a threshold."""
+    """An over-confident model that does not see a category and a threshold."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(n, N_NUMBERS)), columns=[f"x{i}" for i in range(17)])
     for i in range(N_CATEGORIES):

@@ -34,8 +34,8 @@ _READERS: dict[str, tuple[str, dict[str, Any]]] = {
     ".ubj": ("kdcal_core.review.in_worker:inspect_model", {}),
     ".json": ("kdcal_core.review.in_worker:inspect_model", {}),
     ".kdcal": ("kdcal_core.store.archive:read_archive", {"kind": "calibrator"}),
-    ".parquet": ("kdcal_core.review.in_worker:import_table", {"parent": None}),
-    ".csv": ("kdcal_core.review.in_worker:import_table", {"parent": None}),
+    ".parquet": ("kdcal_core.review.in_worker:import_table", {"model": None}),
+    ".csv": ("kdcal_core.review.in_worker:import_table", {"model": None}),
 }
 node = helper.make_node
 

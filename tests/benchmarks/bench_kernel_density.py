@@ -1,6 +1,6 @@
 """Speed and memory of kernel density forests and networks: whole fits, and answers for new rows.
 
-Seconds are of the wall clock and leave out the parent's own, which stands in a row of its own;
+Seconds are of the wall clock and leave out the model's own, which stands in a row of its own;
 what all threads spent on processors stands beside, because it holds on a busy machine too. The
 references compute the class masses alone, on all rows.
 """
@@ -59,8 +59,8 @@ def _plain_seconds(case: Case, plain_kernel: Callable[[Any], np.ndarray]) -> flo
     """Class masses for the usual grid of exponents from the whole kernel matrix."""
     rows = sample(case)
     fit, _, _ = split(case)
-    parent: Any = wrap_model(model(case, rows))
-    codes = parent.codes(rows.X[fit])
+    wrapped: Any = wrap_model(model(case, rows))
+    codes = wrapped.codes(rows.X[fit])
     counts = np.eye(2)[rows.y[fit]]
     start = time.perf_counter()
     kernel = plain_kernel(codes)
@@ -100,8 +100,8 @@ def _rows(
         },
         {
             "name": name,
-            "what": "the parent's own time in that fit",
+            "what": "the model's own time in that fit",
             "n": case.n,
-            "seconds": found["fit_parent_seconds"],
+            "seconds": found["fit_model_seconds"],
         },
     ]

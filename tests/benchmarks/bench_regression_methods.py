@@ -28,9 +28,9 @@ KS = (50, 100, 200, 500, 1000)
 def run() -> list[dict[str, Any]]:
     """Rows of the benchmark table; a missing reference is None."""
     drawn = nonlinear20(ROWS, seed=0)
-    parent = Normal(drawn.distribution.mean(), 1.5)
-    few, y, space = parent[:FEW], drawn.y[:FEW], drawn.X[:FEW]
-    pit = parent.cdf(drawn.y)
+    model = Normal(drawn.distribution.mean(), 1.5)
+    few, y, space = model[:FEW], drawn.y[:FEW], drawn.X[:FEW]
+    pit = model.cdf(drawn.y)
     positive = np.abs(drawn.y) + 1
     shape = 50 + 50 * np.random.default_rng(0).random(ROWS)
     gamma = Gamma(shape, np.abs(drawn.distribution.mean()) + 1)
@@ -50,7 +50,7 @@ def run() -> list[dict[str, Any]]:
         ),
         (
             "select_neighbours, 5 folds, 5 numbers, 5,000 rows scored",
-            lambda: select_neighbours(parent, drawn.y, {"input": drawn.X}, KS, max_rows=SCORED),
+            lambda: select_neighbours(model, drawn.y, {"input": drawn.X}, KS, max_rows=SCORED),
             ROWS,
             None,
             None,
@@ -75,7 +75,7 @@ def run() -> list[dict[str, Any]]:
         ),
         (
             "isotonic: fit and 95% intervals",
-            lambda: IsotonicRecalibration().fit(parent, drawn.y).predict(parent).interval(0.95),
+            lambda: IsotonicRecalibration().fit(model, drawn.y).predict(model).interval(0.95),
             ROWS,
             None,
             None,
@@ -83,7 +83,7 @@ def run() -> list[dict[str, Any]]:
         ),
         (
             "density: fit and 95% intervals",
-            lambda: DensityRecalibration().fit(parent, drawn.y).predict(parent).interval(0.95),
+            lambda: DensityRecalibration().fit(model, drawn.y).predict(model).interval(0.95),
             ROWS,
             None,
             None,
@@ -105,8 +105,8 @@ def run() -> list[dict[str, Any]]:
     ]
 
 
-def _cross_fitted_crps(parent: Normal, y: Any, space: Any, k: int) -> float:
-    mended = cross_fitted(lambda: LocalRecalibration(k=k), parent, y, space)
+def _cross_fitted_crps(model: Normal, y: Any, space: Any, k: int) -> float:
+    mended = cross_fitted(lambda: LocalRecalibration(k=k), model, y, space)
     return float(np.mean(mended.crps(y)))
 
 

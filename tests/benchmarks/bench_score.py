@@ -30,7 +30,7 @@ from kdcal_core.calibration.export.scoring import score_table
 start = time.perf_counter()
 found = score_table(*sys.argv[1:])
 seconds = time.perf_counter() - start
-# getrusage would count the parent's memory from before the new program began
+# getrusage would count the model's memory from before the new program began
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) / 1024
 print(json.dumps([found["rows"], seconds, peak]))
@@ -95,16 +95,16 @@ def _prepare(folder: Path) -> None:
     names = model.metadata_props.add()
     names.key, names.value = "feature_names", json.dumps(_names())
     onnx.save(model, folder / "model.onnx")
-    parent = load_model(folder / "model.onnx", task="classification")
+    wrapped = load_model(folder / "model.onnx", task="classification")
     X = _rows(N_FIT, 0)
-    proba = parent.predict_proba(X)
+    proba = wrapped.predict_proba(X)
     # the first column shifts the truth, so that there are regions to be found
     odds = np.log(proba[:, 1] / proba[:, 0]) + np.sign(X["x0"].to_numpy())
     y = (rng.random(N_FIT) < 1 / (1 + np.exp(-odds))).astype(np.int64)
-    rows = ScoredSet(proba, y, parent.classes, "digest", "calibration")
+    rows = ScoredSet(proba, y, wrapped.classes, "digest", "calibration")
     for key in TITLES:
         calibrator = fit_calibrator(key, rows, X)
-        card = make_card(key, calibrator, classes=parent.classes, data={}, features=_names())
+        card = make_card(key, calibrator, classes=wrapped.classes, data={}, features=_names())
         save_calibrator(calibrator, folder / f"{key}.kdcal", card)
 
 

@@ -110,7 +110,7 @@ def test_comparison():
     ):
         p = np.where(rows.proba.argmax(axis=1) == rows.y, confidence, 1 - confidence)
         assert losses.overall_nll[mon2] == pytest.approx(-np.log(np.clip(p, 1e-12, 1)).mean())
-    # the parent's scores are far too sharp: calibrating must help on new rows
+    # the model's scores are far too sharp: calibrating must help on new rows
     assert got.evaluation.overall_nll[mon2] < got.evaluation.overall_nll[0]
     assert compare_methods(data, methods=["sts"], folds=2).evaluation is None
 

@@ -55,7 +55,7 @@ def test_platt_of_several_classes_is_each_against_the_rest_then_scaled():
     )
 
 
-def test_platt_finds_a_calibrated_parent_right():
+def test_platt_finds_a_calibrated_model_right():
     proba, y = binary(200_000, sharp=1.0, shift=0.0)
     ours = PlattScaling(shrinkage=None).fit(proba, y)
     assert ours.slopes_[0] == pytest.approx(1, abs=0.03)

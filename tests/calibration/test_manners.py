@@ -134,7 +134,7 @@ def test_bad_rows_are_refused(kind):
 
 
 @each
-def test_it_mends_an_overconfident_parent(kind):
+def test_it_mends_an_overconfident_model(kind):
     rng = np.random.default_rng(0)
     honest = rng.dirichlet(np.ones(3), 6000)
     y = (rng.random((6000, 1)) > honest.cumsum(axis=1)).sum(axis=1)

@@ -45,10 +45,10 @@ def _made(n_classes, kind=RandomForestClassifier):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X.iloc[:N], y[:N])
-    parent = wrap_model(model)
+    wrapped = wrap_model(model)
     held = X.iloc[N:].reset_index(drop=True)
-    rows = ScoredSet(parent.predict_proba(held), y[N:], parent.classes, "digest", "calibration")
-    return rows, held, (X.iloc[:N], y[:N]), parent
+    rows = ScoredSet(wrapped.predict_proba(held), y[N:], wrapped.classes, "digest", "calibration")
+    return rows, held, (X.iloc[:N], y[:N]), wrapped
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -61,9 +61,9 @@ def fitted():
     kept = {}
 
     def get(key, made):
-        rows, X, training, parent = made
+        rows, X, training, model = made
         if (key, id(rows)) not in kept:
-            kept[key, id(rows)] = fit_calibrator(key, rows, X, training=training, parent=parent)
+            kept[key, id(rows)] = fit_calibrator(key, rows, X, training=training, model=model)
         return kept[key, id(rows)]
 
     return get
@@ -83,7 +83,7 @@ def test_every_entry_is_fitted_and_asked_in_one_way(key, made, fitted):
     of = rows.proba if one.keeps_prediction else found.proba
     np.testing.assert_array_equal(found.predicted, of.argmax(axis=1))
     np.testing.assert_array_equal(found.confidence, found.proba[np.arange(N), found.predicted])
-    assert one.keeps_prediction == (entry.family in ("parent", "top-label", "temperature"))
+    assert one.keeps_prediction == (entry.family in ("model", "top-label", "temperature"))
 
 
 def _plain(value):
@@ -165,7 +165,7 @@ def test_a_curve_from_a_file_answers_but_knows_no_densities(made, fitted):
 
 
 def test_what_is_missing_is_said(made):
-    rows, X, _, parent = made
+    rows, X, _, model = made
     with pytest.raises(InputError, match="no method 'isotone'"):
         fit_calibrator("isotone", rows)
     with pytest.raises(InputError, match="reads the features"):
@@ -176,33 +176,33 @@ def test_what_is_missing_is_said(made):
         fit_calibrator("kernel_density", rows, X)
     with pytest.raises(InputError, match="reads more than probabilities"):
         score_calibrator("heterogeneous_tree")
-    one = fit_calibrator("kernel_density", rows, X, parent=parent)
+    one = fit_calibrator("kernel_density", rows, X, model=model)
     with pytest.raises(InputError, match="reads the features"):
         calibrated(one, rows.proba)
 
 
 def test_a_kernel_density_graph_notes_weights_and_refuses_strangers(made):
-    rows, X, training, parent = made
+    rows, X, training, model = made
     one = CALIBRATORS["kernel_density"].factory()
     with pytest.warns(InputWarning, match="weights are not used"):
-        one.fit(rows.proba, rows.y, X, np.linspace(1, 2, N), parent=parent)
+        one.fit(rows.proba, rows.y, X, np.linspace(1, 2, N), model=model)
     weighted = one.predict_proba(rows.proba, X)
-    one.fit(rows.proba, rows.y, X, np.full(N, 3.0), parent=parent)
+    one.fit(rows.proba, rows.y, X, np.full(N, 3.0), model=model)
     assert not any("weights" in note for note in one.notes_)
     np.testing.assert_array_equal(one.predict_proba(rows.proba, X), weighted)
     with pytest.raises(InputError, match="Training rows need labels"):
-        one.fit(rows.proba, rows.y, X, X_partition=training[0], parent=parent)
+        one.fit(rows.proba, rows.y, X, X_partition=training[0], model=model)
     more = np.column_stack([rows.proba, np.zeros(N)])
     with pytest.raises(InputError, match="the probabilities are of"):
-        one.fit(more, rows.y, X, parent=parent)
+        one.fit(more, rows.y, X, model=model)
 
     class Bare:
-        kind, classes, named_classes = "Bare model", parent.classes, True
+        kind, classes, named_classes = "Bare model", model.classes, True
         n_features, feature_names = 3, None
-        predict_proba = staticmethod(parent.predict_proba)
+        predict_proba = staticmethod(model.predict_proba)
 
     with pytest.raises(InputError, match="not read as a partition"):
-        one.fit(rows.proba, rows.y, X, parent=Bare())
+        one.fit(rows.proba, rows.y, X, model=Bare())
 
 
 def test_labels_are_classes_by_position_however_they_are_named():
@@ -211,30 +211,30 @@ def test_labels_are_classes_by_position_however_they_are_named():
     X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
     y = (X["a"] > 0).to_numpy().astype(int)
     forest = RandomForestClassifier(10, random_state=0).fit(X[:300], y[:300])
-    parent = wrap_model(forest, classes=("1", "0"))
-    rows = ScoredSet(parent.predict_proba(X[300:]), y[300:], ("1", "0"), "d", "calibration")
-    one = fit_calibrator("kernel_density", rows, X[300:], parent=parent)
+    model = wrap_model(forest, classes=("1", "0"))
+    rows = ScoredSet(model.predict_proba(X[300:]), y[300:], ("1", "0"), "d", "calibration")
+    one = fit_calibrator("kernel_density", rows, X[300:], model=model)
     said = calibrated(one, rows.proba, X[300:]).predicted
     assert (said == rows.y).mean() > 0.95
 
 
 def test_a_network_gets_a_kernel_density_network():
-    rows, X, _, parent = _made(2, MLPClassifier)
-    one = fit_calibrator("kernel_density", rows, X, parent=parent)
+    rows, X, _, model = _made(2, MLPClassifier)
+    one = fit_calibrator("kernel_density", rows, X, model=model)
     assert type(one.estimator_).__name__ == "KernelDensityNetwork"
     direct = one.estimator_.predict_proba(X)
     np.testing.assert_allclose(calibrated(one, rows.proba, X).proba, direct, atol=1e-12)
 
 
 def test_training_rows_make_the_partition_and_progress_is_told(made):
-    rows, X, training, parent = made
+    rows, X, training, model = made
     told = []
     fit_calibrator(
         "kernel_density",
         rows,
         X,
         training=training,
-        parent=parent,
+        model=model,
         progress=lambda share, note: told.append(share),
     )
     assert told
@@ -256,7 +256,7 @@ def test_what_a_review_lacks():
 
 def test_the_registry_holds_every_family_and_the_page_by_class_its_own():
     assert {entry.family for entry in CALIBRATORS.values()} == {
-        "parent",
+        "model",
         "top-label",
         "temperature",
         "standard",
@@ -266,7 +266,7 @@ def test_the_registry_holds_every_family_and_the_page_by_class_its_own():
     assert BY_CLASS[-2:] == ("isotonic", "sigmoid")
     assert len(BY_CLASS) == 16
     assert all(isinstance(score_calibrator(key), Calibrator) for key in BY_CLASS)
-    assert calibrator_entry("uncalibrated").family == "parent"
+    assert calibrator_entry("uncalibrated").family == "model"
     assert all(key in BY_CLASS for key, entry in CALIBRATORS.items() if entry.compared)
 
 

@@ -28,20 +28,20 @@ def made():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(800, 3)), columns=["a", "b", "c"])
     y = (rng.random(800) < expit(2 * X["a"])).to_numpy().astype(int)
-    parent = wrap_model(
+    model = wrap_model(
         RandomForestClassifier(10, max_depth=4, random_state=0).fit(X[:200], y[:200])
     )
     X, y = X[200:].reset_index(drop=True), y[200:]
-    return X, y, parent.predict_proba(X), parent
+    return X, y, model.predict_proba(X), model
 
 
 def said(key, made, n):
     """What is warned of, what is noted, and what the calibrator wants."""
-    X, y, proba, parent = made
-    rows = ScoredSet(proba[:n], y[:n], parent.classes, "digest", "calibration")
+    X, y, proba, model = made
+    rows = ScoredSet(proba[:n], y[:n], model.classes, "digest", "calibration")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
-        fitted = fit_calibrator(key, rows, X[:n], parent=parent)
+        fitted = fit_calibrator(key, rows, X[:n], model=model)
     return [str(one.message) for one in caught], fitted.notes_, fitted.rows_needed(2)
 
 

@@ -107,7 +107,7 @@ def test_few_rows_get_the_strongest_pull_and_are_told_how_many_would_do():
 
 
 @pytest.mark.parametrize("kind", [VectorScaling, DirichletScaling])
-def test_a_calibrated_parent_stays_as_it_is(kind):
+def test_a_calibrated_model_stays_as_it_is(kind):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(5), 40_000)
     y = (rng.random((40_000, 1)) > proba.cumsum(axis=1)).sum(axis=1)

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from kdcal_core.calibration import TemperatureScaling
 from kdcal_core.charts import (
-    PARENT_NAME,
+    MODEL_NAME,
     comparison_figure,
     comparison_table,
     comparison_words,
@@ -81,13 +81,13 @@ def test_dots_stand_where_the_numbers_are_and_full_ones_are_the_best_set(
         }
         assert full == set(over.close_to_best(measure))
         grey = [key == over.reference for key in order]
-        assert [colour == palette(dark).parent for colour in trace.marker.color] == grey
+        assert [colour == palette(dark).model for colour in trace.marker.color] == grey
     names = figure.layout.yaxis.ticktext
-    assert PARENT_NAME in names
+    assert MODEL_NAME in names
     assert "<b>" not in figure.to_json().replace("\\u003c", "<").replace("<br>", "")
     lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    parent = over.method(over.reference).scores
-    assert [line.x0 for line in lines] == [parent[measure].value for measure in measures]
+    model = over.method(over.reference).scores
+    assert [line.x0 for line in lines] == [model[measure].value for measure in measures]
 
 
 def test_speed_has_logarithmic_axes_and_no_dot_for_nothing(over: Comparison) -> None:
@@ -98,13 +98,13 @@ def test_speed_has_logarithmic_axes_and_no_dot_for_nothing(over: Comparison) -> 
     assert len(trace.x) == sum(one.size_bytes > 0 for one in over.methods)
 
 
-@pytest.mark.parametrize("against", ["parent", "best"])
+@pytest.mark.parametrize("against", ["model", "best"])
 def test_paired_marks_are_full_where_rows_tell_methods_apart(
     over: Comparison, against: str
 ) -> None:
     order = ranked(over, "log_loss")
     (trace,) = paired_figure(over, ("log_loss",), order, against, dark=False).data
-    other = over.reference if against == "parent" else over.best["log_loss"]
+    other = over.reference if against == "model" else over.best["log_loss"]
     shown = [key for key in order if key != other]
     pairs = {pair.key: pair for pair in over.paired["log_loss", against]}
     np.testing.assert_allclose(trace.x, [pairs[key].difference.value for key in shown])
@@ -149,9 +149,9 @@ def test_an_over_confident_model_is_said_to_be_bettered(over: Comparison) -> Non
         assert over.method(key).name in told
     assert "cannot be told apart in log loss, on these 1,500 rows; " in told
     assert f"{'both' if len(close) == 2 else 'all'} are better than the model as it is" in told
-    change = next(p for p in over.paired["log_loss", "parent"] if p.key == close[0])
+    change = next(p for p in over.paired["log_loss", "model"] if p.key == close[0])
     assert change.difference.value < 0
-    assert "Better than the model as it is: " in comparison_words.against_parent(over, "log_loss")
+    assert "Better than the model as it is: " in comparison_words.against_model(over, "log_loss")
 
 
 def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison) -> None:
@@ -162,9 +162,9 @@ def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison) -> None:
 
 
 def test_each_case_of_the_finding(right: Comparison) -> None:
-    """Verdicts set by hand: one best, the parent best, some of the best better than the parent."""
+    """Verdicts set by hand: one best, the model best, some of the best better than the model."""
 
-    def told(verdicts: dict[str, str], best: str, parent: dict[str, str]) -> str:
+    def told(verdicts: dict[str, str], best: str, model: dict[str, str]) -> str:
         def pairs(against: str, given: dict[str, str]):
             return tuple(
                 dataclasses.replace(one, verdict=given.get(one.key, "cannot be told apart"))
@@ -174,7 +174,7 @@ def test_each_case_of_the_finding(right: Comparison) -> None:
         changed = {
             **right.paired,
             ("log_loss", "best"): pairs("best", verdicts),
-            ("log_loss", "parent"): pairs("parent", parent),
+            ("log_loss", "model"): pairs("model", model),
         }
         found = dataclasses.replace(right, paired=changed, best={**right.best, "log_loss": best})
         return comparison_words.finding(found, "log_loss")
@@ -191,16 +191,16 @@ def test_each_case_of_the_finding(right: Comparison) -> None:
     assert "; STS is better than the model as it is (paired difference of STS " in some
 
 
-def test_where_nobody_differs_from_the_parent_nobody_is_named(right: Comparison) -> None:
+def test_where_nobody_differs_from_the_model_nobody_is_named(right: Comparison) -> None:
     unclear = tuple(
         dataclasses.replace(one, verdict="cannot be told apart")
-        for one in right.paired["log_loss", "parent"]
+        for one in right.paired["log_loss", "model"]
     )
-    found = dataclasses.replace(right, paired={**right.paired, ("log_loss", "parent"): unclear})
-    assert comparison_words.against_parent(found, "log_loss") == ""
+    found = dataclasses.replace(right, paired={**right.paired, ("log_loss", "model"): unclear})
+    assert comparison_words.against_model(found, "log_loss") == ""
 
 
-def test_speed_is_told_of_calibrators_and_not_of_the_parent(over: Comparison) -> None:
+def test_speed_is_told_of_calibrators_and_not_of_the_model(over: Comparison) -> None:
     told = comparison_words.finding(over, "fit_seconds")
     assert told.startswith("Seconds to fit: from ")
-    assert PARENT_NAME not in told
+    assert MODEL_NAME not in told

@@ -91,7 +91,7 @@ def test_every_method_has_a_look_of_its_own() -> None:
 
 
 def test_distance_shows_the_prior_and_where_data_end() -> None:
-    figure = charts.distance_figure([line("parent", 0.9)], 0.35, dark=False, data_radius=1.5)
+    figure = charts.distance_figure([line("model", 0.9)], 0.35, dark=False, data_radius=1.5)
     prior = next(trace for trace in figure.data if trace.name.startswith("Prior"))
     assert set(prior.y) == {0.35}
     assert prior.x[-1] == RADII[-1]
@@ -101,7 +101,7 @@ def test_distance_shows_the_prior_and_where_data_end() -> None:
 
 
 def test_a_band_that_is_not_known_is_left_out() -> None:
-    gappy = line("parent", 0.5)
+    gappy = line("model", 0.5)
     gappy.low[3] = np.nan
     band, curve, *_ = charts.distance_figure([gappy], 0.5, dark=False).data
     assert len(band.x) == 2 * (RADII.size - 1)
@@ -110,7 +110,7 @@ def test_a_band_that_is_not_known_is_left_out() -> None:
 
 def test_a_band_that_is_not_filled_is_still_told() -> None:
     plain = replace(line("isotonic", 0.5), filled=False)
-    figure = charts.distance_figure([line("parent", 0.5), plain], 0.5, dark=False)
+    figure = charts.distance_figure([line("model", 0.5), plain], 0.5, dark=False)
     assert [trace.fill for trace in figure.data].count("toself") == 1
     curve = next(trace for trace in figure.data if trace.name == "Isotonic")
     np.testing.assert_allclose(curve.customdata[0], [0.45, 0.55])

@@ -294,7 +294,7 @@ def test_writing_and_marks_stand_out_from_the_ground(dark: bool, ground: str) ->
     colours = charts.palette(dark)
     assert contrast(colours.text, ground) >= 7
     assert contrast(colours.muted, ground) >= 4.5
-    for name in ("parent", "calibrated", "right", "truth", "foreign"):
+    for name in ("model", "calibrated", "right", "truth", "foreign"):
         assert contrast(getattr(colours, name), ground) >= 3, name
     # hits and errors differ in lightness too, for readers who do not see the hues apart
     assert contrast(colours.right, colours.wrong) >= 1.3

@@ -29,7 +29,7 @@ def curve(*mean, radii=(0.0, 1.0, 2.0)):
 
 
 @pytest.mark.parametrize(
-    ("parent", "graph", "said"),
+    ("model", "graph", "said"),
     [
         ((0.9, 0.06), (0.5, 0.061), "still says 0.90, the kernel density version 0.50, the prior;"),
         ((0.51, 0.06), (0.5, 0.06), "the forest says 0.51, the kernel"),
@@ -39,9 +39,9 @@ def curve(*mean, radii=(0.0, 1.0, 2.0)):
         ((0.9, 0.060), (0.5, 0.300), "error 0.300 against 0.060, clearly more."),
     ],
 )
-def test_the_finding_says_what_holds(parent, graph, said):
+def test_the_finding_says_what_holds(model, graph, said):
     one, other = (
-        Compared(number(far), number(error), number(0.1)) for far, error in (parent, graph)
+        Compared(number(far), number(error), number(0.1)) for far, error in (model, graph)
     )
     assert said in lab_words.lab_finding("forest", one, other, radius=2.0, prior=0.5)
 
@@ -54,7 +54,7 @@ def test_the_finding_tells_when_confidence_among_the_data_is_lost(distance, lost
 
 
 @pytest.mark.parametrize(
-    ("parent", "graph", "said"),
+    ("model", "graph", "said"),
     [
         ((0.8, 0.9, 0.9), (0.8, 0.6, 0.5), "stays within 0.02 of the prior 0.50 from radius 2 on"),
         ((0.8, 0.9, 0.9), (0.8, 0.5, 0.6), "does not stay within 0.02 of the prior 0.50 up to"),
@@ -62,8 +62,8 @@ def test_the_finding_tells_when_confidence_among_the_data_is_lost(distance, lost
         ((0.8, 0.9, 0.93), (0.5, 0.5, 0.5), "the forest says 0.93 at radius 2."),
     ],
 )
-def test_from_where_on_confidence_is_the_prior(parent, graph, said):
-    words = lab_words.distance_words("forest", curve(*parent), curve(*graph), 0.5)
+def test_from_where_on_confidence_is_the_prior(model, graph, said):
+    words = lab_words.distance_words("forest", curve(*model), curve(*graph), 0.5)
     assert said in words
 
 
@@ -92,7 +92,7 @@ def test_where_the_floor_hands_over(distances, said):
     assert said in lab_words.switch_words(np.array(distances))
 
 
-def test_how_much_the_parent_counts_among_the_data():
+def test_how_much_the_model_counts_among_the_data():
     assert "does not count" in lab_words.blend_words(None)
 
 
@@ -106,7 +106,7 @@ def test_alternative_texts_tell_numbers():
 def methods(*values):
     return [
         MeasuredMethod(key, label, tuple(number(value + 0.1 * at) for at in range(2)))
-        for key, label, value in zip(("parent", "geodesic"), ("Forest", "Graph"), values,
+        for key, label, value in zip(("model", "geodesic"), ("Forest", "Graph"), values,
                                      strict=True)
     ]  # fmt: skip
 
@@ -138,12 +138,12 @@ def line(key, values):
 
 
 def test_sizes_have_one_legend_and_name_the_prior():
-    lines = [line("parent", [0.3, 0.2]), line("geodesic", [0.4, 0.1])]
+    lines = [line("model", [0.3, 0.2]), line("geodesic", [0.4, 0.1])]
     figure = sizes_figure(
         {"Error": lines, "Confidence": lines}, dark=False, target=("Confidence", 0.5, "prior")
     )
     shown = [trace.name for trace in figure.data if trace.showlegend]
-    assert shown == ["parent", "geodesic"]
+    assert shown == ["model", "geodesic"]
     assert {trace.xaxis for trace in figure.data} == {"x", "x2"}
     assert [shape.yref for shape in figure.layout.shapes] == ["y2"]
     assert list(figure.layout.xaxis.ticktext) == ["100", "1,000"]

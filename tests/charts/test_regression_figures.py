@@ -77,13 +77,13 @@ def measured(key: str, infinite: bool = False) -> charts.MeasuredRecalibration:
     rows["coverage95"] = estimate(0.9, percent=True)
     if infinite:
         rows["log_score"] = Estimate("Log score", "Log score", np.inf, np.nan, np.nan, 100)
-    changes = {} if key == "parent" else {"crps": estimate(-0.1)}
+    changes = {} if key == "model" else {"crps": estimate(-0.1)}
     return charts.MeasuredRecalibration(
         key, f"{key} {HOSTILE}", RegressionScores(key, rows, 9), changes
     )
 
 
-METHODS = ("parent", *RECALIBRATORS, "truth")
+METHODS = ("model", *RECALIBRATORS, "truth")
 
 
 def draw(
@@ -112,16 +112,16 @@ def draw(
     )
     levels = tuple(row(0.9, level, n) for level in (0.5, 0.8, 0.95))
     moments = [
-        charts.Moments("parent", HOSTILE, line, spread),
+        charts.Moments("model", HOSTILE, line, spread),
         charts.Moments("local", "Local", mean, std),
     ]
     shown = [
-        charts.RowIntervals("parent", HOSTILE, line - spread, line, line + spread),
+        charts.RowIntervals("model", HOSTILE, line - spread, line, line + spread),
         charts.RowIntervals("local", "Local", mean - std, mean, mean + std),
     ]
     ks = np.array([10.0, 100.0])
     curve = charts.SelectionCurve(HOSTILE, ks, scale * ks, scale * ks * 0.9, scale * ks * 1.1)
-    methods = [measured(key, infinite=key == "parent") for key in METHODS]
+    methods = [measured(key, infinite=key == "model") for key in METHODS]
     titles = {"dark": dark, "x_title": HOSTILE, "y_title": HOSTILE}
     return {
         "pit": charts.pit_figure(one, dark=dark, kind="too low"),
@@ -153,7 +153,7 @@ def draw(
         ),
         "intervals": charts.intervals_figure([HOSTILE] * n, y, shown, dark=dark, y_title=HOSTILE),
         "selection": charts.neighbour_selection_figure(
-            [curve], dark=dark, chosen=(HOSTILE, 100), parent=estimate(50.0 * scale)
+            [curve], dark=dark, chosen=(HOSTILE, 100), model=estimate(50.0 * scale)
         ),
         "two": charts.pit_figure(two, dark=dark, who="calibrated"),
     }
@@ -300,11 +300,11 @@ def test_coverage_points_and_bars_are_the_estimates() -> None:
 
 
 def test_an_infinite_score_has_no_dot_and_the_others_stay() -> None:
-    methods = [measured("parent", infinite=True), measured("isotonic")]
+    methods = [measured("model", infinite=True), measured("isotonic")]
     figure = charts.recalibration_measures_figure(methods, dark=False, measures=["log_score"])
     (dots,) = figure.data
     np.testing.assert_array_equal(dots.y, [1])
-    assert next(iter(figure.layout.yaxis.ticktext)).startswith("parent")
+    assert next(iter(figure.layout.yaxis.ticktext)).startswith("model")
 
 
 def test_each_method_has_a_look_of_its_own() -> None:
@@ -361,8 +361,8 @@ def test_words_tell_the_numbers() -> None:
     ]
     assert "cancel" in regression_words.pit_panels_words(panels)
     assert "cancel" not in regression_words.pit_panels_words(panels[:2])
-    better = recalibration_words.measures_words([measured("parent"), measured("isotonic")])
-    assert better.startswith("parent")
+    better = recalibration_words.measures_words([measured("model"), measured("isotonic")])
+    assert better.startswith("model")
 
 
 def test_tables_hold_every_row_whatever_is_drawn() -> None:

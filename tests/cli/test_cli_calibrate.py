@@ -81,8 +81,8 @@ def test_a_calibrator_of_a_model_is_fitted_judged_and_written(
     assert "cross-fitted on the calibration set, 5 folds" in said
     card = load_calibrator(out).card
     assert card.key == "platt"
-    assert card.parent is not None
-    assert card.parent.digest == hashlib.sha256(model.read_bytes()).hexdigest()
+    assert card.model is not None
+    assert card.model.digest == hashlib.sha256(model.read_bytes()).hexdigest()
     assert card.data["calibration"].digest == hashlib.sha256(data.read_bytes()).hexdigest()
     assert card.data["calibration"].rows == 1200
     assert card.classes == ("<=50K", ">50K")
@@ -162,8 +162,10 @@ def test_regions_of_a_hidden_layer_are_fitted_and_scored(
     given = ("--calibrator", out, "--model", model, "--data", data, "--out", scored)
     assert main(["score", *map(str, given)]) == 0
     found = pd.read_csv(scored)[[f"proba_{name}" for name in card.classes]]
-    frame, parent = pd.read_parquet(data)[list(card.features)], load_model(model)
-    expected = load_calibrator(out, parent=parent).predict_proba(parent.predict_proba(frame), frame)
+    frame, wrapped = pd.read_parquet(data)[list(card.features)], load_model(model)
+    expected = load_calibrator(out, model=wrapped).predict_proba(
+        wrapped.predict_proba(frame), frame
+    )
     np.testing.assert_allclose(found, expected, atol=1e-9)
     capsys.readouterr()
     code, said, err = run(
@@ -199,7 +201,7 @@ def test_predictions_without_a_model(capsys: pytest.CaptureFixture[str], tmp_pat
     )
     assert (code, err) == (0, "")
     assert "Wrote c.kdcal." in said
-    assert load_calibrator(out).card.parent is None
+    assert load_calibrator(out).card.model is None
 
 
 @pytest.mark.parametrize(

@@ -219,9 +219,9 @@ def test_the_outputs_of_a_model_are_not_kept(tmp_path: Path) -> None:
     fitted = fit_calibrator(
         "platt", ScoredSet(proba, frame["label"].to_numpy(), ("0", "1"), "", "calibration")
     )
-    parent = ModelInfo("tree", ("0", "1"), True, 1, None, False, False, "0" * 64, "m.onnx", 1)
+    model = ModelInfo("tree", ("0", "1"), True, 1, None, False, False, "0" * 64, "m.onnx", 1)
     roles = Roles(outputs=(("1", "p"),))
-    card = make_card("platt", fitted, classes=("0", "1"), data={}, parent=parent, predictions=roles)
+    card = make_card("platt", fitted, classes=("0", "1"), data={}, model=model, predictions=roles)
     assert card.outputs == ()
 
 

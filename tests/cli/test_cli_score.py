@@ -36,16 +36,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("score")
     shutil.copy(ADULT / "model.json", folder / "model.json")
     pd.read_parquet(ADULT / "evaluation.parquet").head(700).to_csv(folder / "rows.csv", index=False)
-    parent = load_model(folder / "model.json", task="classification")
+    model = load_model(folder / "model.json", task="classification")
     frame = pd.read_parquet(ADULT / "calibration.parquet").head(1000)
     X = frame.drop(columns="income")
-    proba = parent.predict_proba(X)
+    proba = model.predict_proba(X)
     scored = ScoredSet(proba, encode_labels(frame["income"], CLASSES), CLASSES, "d", "calibration")
-    info = model_info(parent, folder / "model.json", "model.json")
+    info = model_info(model, folder / "model.json", "model.json")
     for key in ("platt", "heterogeneous_tree"):
         calibrator = fit_calibrator(key, scored, X)
         card = make_card(
-            key, calibrator, classes=CLASSES, data={}, parent=info, features=list(X.columns)
+            key, calibrator, classes=CLASSES, data={}, model=info, features=list(X.columns)
         )
         save_calibrator(calibrator, folder / f"{key}.kdcal", card)
     return folder
@@ -70,9 +70,9 @@ def test_every_row_comes_out_calibrated(
     assert list(found) == ["row", "proba_<=50K", "proba_>50K", "predicted", "confidence"]
     assert found["row"].tolist() == list(range(1, 701))
     frame = pd.read_csv(place / "rows.csv")
-    parent = load_model(place / "model.json", task="classification")
-    proba = parent.predict_proba(frame.drop(columns="income"))
-    expected = load_calibrator(place / f"{key}.kdcal", model=parent).calibrated(proba, frame)
+    model = load_model(place / "model.json", task="classification")
+    proba = model.predict_proba(frame.drop(columns="income"))
+    expected = load_calibrator(place / f"{key}.kdcal", model=model).calibrated(proba, frame)
     np.testing.assert_allclose(found.iloc[:, 1:3], expected.proba, rtol=1e-12)
     np.testing.assert_allclose(found["confidence"], expected.confidence, rtol=1e-12)
     assert found["predicted"].tolist() == [CLASSES[k] for k in expected.predicted]

@@ -14,7 +14,7 @@ def test_improvement_is_equation_21():
     np.testing.assert_allclose(grid, [[0.5, 0.0], [0.75, 0.5]])
 
 
-def test_a_parent_without_error_can_only_be_held_or_lost():
+def test_a_model_without_error_can_only_be_held_or_lost():
     change = relative_improvement([0.0, 0.0], [0.0, 1e-9])
     assert change.tolist() == [0.0, -np.inf]
 

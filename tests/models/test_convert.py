@@ -51,8 +51,8 @@ def test_a_pipeline_over_text_says_what_was_not_compared(tmp_path: Path) -> None
     model = make_pipeline(columns, DecisionTreeClassifier(max_depth=2)).fit(mixed(), Y)
     joblib.dump(model, tmp_path / "m.joblib")
     assert "rows of your own" in convert(tmp_path / "m.joblib", tmp_path / "m.skops")
-    parent = load_model(tmp_path / "m.skops")
-    np.testing.assert_array_equal(parent.predict_proba(mixed()), model.predict_proba(mixed()))
+    wrapped = load_model(tmp_path / "m.skops")
+    np.testing.assert_array_equal(wrapped.predict_proba(mixed()), model.predict_proba(mixed()))
 
 
 @pytest.mark.parametrize("suffix", [".json", ".ubj"])
@@ -63,9 +63,11 @@ def test_xgboost_keeps_its_class_names(tmp_path: Path, suffix: str) -> None:
     model.fit(frame, Y)
     (tmp_path / "m.pkl").write_bytes(pickle.dumps(model))
     assert "same probabilities" in convert(tmp_path / "m.pkl", tmp_path / f"m{suffix}")
-    parent = load_model(tmp_path / f"m{suffix}")
-    assert (parent.classes, parent.named_classes) == (("0", "1", "2"), True)
-    np.testing.assert_allclose(parent.predict_proba(mixed()), model.predict_proba(frame), atol=1e-6)
+    wrapped = load_model(tmp_path / f"m{suffix}")
+    assert (wrapped.classes, wrapped.named_classes) == (("0", "1", "2"), True)
+    np.testing.assert_allclose(
+        wrapped.predict_proba(mixed()), model.predict_proba(frame), atol=1e-6
+    )
 
 
 def test_lightgbm_tells_its_class_names(tmp_path: Path) -> None:

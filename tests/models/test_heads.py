@@ -119,7 +119,7 @@ def _network(name):
     return encoder.eval(), head.eval(), named
 
 
-def _as_parent(how, module, tmp_path):
+def _as_model(how, module, tmp_path):
     if how == "memory":
         return wrap_module(module, n_features=36)
     rows = torch.randn(5, 36)
@@ -138,23 +138,23 @@ def _as_parent(how, module, tmp_path):
 )
 def test_a_torch_encoder_with_a_head(how, name, tmp_path):
     encoder, head, named = _network(name)
-    parent = _as_parent(how, nn.Sequential(encoder, head, nn.Softmax(1)), tmp_path)
+    model = _as_model(how, nn.Sequential(encoder, head, nn.Softmax(1)), tmp_path)
     with torch.no_grad():
         seen = encoder(torch.tensor(X, dtype=torch.float32))
         first = torch.relu(head[1](head[0](seen)))
         second = torch.relu(head[4](first))
         logits = head[6](second).numpy()
-    assert isinstance(parent, HasHead)
-    np.testing.assert_allclose(parent.head_input(X), seen.numpy(), atol=1e-5)
-    codes = parent.head_codes(X)
+    assert isinstance(model, HasHead)
+    np.testing.assert_allclose(model.head_input(X), seen.numpy(), atol=1e-5)
+    codes = model.head_codes(X)
     assert codes.layer_widths == (9, 70)
     np.testing.assert_array_equal(_bits(codes)[0], first.numpy() > 0)
     np.testing.assert_array_equal(_bits(codes)[1], second.numpy() > 0)
-    np.testing.assert_allclose(parent.logits(X), logits, atol=1e-5)
-    assert parent.other_activations == named
-    for one in (parent.head_input(X[:1]), parent.logits(X[:1])):
+    np.testing.assert_allclose(model.logits(X), logits, atol=1e-5)
+    assert model.other_activations == named
+    for one in (model.head_input(X[:1]), model.logits(X[:1])):
         assert len(one) == 1
-    np.testing.assert_allclose(parent.head_input(X[:1])[0], seen.numpy()[0], atol=1e-5)
+    np.testing.assert_allclose(model.head_input(X[:1])[0], seen.numpy()[0], atol=1e-5)
 
 
 class Skipped(nn.Module):
@@ -182,9 +182,9 @@ PLAIN = {
 @pytest.mark.parametrize("name", PLAIN)
 def test_networks_without_a_head(name):
     torch.manual_seed(4)
-    parent = wrap_module(PLAIN[name]().eval(), n_features=36)
-    assert isinstance(parent, HasCodes)
-    assert not isinstance(parent, HasHead)
+    model = wrap_module(PLAIN[name]().eval(), n_features=36)
+    assert isinstance(model, HasCodes)
+    assert not isinstance(model, HasHead)
 
 
 def test_an_average_of_probabilities_has_no_logits():
@@ -196,34 +196,34 @@ def test_an_average_of_probabilities_has_no_logits():
         def forward(self, x):
             return torch.stack([member(x) for member in self.members]).mean(0)
 
-    parent = wrap_module(Ensemble().eval(), n_features=36)
-    assert isinstance(parent, HasCodes)
-    assert not isinstance(parent, HasLogits)
-    assert not isinstance(parent, HasHead)
-    assert parent.other_activations == ()
+    model = wrap_module(Ensemble().eval(), n_features=36)
+    assert isinstance(model, HasCodes)
+    assert not isinstance(model, HasLogits)
+    assert not isinstance(model, HasHead)
+    assert model.other_activations == ()
 
 
 @pytest.mark.parametrize("end", [nn.Identity, nn.Sigmoid])
 def test_one_logit_becomes_two(end):
     torch.manual_seed(5)
     body = nn.Sequential(nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 1))
-    parent = wrap_module(nn.Sequential(body, end()))
+    model = wrap_module(nn.Sequential(body, end()))
     with torch.no_grad():
         z = body(torch.tensor(X, dtype=torch.float32)).numpy()
-    np.testing.assert_allclose(parent.logits(X), np.c_[-z, z] / 2, atol=1e-6)
-    np.testing.assert_allclose(softmax(parent.logits(X), 1), parent.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(model.logits(X), np.c_[-z, z] / 2, atol=1e-6)
+    np.testing.assert_allclose(softmax(model.logits(X), 1), model.predict_proba(X), atol=1e-6)
 
 
 def test_a_transformer_that_runs_as_one_operation():
     torch.manual_seed(7)
     encoder = Transformer().eval()
     head = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2))
-    parent = wrap_module(nn.Sequential(encoder, head), n_features=36)
+    model = wrap_module(nn.Sequential(encoder, head), n_features=36)
     with torch.no_grad():
         seen = encoder(torch.tensor(X, dtype=torch.float32)).numpy()
-    np.testing.assert_allclose(parent.head_input(X), seen, atol=1e-6)
-    assert parent.head_codes(X).layer_widths == (5,)
-    assert parent.other_activations == ("layer 1: transformer layer", "layer 2: transformer layer")
+    np.testing.assert_allclose(model.head_input(X), seen, atol=1e-6)
+    assert model.head_codes(X).layer_widths == (5,)
+    assert model.other_activations == ("layer 1: transformer layer", "layer 2: transformer layer")
 
 
 def test_what_comes_behind_the_softmax_is_checked_by_its_numbers():
@@ -241,16 +241,16 @@ def test_what_comes_behind_the_softmax_is_checked_by_its_numbers():
     plain, sharp = (wrap_module(Sharpened(k).eval(), n_features=36) for k in (1, 2))
     np.testing.assert_allclose(softmax(plain.logits(X), 1), plain.predict_proba(X), atol=1e-6)
     assert not isinstance(sharp, HasLogits)
-    for parent in (plain, sharp):
-        assert parent.head_codes(X).layer_widths == (5,)
+    for model in (plain, sharp):
+        assert model.head_codes(X).layer_widths == (5,)
 
 
 def test_activations_are_named_layer_by_layer():
     body = [nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8)]
     body += [nn.LeakyReLU(), nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2), nn.Softmax(1)]
-    parent = wrap_module(nn.Sequential(*body))
-    assert parent.other_activations == ("layer 2: GELU", "layer 3: LeakyReLU", "layer 4: SiLU")
-    assert parent.codes(X).layer_widths == (8,)
+    model = wrap_module(nn.Sequential(*body))
+    assert model.other_activations == ("layer 2: GELU", "layer 3: LeakyReLU", "layer 4: SiLU")
+    assert model.codes(X).layer_widths == (8,)
 
 
 def test_a_module_that_takes_another_course_with_one_row_is_refused():
@@ -265,10 +265,10 @@ def test_a_module_that_takes_another_course_with_one_row_is_refused():
         def forward(self, x):
             return self.b(torch.relu(self.a(self.images(x) * self.q(self.query))))
 
-    parent = wrap_module(Query().eval(), n_features=36)
-    assert parent.head_input(X[:2]).shape == (2, 12)
+    model = wrap_module(Query().eval(), n_features=36)
+    assert model.head_input(X[:2]).shape == (2, 12)
     with pytest.raises(InputError, match="another course with 1 rows"):
-        parent.head_input(X[:1])
+        model.head_input(X[:1])
 
 
 # ONNX
@@ -348,27 +348,27 @@ def _onnx_sigmoid(tmp_path, end="Softmax"):
     [*product([_onnx_images, _onnx_tokens, _onnx_sigmoid], ["Softmax", "LogSoftmax", "Identity"])],
 )
 def test_an_onnx_encoder_with_a_head(make, end, tmp_path):
-    parent, w, seen, named = make(tmp_path, end)
+    model, w, seen, named = make(tmp_path, end)
     before = seen @ w["W1"] + w["b1"]
     logits = np.maximum(before, 0) @ w["W2"]
-    assert isinstance(parent, HasHead)
-    np.testing.assert_allclose(parent.head_input(X), seen, atol=1e-4)
-    (bits,) = _bits(parent.head_codes(X))
+    assert isinstance(model, HasHead)
+    np.testing.assert_allclose(model.head_input(X), seen, atol=1e-4)
+    (bits,) = _bits(model.head_codes(X))
     np.testing.assert_array_equal(bits[np.abs(before) > 1e-4], (before > 0)[np.abs(before) > 1e-4])
-    np.testing.assert_allclose(parent.logits(X), logits, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(softmax(parent.logits(X), 1), parent.predict_proba(X), atol=1e-5)
-    assert parent.other_activations == named
-    info = model_info(parent, tmp_path / "m.onnx", "m.onnx")
+    np.testing.assert_allclose(model.logits(X), logits, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(softmax(model.logits(X), 1), model.predict_proba(X), atol=1e-5)
+    assert model.other_activations == named
+    info = model_info(model, tmp_path / "m.onnx", "m.onnx")
     assert (info.has_head, info.has_logits, info.other_activations) == (True, True, named)
 
 
 def test_a_plain_onnx_network_has_logits_and_no_head(tmp_path):
     w = _weights(W1=(36, 9), b1=9, W2=(9, 3), m=36)
     nodes = [helper.make_node("Mul", ["x", "m"], ["seen"]), *_head_nodes("seen", "Softmax")]
-    parent = _save(nodes, w, ["n", 36], "out", tmp_path)
-    assert not isinstance(parent, HasHead)
+    model = _save(nodes, w, ["n", 36], "out", tmp_path)
+    assert not isinstance(model, HasHead)
     logits = np.maximum(X * w["m"] @ w["W1"] + w["b1"], 0) @ w["W2"]
-    np.testing.assert_allclose(parent.logits(X), logits, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(model.logits(X), logits, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])
@@ -382,11 +382,11 @@ def test_a_sigmoid_and_its_rest_have_a_logit_unless_something_else_follows(power
         helper.make_node("Concat", ["q", "p"], ["both"], axis=1),
     ]
     w["power"] = np.float32(power)
-    parent = _save(nodes, w, ["n", 36], "both", tmp_path, n_out=2)
-    assert isinstance(parent, HasLogits) == (power == 1)
+    model = _save(nodes, w, ["n", 36], "both", tmp_path, n_out=2)
+    assert isinstance(model, HasLogits) == (power == 1)
     if power == 1:
         z = np.maximum(X @ w["W1"] + w["b1"], 0) @ w["W2"]
-        np.testing.assert_allclose(parent.logits(X), np.c_[-z, z] / 2, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(model.logits(X), np.c_[-z, z] / 2, rtol=1e-4, atol=1e-3)
 
 
 def test_an_onnx_network_without_relus_names_what_it_has(tmp_path):
@@ -397,9 +397,9 @@ def test_an_onnx_network_without_relus_names_what_it_has(tmp_path):
         helper.make_node("Gemm", ["b", "W2"], ["c"]),
         helper.make_node("Softmax", ["c"], ["out"]),
     ]
-    parent = _save(nodes, w, ["n", 36], "out", tmp_path)
-    assert not isinstance(parent, HasCodes)
-    assert parent.other_activations == ("layer 1: ELU",)
+    model = _save(nodes, w, ["n", 36], "out", tmp_path)
+    assert not isinstance(model, HasCodes)
+    assert model.other_activations == ("layer 1: ELU",)
 
 
 # scikit-learn
@@ -411,12 +411,14 @@ def test_a_perceptron(activation, n_classes):
     y = np.arange(len(X)) % n_classes
     model = MLPClassifier((5, 4), activation=activation, max_iter=3, random_state=0)
     with pytest.warns(UserWarning, match="converge"):
-        parent = wrap_model(model.fit(X, y))
-    np.testing.assert_allclose(softmax(parent.logits(X), 1), model.predict_proba(X), atol=1e-12)
+        wrapped = wrap_model(model.fit(X, y))
+    np.testing.assert_allclose(softmax(wrapped.logits(X), 1), model.predict_proba(X), atol=1e-12)
     named = {"relu": None, "logistic": "sigmoid"}.get(activation, activation)
-    assert parent.other_activations == ((f"layer 1: {named}", f"layer 2: {named}") if named else ())
-    assert isinstance(parent, HasCodes) == (activation == "relu")
-    assert not isinstance(parent, HasHead)
+    assert wrapped.other_activations == (
+        (f"layer 1: {named}", f"layer 2: {named}") if named else ()
+    )
+    assert isinstance(wrapped, HasCodes) == (activation == "relu")
+    assert not isinstance(wrapped, HasHead)
 
 
 # The search itself

@@ -1,4 +1,4 @@
-"""A parent's fingerprint: the same from file and memory, another for another parent."""
+"""A model's fingerprint: the same from file and memory, another for another model."""
 
 from __future__ import annotations
 
@@ -55,41 +55,41 @@ def _network(seed, *, sure=False):
 
 
 def test_networks_that_are_certain_everywhere_are_told_apart():
-    parents = [wrap_module(_network(seed, sure=True)) for seed in range(5)]
-    assert {parent.predict_proba(X).min() for parent in parents} == {0.0}
-    assert len({fingerprint(parent, X) for parent in parents}) == 5
+    models = [wrap_module(_network(seed, sure=True)) for seed in range(5)]
+    assert {model.predict_proba(X).min() for model in models} == {0.0}
+    assert len({fingerprint(model, X) for model in models}) == 5
 
 
 class _Shaken:
     """The same network on a machine whose float32 sums end in other digits."""
 
-    def __init__(self, parent, seed):
-        self._parent, self._random = parent, np.random.default_rng(seed)
-        self.n_features = parent.n_features
+    def __init__(self, model, seed):
+        self._model, self._random = model, np.random.default_rng(seed)
+        self.n_features = model.n_features
 
     def predict_proba(self, rows):
-        return self._shake(self._parent.predict_proba(rows), 1e-7)
+        return self._shake(self._model.predict_proba(rows), 1e-7)
 
     def embed(self, rows):
-        return self._shake(self._parent.embed(rows), 1e-6)
+        return self._shake(self._model.embed(rows), 1e-6)
 
     def _shake(self, values, size):
         return values * (1 + size * self._random.standard_normal(values.shape))
 
 
-def test_other_last_digits_do_not_make_another_parent():
-    parent = wrap_module(_network(0))
-    own = fingerprint(parent, X)
-    same = [fingerprint(_Shaken(parent, seed), X) == own for seed in range(300)]
+def test_other_last_digits_do_not_make_another_model():
+    model = wrap_module(_network(0))
+    own = fingerprint(model, X)
+    same = [fingerprint(_Shaken(model, seed), X) == own for seed in range(300)]
     assert np.mean(same) > 0.98
 
 
 def test_the_rows_belong_to_the_fingerprint():
-    parent = wrap_model(_forest(0))
-    assert fingerprint(parent, X[:50]) != fingerprint(parent, X[:60])
-    assert fingerprint(parent, X[:1]) != fingerprint(parent, X[-1:])
+    model = wrap_model(_forest(0))
+    assert fingerprint(model, X[:50]) != fingerprint(model, X[:60])
+    assert fingerprint(model, X[:1]) != fingerprint(model, X[-1:])
     with pytest.raises(InputError, match="no rows"):
-        fingerprint(parent, X[:0])
+        fingerprint(model, X[:0])
 
 
 def test_torch_and_its_exported_program_agree(tmp_path):

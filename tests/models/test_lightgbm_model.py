@@ -1,4 +1,4 @@
-"""LightGBM parents say what LightGBM says, and no crafted text reaches it."""
+"""LightGBM models say what LightGBM says, and no crafted text reaches it."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def test_probabilities_and_leaves_are_the_librarys_own(
 ) -> None:
     model = train(objective, boosting_type=boosting, subsample=0.5, subsample_freq=1)
     model.booster_.save_model(tmp_path / "m.txt")
-    parent = load_model(tmp_path / "m.txt")
-    assert isinstance(parent, HasCodes)
+    wrapped = load_model(tmp_path / "m.txt")
+    assert isinstance(wrapped, HasCodes)
     own = mixed().astype({"kind": "category"})
     expected = model.predict_proba(own)
     shuffled = mixed()[["kind", "d", "c", "b", "a x"]].assign(unused=1)
-    proba = parent.predict_proba(shuffled)
+    proba = wrapped.predict_proba(shuffled)
     np.testing.assert_allclose(proba, expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
     leaves = model.predict(own, pred_leaf=True).reshape(len(X), -1)
-    np.testing.assert_array_equal(parent.codes(shuffled).leaves, leaves)
+    np.testing.assert_array_equal(wrapped.codes(shuffled).leaves, leaves)
     np.testing.assert_array_equal(wrap_model(model).predict_proba(shuffled), proba)
-    assert parent.feature_names == ("a_x", "b", "c", "d", "kind")
-    assert parent.named_classes is False
+    assert wrapped.feature_names == ("a_x", "b", "c", "d", "kind")
+    assert wrapped.named_classes is False
     assert wrap_model(model).classes == tuple(str(label) for label in model.classes_)
 
 
@@ -76,20 +76,20 @@ def test_windows_line_ends_are_the_same_model(tmp_path: Path) -> None:
 def test_arrays_without_names(tmp_path: Path) -> None:
     model = lightgbm.LGBMClassifier(n_estimators=2, num_leaves=3, verbose=-1, n_jobs=1).fit(X, Y)
     model.booster_.save_model(tmp_path / "m.txt")
-    parent = load_model(tmp_path / "m.txt")
-    assert (parent.feature_names, parent.n_features) == (None, 4)
-    np.testing.assert_allclose(parent.predict_proba(X), model.predict_proba(X), atol=1e-12)
+    wrapped = load_model(tmp_path / "m.txt")
+    assert (wrapped.feature_names, wrapped.n_features) == (None, 4)
+    np.testing.assert_allclose(wrapped.predict_proba(X), model.predict_proba(X), atol=1e-12)
 
 
 def test_unknown_categories_and_text_are_located() -> None:
-    parent = wrap_model(train())
+    model = wrap_model(train())
     frame = mixed()
     frame.loc[[3, 9], "kind"] = "new"
     with pytest.raises(InputError, match="'new'") as caught:
-        parent.predict_proba(frame)
+        model.predict_proba(frame)
     assert (caught.value.column, caught.value.row) == ("kind", 4)
     with pytest.raises(InputError) as caught:
-        parent.codes(mixed().assign(b="x"))
+        model.codes(mixed().assign(b="x"))
     assert (caught.value.column, caught.value.row) == ("b", 1)
 
 

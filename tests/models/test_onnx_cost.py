@@ -114,10 +114,10 @@ def test_loops_that_run_too_often_are_refused(tmp_path: Path) -> None:
 def test_a_loop_that_says_how_often_it_runs_is_run(tmp_path: Path) -> None:
     for stated in (const("m", 3), const("m", [3])):
         nodes = [node("Squeeze", ["m"], ["rounds"]), loop("rounds")]
-        parent = load(saved(tmp_path, nodes, [YES, stated]), name="model.onnx")
+        model = load(saved(tmp_path, nodes, [YES, stated]), name="model.onnx")
         X = np.array([[0.5, -1.0, 2.0, 0.0]], dtype=np.float32)
         scores = np.exp(np.tanh(np.tanh(np.tanh(X))))
-        np.testing.assert_allclose(parent.predict_proba(X), scores / scores.sum(), atol=1e-6)
+        np.testing.assert_allclose(model.predict_proba(X), scores / scores.sum(), atol=1e-6)
 
 
 def test_a_scan_along_the_rows_or_a_known_table_is_run(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_scan_along_the_rows_or_a_known_table_is_run(tmp_path: Path) -> None:
     )
     start = const("start", np.zeros(4, dtype=np.float32))
     nodes = [node("Scan", ["start", "x"], ["sum", "y"], body=inner, num_scan_inputs=1)]
-    parent = load(saved(tmp_path, nodes, [start]), name="model.onnx")
-    assert parent.predict_proba(np.eye(4)).shape == (4, 4)
+    model = load(saved(tmp_path, nodes, [start]), name="model.onnx")
+    assert model.predict_proba(np.eye(4)).shape == (4, 4)
     unknown = [
         node("Cast", ["x"], ["whole"], to=INT),
         node("Unique", ["whole"], ["few"], sorted=1),
@@ -163,15 +163,15 @@ def test_tensors_that_grow_beyond_a_row_are_refused(tmp_path: Path) -> None:
     assert "4,294,967,296 numbers ('big')" in what
     # a graph that takes a fixed number of rows, all of which count
     assert "of 64 rows" in refused(saved(tmp_path, doubling(22), [AXES], rows=64))
-    parent = load(saved(tmp_path, doubling(8), [AXES], rows=64), name="model.onnx")
-    assert parent.predict_proba(np.zeros((3, 4))).shape == (3, 4)
+    model = load(saved(tmp_path, doubling(8), [AXES], rows=64), name="model.onnx")
+    assert model.predict_proba(np.zeros((3, 4))).shape == (3, 4)
 
 
 def test_rows_that_take_much_are_tried_and_run_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parent = load(saved(tmp_path, doubling(18), [AXES]), name="model.onnx")
-    inputs = parent._core.inputs  # type: ignore[attr-defined]
+    model = load(saved(tmp_path, doubling(18), [AXES]), name="model.onnx")
+    inputs = model._core.inputs  # type: ignore[attr-defined]
     assert inputs.cost.row_cells == 4 << 18
     assert inputs.trial_rows == 13  # times 2^20 numbers
     sizes = []
@@ -182,7 +182,7 @@ def test_rows_that_take_much_are_tried_and_run_few_at_a_time(
         return original(session, names, feed)
 
     monkeypatch.setattr(onnx_classifiers, "run", counted)
-    assert parent.predict_proba(np.zeros((100, 4))).shape == (100, 4)
+    assert model.predict_proba(np.zeros((100, 4))).shape == (100, 4)
     assert sizes == [64, 36]  # of 2^26 numbers each
 
 
@@ -228,8 +228,8 @@ def chain(n: int) -> list[Any]:
 
 def test_graphs_of_many_nodes_are_refused_and_of_some_thousand_read(tmp_path: Path) -> None:
     assert "20,000 operations" in refused(saved(tmp_path, chain(20_000)))
-    parent = load(saved(tmp_path, chain(3000)), name="model.onnx")
-    assert parent.kind == "ReLU network (ONNX), 3,000 hidden layers of 4"
+    model = load(saved(tmp_path, chain(3000)), name="model.onnx")
+    assert model.kind == "ReLU network (ONNX), 3,000 hidden layers of 4"
 
 
 @pytest.mark.parametrize("what", ["hidden size", "doubling", "loop", "growing shape"])
@@ -296,4 +296,4 @@ def test_a_forest_of_a_hundred_classes_is_no_bomb(tmp_path: Path) -> None:
     reply = run_limited(
         "kdcal_core.review.in_worker:inspect_model", {"path": str(path), "name": path.name}
     )
-    assert reply["parent"]["kind"] == "Tree ensemble (ONNX), 6,000 trees"
+    assert reply["model"]["kind"] == "Tree ensemble (ONNX), 6,000 trees"

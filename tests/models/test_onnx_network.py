@@ -113,19 +113,19 @@ def X():  # noqa: N802
 @pytest.mark.parametrize("relu", ["Relu", "Clip"])
 def test_a_network_against_numpy(tmp_path, X, end, relu):
     net = Net([4, 70, 5, 3])
-    parent = _load(_plain(net, end=end, relu=relu), tmp_path)
+    model = _load(_plain(net, end=end, relu=relu), tmp_path)
     logits, hidden = net.forward(X)
-    np.testing.assert_allclose(parent.predict_proba(X), softmax(logits.astype(float), 1), atol=1e-5)
-    np.testing.assert_allclose(parent.predict_proba(X).sum(1), 1, atol=1e-12)
-    codes = parent.codes(X)
+    np.testing.assert_allclose(model.predict_proba(X), softmax(logits.astype(float), 1), atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, atol=1e-12)
+    codes = model.codes(X)
     assert codes.layer_widths == (70, 5)
     for got, want in zip(_bits(codes), hidden, strict=True):
         np.testing.assert_array_equal(got, want > 0)
-    embedding = parent.embed(X)
+    embedding = model.embed(X)
     assert embedding.dtype == np.float64
     np.testing.assert_allclose(embedding, hidden[-1], rtol=1e-4, atol=1e-5)
-    assert parent.kind == "ReLU network (ONNX), hidden layers of 70 and 5"
-    assert (parent.classes, parent.named_classes) == (("0", "1", "2"), False)
+    assert model.kind == "ReLU network (ONNX), hidden layers of 70 and 5"
+    assert (model.classes, model.named_classes) == (("0", "1", "2"), False)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 150, 400])
@@ -141,9 +141,9 @@ def test_a_fixed_batch_gives_the_same_as_a_free_one(tmp_path, X, batch):
 def test_many_rows_are_streamed_in_blocks(tmp_path):
     X = np.random.default_rng(2).normal(size=(20_001, 4))
     net = Net([4, 8, 3])
-    parent = _load(_plain(net), tmp_path)
-    np.testing.assert_allclose(parent.predict_proba(X), softmax(net.forward(X)[0], 1), atol=1e-5)
-    np.testing.assert_array_equal(_bits(parent.codes(X))[0], net.forward(X)[1][0] > 0)
+    model = _load(_plain(net), tmp_path)
+    np.testing.assert_allclose(model.predict_proba(X), softmax(net.forward(X)[0], 1), atol=1e-5)
+    np.testing.assert_array_equal(_bits(model.codes(X))[0], net.forward(X)[1][0] > 0)
 
 
 @pytest.mark.parametrize("end", [None, "Sigmoid"])
@@ -159,10 +159,10 @@ def test_one_output_stands_for_two_classes(tmp_path, X, end, flat):
         nodes.append(helper.make_node(end, [last], ["p"]))
         last = "p"
     shape = ["n"] if flat else ["n", 1]
-    parent = _load(_model(nodes, inits, [_value("x", ["n", 4])], [_value(last, shape)]), tmp_path)
+    model = _load(_model(nodes, inits, [_value("x", ["n", 4])], [_value(last, shape)]), tmp_path)
     p = expit(net.forward(X)[0][:, 0].astype(float))
-    np.testing.assert_allclose(parent.predict_proba(X), np.c_[1 - p, p], atol=1e-6)
-    assert parent.classes == ("0", "1")
+    np.testing.assert_allclose(model.predict_proba(X), np.c_[1 - p, p], atol=1e-6)
+    assert model.classes == ("0", "1")
 
 
 def _ensemble(nets, how):
@@ -185,15 +185,15 @@ def _ensemble(nets, how):
 @pytest.mark.parametrize("how", ["Mean", "Sum"])
 def test_an_ensemble_of_networks(tmp_path, X, how):
     nets = [Net([4, 6, 6, 3], seed=i, prefix=f"m{i}_") for i in range(4)]
-    parent = _load(_ensemble(nets, how), tmp_path)
+    model = _load(_ensemble(nets, how), tmp_path)
     runs = [net.forward(X) for net in nets]
     mean = np.mean([softmax(logits.astype(float), 1) for logits, _ in runs], axis=0)
-    np.testing.assert_allclose(parent.predict_proba(X), mean, atol=1e-5)
-    for got, want in zip(_bits(parent.codes(X)), [h for _, hs in runs for h in hs], strict=True):
+    np.testing.assert_allclose(model.predict_proba(X), mean, atol=1e-5)
+    for got, want in zip(_bits(model.codes(X)), [h for _, hs in runs for h in hs], strict=True):
         np.testing.assert_array_equal(got, want > 0)
     last = np.concatenate([hidden[-1] for _, hidden in runs], axis=1)
-    np.testing.assert_allclose(parent.embed(X), last, rtol=1e-4, atol=1e-5)
-    assert parent.kind == "Ensemble of 4 ReLU networks (ONNX), 2 hidden layers of 6 each"
+    np.testing.assert_allclose(model.embed(X), last, rtol=1e-4, atol=1e-5)
+    assert model.kind == "Ensemble of 4 ReLU networks (ONNX), 2 hidden layers of 6 each"
 
 
 def test_images_are_reshaped_from_their_columns(tmp_path):
@@ -210,15 +210,15 @@ def test_images_are_reshaped_from_their_columns(tmp_path):
         nodes, [_const("W", W), _const("V", V)],
         [_value("x", ["n", 2, 4, 4])], [_value("out", ["n", 3])],
     )  # fmt: skip
-    parent = _load(model, tmp_path)
-    assert parent.n_features == 32
+    wrapped = _load(model, tmp_path)
+    assert wrapped.n_features == 32
     X = rng.normal(size=(9, 32))
     images = np.pad(X.reshape(9, 2, 4, 4), ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(images, (3, 3), axis=(2, 3))
     hidden = np.maximum(np.einsum("ncijkl,ockl->noij", windows, W), 0).reshape(9, -1)
-    np.testing.assert_array_equal(_bits(parent.codes(X))[0], hidden > 0)
-    np.testing.assert_allclose(parent.embed(X), hidden, atol=1e-4)
-    np.testing.assert_allclose(parent.predict_proba(X), softmax(hidden @ V, 1), atol=1e-4)
+    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], hidden > 0)
+    np.testing.assert_allclose(wrapped.embed(X), hidden, atol=1e-4)
+    np.testing.assert_allclose(wrapped.predict_proba(X), softmax(hidden @ V, 1), atol=1e-4)
 
 
 def test_relus_that_say_nothing_of_the_row_are_left_out(tmp_path, X):
@@ -238,12 +238,12 @@ def test_relus_that_say_nothing_of_the_row_are_left_out(tmp_path, X):
 
 
 def test_without_relus_there_are_no_codes(tmp_path, X):
-    parent = _load(_plain(Net([4, 3])), tmp_path)
-    assert not isinstance(parent, HasCodes)
-    assert not isinstance(parent, HasEmbedding)
-    assert parent.kind == "ONNX classifier"
+    model = _load(_plain(Net([4, 3])), tmp_path)
+    assert not isinstance(model, HasCodes)
+    assert not isinstance(model, HasEmbedding)
+    assert model.kind == "ONNX classifier"
     np.testing.assert_allclose(
-        parent.predict_proba(X), np.exp(log_softmax(Net([4, 3]).forward(X)[0], 1)), atol=1e-5
+        model.predict_proba(X), np.exp(log_softmax(Net([4, 3]).forward(X)[0], 1)), atol=1e-5
     )
 
 
@@ -252,10 +252,10 @@ def test_names_from_the_metadata(tmp_path, X):
         "classes": json.dumps(["cat", "dog", "<b>"]),
         "feature_names": json.dumps(list("abcd")),
     }
-    parent = _load(_plain(Net([4, 6, 3]), metadata=metadata), tmp_path)
-    assert (parent.classes, parent.named_classes) == (("cat", "dog", "<b>"), True)
+    model = _load(_plain(Net([4, 6, 3]), metadata=metadata), tmp_path)
+    assert (model.classes, model.named_classes) == (("cat", "dog", "<b>"), True)
     frame = pd.DataFrame(X[:, ::-1], columns=list("dcba"))
-    np.testing.assert_array_equal(parent.predict_proba(frame), parent.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(X))
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ def test_an_open_width_takes_the_metadata_names(tmp_path, X):
     net = Net([4, 6, 3])
     with pytest.raises(InputError, match="how many features"):
         _load(_plain(net, d="d"), tmp_path)
-    parent = _load(_plain(net, d="d", metadata={"feature_names": '["a","b","c","d"]'}), tmp_path)
-    assert parent.n_features == 4
+    model = _load(_plain(net, d="d", metadata={"feature_names": '["a","b","c","d"]'}), tmp_path)
+    assert model.n_features == 4
 
 
 def test_one_input_a_column_of_numbers_and_text(tmp_path):
@@ -297,38 +297,38 @@ def test_one_input_a_column_of_numbers_and_text(tmp_path):
          _value("count", ["n", 1], TensorProto.INT64)],
         [_value("out", ["n", 3])],
     )  # fmt: skip
-    parent = _load(model, tmp_path)
-    assert parent.feature_names == ("colour", "size", "count")
+    wrapped = _load(model, tmp_path)
+    assert wrapped.feature_names == ("colour", "size", "count")
     frame = pd.DataFrame({"count": [1, 2], "size": [0.5, 2.0], "colour": ["blue", "green"]})
     rows = np.array([[0, 1, 0.5, 1], [0, 0, 2.0, 2]])
-    np.testing.assert_allclose(parent.predict_proba(frame), softmax(rows @ W, 1), atol=1e-6)
+    np.testing.assert_allclose(wrapped.predict_proba(frame), softmax(rows @ W, 1), atol=1e-6)
     with pytest.raises(InputError) as caught:
-        parent.predict_proba(frame.assign(count=[1.0, 2.5]))
+        wrapped.predict_proba(frame.assign(count=[1.0, 2.5]))
     assert (caught.value.column, caught.value.row) == ("count", 2)
     with pytest.raises(InputError) as caught:
-        parent.predict_proba(frame.assign(colour=["red", None]))
+        wrapped.predict_proba(frame.assign(colour=["red", None]))
     assert (caught.value.column, caught.value.row) == ("colour", 2)
     with pytest.raises(InputError, match="takes a number") as caught:
-        parent.predict_proba(frame.assign(size=["1.0", "x"]))
+        wrapped.predict_proba(frame.assign(size=["1.0", "x"]))
     assert (caught.value.column, caught.value.row) == ("size", 1)
 
 
 def test_bad_rows_are_located(tmp_path, X):
-    parent = _load(_plain(Net([4, 6, 3])), tmp_path)
+    model = _load(_plain(Net([4, 6, 3])), tmp_path)
     X[5, 2] = np.nan
     with pytest.raises(InputError, match="missing value") as caught:
-        parent.codes(X)
+        model.codes(X)
     assert caught.value.row == 6
     X[5, 2] = 1e60
     with pytest.raises(InputError, match="too large") as caught:
-        parent.predict_proba(X)
+        model.predict_proba(X)
     assert caught.value.row == 6
 
 
 def test_sigmoids_of_several_classes_are_no_distribution(tmp_path, X):
-    parent = _load(_plain(Net([4, 6, 3]), end="Sigmoid"), tmp_path)
+    model = _load(_plain(Net([4, 6, 3]), end="Sigmoid"), tmp_path)
     with pytest.raises(InputError, match="no distribution over the classes") as caught:
-        parent.predict_proba(X)
+        model.predict_proba(X)
     assert caught.value.row == 1
 
 
@@ -342,8 +342,8 @@ def test_relus_inside_a_local_function_are_found(tmp_path, X):
     nodes[1].op_type, nodes[1].domain = "Act", "my.layers"
     model = _model(nodes, inits, [_value("x", ["n", 4])], [_value(last, ["n", 3])],
                    functions=[body])  # fmt: skip
-    parent = _load(model, tmp_path)
-    np.testing.assert_array_equal(_bits(parent.codes(X))[0], net.forward(X)[1][0] > 0)
+    wrapped = _load(model, tmp_path)
+    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], net.forward(X)[1][0] > 0)
 
 
 # Hostile and broken files

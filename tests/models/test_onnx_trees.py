@@ -104,29 +104,29 @@ def forest(request, iris):
 def test_a_forest_against_sklearn(tmp_path, iris, forest, zipmap):
     X, _ = iris
     attributes = forest_attributes(forest, list(forest.classes_))
-    parent = _load(tree_model(attributes, 4, zipmap=zipmap), tmp_path)
-    np.testing.assert_array_equal(parent.codes(X).leaves, forest.apply(X))
-    assert parent.codes(X).leaves.dtype == np.int32
-    np.testing.assert_allclose(parent.predict_proba(X), forest.predict_proba(X), atol=1e-5)
-    assert (parent.classes, parent.named_classes) == (tuple(forest.classes_), True)
-    assert parent.kind == "Tree ensemble (ONNX), 17 trees"
+    model = _load(tree_model(attributes, 4, zipmap=zipmap), tmp_path)
+    np.testing.assert_array_equal(model.codes(X).leaves, forest.apply(X))
+    assert model.codes(X).leaves.dtype == np.int32
+    np.testing.assert_allclose(model.predict_proba(X), forest.predict_proba(X), atol=1e-5)
+    assert (model.classes, model.named_classes) == (tuple(forest.classes_), True)
+    assert model.kind == "Tree ensemble (ONNX), 17 trees"
 
 
 def test_the_leaves_weights_give_the_ensembles_own_scores(tmp_path, iris, forest):
     X, _ = iris
     attributes = forest_attributes(forest, list(forest.classes_))
-    parent = _load(tree_model(attributes, 4), tmp_path)
+    model = _load(tree_model(attributes, 4), tmp_path)
     weight = {}
     for t, i, k, w in zip(
         *(attributes[f"class_{part}"] for part in ("treeids", "nodeids", "ids", "weights")),
         strict=True,
     ):
         weight[t, i, k] = w
-    leaves = parent.codes(X).leaves
+    leaves = model.codes(X).leaves
     scores = [
         [sum(weight[t, leaf, k] for t, leaf in enumerate(row)) for k in range(3)] for row in leaves
     ]
-    np.testing.assert_allclose(parent.predict_proba(X), scores, atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(X), scores, atol=1e-5)
 
 
 def test_trees_behind_a_scaler_see_scaled_rows(tmp_path, iris):
@@ -139,17 +139,17 @@ def test_trees_behind_a_scaler_see_scaled_rows(tmp_path, iris):
     model = tree_model(
         forest_attributes(forest, list(forest.classes_)), 4, before=[scale], source="scaled"
     )
-    parent = _load(model, tmp_path)
+    wrapped = _load(model, tmp_path)
     scaled = (X.astype(np.float32) - scaler.mean_.astype(np.float32)) * (1 / scaler.scale_).astype(
         np.float32
     )
-    np.testing.assert_array_equal(parent.codes(X).leaves, forest.apply(scaled))
+    np.testing.assert_array_equal(wrapped.codes(X).leaves, forest.apply(scaled))
 
 
 def test_many_rows_are_streamed_in_blocks(tmp_path, iris, forest):
     X = np.random.default_rng(0).uniform(0, 7, size=(9_001, 4)).astype(np.float32).astype(float)
-    parent = _load(tree_model(forest_attributes(forest, list(forest.classes_)), 4), tmp_path)
-    np.testing.assert_array_equal(parent.codes(X).leaves, forest.apply(X))
+    model = _load(tree_model(forest_attributes(forest, list(forest.classes_)), 4), tmp_path)
+    np.testing.assert_array_equal(model.codes(X).leaves, forest.apply(X))
 
 
 # One stump for each kind of split, against the runtime itself
@@ -183,19 +183,19 @@ def stump(mode="BRANCH_LEQ", value=0.5, missing=0, **changes):
 @pytest.mark.parametrize("missing", [0, 1])
 @pytest.mark.parametrize("mode", list(COMPARE))
 def test_every_kind_of_split_goes_where_the_runtime_goes(tmp_path, mode, missing):
-    parent = _load(tree_model(stump(mode, 0.1, missing), 2, n_scores=2), tmp_path)
+    model = _load(tree_model(stump(mode, 0.1, missing), 2, n_scores=2), tmp_path)
     # 0.1 as float64 is a little below float32(0.1): the comparison is made in float32.
     x = np.array([-1, 0.1, float(np.float32(0.1)), 0.2, -0.0] + [np.nan] * missing)
     X = np.c_[np.zeros_like(x), x]
     yes = COMPARE[mode](x.astype(np.float32), np.float32(0.1)) | (np.isnan(x) & (missing == 1))
-    np.testing.assert_array_equal(parent.codes(X).leaves[:, 0], np.where(yes, 1, 2))
-    np.testing.assert_allclose(parent.predict_proba(X)[:, 0], np.where(yes, 0.9, 0.2), atol=1e-6)
+    np.testing.assert_array_equal(model.codes(X).leaves[:, 0], np.where(yes, 1, 2))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 0], np.where(yes, 0.9, 0.2), atol=1e-6)
 
 
 def test_nan_is_refused_where_the_trees_have_no_place_for_it(tmp_path):
-    parent = _load(tree_model(stump(), 2, n_scores=2), tmp_path)
+    model = _load(tree_model(stump(), 2, n_scores=2), tmp_path)
     with pytest.raises(InputError, match="missing value"):
-        parent.codes(np.array([[0.0, np.nan]]))
+        model.codes(np.array([[0.0, np.nan]]))
 
 
 def test_trees_keep_the_order_of_the_file_and_their_own_node_ids(tmp_path):
@@ -253,10 +253,10 @@ def test_boosted_trees_with_double_thresholds(tmp_path, iris):
         "g", [_value("x", ["n", 4], TensorProto.DOUBLE)], [_value("p", ["n", 1])],
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 3)]
-    parent = _load(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path)
-    np.testing.assert_array_equal(parent.codes(X).leaves, boosted.apply(X)[:, :, 0])
+    model = _load(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path)
+    np.testing.assert_array_equal(model.codes(X).leaves, boosted.apply(X)[:, :, 0])
     np.testing.assert_allclose(
-        parent.predict_proba(X)[:, 1], expit(boosted.decision_function(X)), atol=1e-6
+        model.predict_proba(X)[:, 1], expit(boosted.decision_function(X)), atol=1e-6
     )
 
 
@@ -288,11 +288,11 @@ def test_the_newer_form_by_hand(tmp_path):
         "g", [_value("x", ["n", 2])], [_value("p", ["n", 2])],
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(ML, 5)]
-    parent = _load(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path)
+    model = _load(helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path)
     X = np.array([[-1, 0], [-1, -1], [0, 5], [1, 0], [1, 1]])
-    assert parent.codes(X).leaves.tolist() == [[0, 4], [1, 4], [0, 4], [2, 4], [3, 4]]
+    assert model.codes(X).leaves.tolist() == [[0, 4], [1, 4], [0, 4], [2, 4], [3, 4]]
     raw = np.array([[1.5, 0], [0.5, 1], [1.5, 0], [1.5, 0], [0.5, 1]])
-    np.testing.assert_allclose(parent.predict_proba(X)[:, 1], expit(raw[:, 1] - raw[:, 0]))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(raw[:, 1] - raw[:, 0]))
 
 
 @pytest.mark.parametrize(
@@ -427,8 +427,8 @@ def test_files_of_skl2onnx(tmp_path, iris):
         model.fit(X, y)
         types = [("x", FloatTensorType([None, 4]))]
         onnx_model = skl2onnx.to_onnx(model, initial_types=types, target_opset={"": 17, ML: 3})
-        parent = _load(onnx_model, tmp_path)
-        assert parent.classes == tuple(model.classes_)
-        np.testing.assert_allclose(parent.predict_proba(X), model.predict_proba(X), atol=1e-5)
+        wrapped = _load(onnx_model, tmp_path)
+        assert wrapped.classes == tuple(model.classes_)
+        np.testing.assert_allclose(wrapped.predict_proba(X), model.predict_proba(X), atol=1e-5)
         if isinstance(model, RandomForestClassifier):
-            np.testing.assert_array_equal(parent.codes(X).leaves, model.apply(X))
+            np.testing.assert_array_equal(wrapped.codes(X).leaves, model.apply(X))

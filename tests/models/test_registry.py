@@ -135,11 +135,11 @@ def test_info_tells_what_the_file_is(tree_file: Path) -> None:
     assert (info.has_codes, info.has_embedding, info.n_features) == (True, False, 4)
 
 
-def test_wrap_takes_parents_as_they_are_and_refuses_the_rest() -> None:
-    parent = wrap_model(DecisionTreeClassifier().fit(X, Y), classes=["a", "b", "c"])
-    assert wrap_model(parent) is parent
-    assert parent.classes == ("a", "b", "c")
-    assert isinstance(parent, HasCodes)
+def test_wrap_takes_models_as_they_are_and_refuses_the_rest() -> None:
+    model = wrap_model(DecisionTreeClassifier().fit(X, Y), classes=["a", "b", "c"])
+    assert wrap_model(model) is model
+    assert model.classes == ("a", "b", "c")
+    assert isinstance(model, HasCodes)
     with pytest.raises(InputError, match="An object of the type dict is no model"):
         wrap_model({})
     with pytest.raises(InputError, match="regression model, not a classification model"):
@@ -153,9 +153,9 @@ def test_wrap_takes_parents_as_they_are_and_refuses_the_rest() -> None:
 def test_wrap_finds_torch() -> None:
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
-    parent = wrap_model(net, classes=["a", "b", "c"], feature_names=list("wxyz"))
+    model = wrap_model(net, classes=["a", "b", "c"], feature_names=list("wxyz"))
     expected = torch.softmax(net(torch.tensor(X, dtype=torch.float32)), dim=1).detach().numpy()
-    np.testing.assert_allclose(parent.predict_proba(X), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
 
 
 def test_the_registry_imports_no_model_library() -> None:

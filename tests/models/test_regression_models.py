@@ -111,46 +111,46 @@ def name_of(value: Any) -> str | None:
 
 def saved(model: Any, folder: Path) -> Regressor:
     skops.io.dump(model, folder / "m.skops")
-    parent = load_model(folder / "m.skops")
-    assert isinstance(parent, Regressor)
-    return parent
+    wrapped = load_model(folder / "m.skops")
+    assert isinstance(wrapped, Regressor)
+    return wrapped
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", POINTS, ids=name_of)
 def test_a_point_is_what_scikit_learn_predicts(model: Any, tmp_path: Path) -> None:
     model.fit(X, Y)
-    for parent in (wrap_model(model, task="regression"), saved(model, tmp_path)):
-        assert (parent.outputs, parent.family, parent.n_features) == (("mean",), "point", 3)
-        np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW), rtol=1e-12)
-        assert parent.predict(NEW[:0]).shape == (0, 1)
+    for wrapped in (wrap_model(model, task="regression"), saved(model, tmp_path)):
+        assert (wrapped.outputs, wrapped.family, wrapped.n_features) == (("mean",), "point", 3)
+        np.testing.assert_allclose(wrapped.predict(NEW)[:, 0], model.predict(NEW), rtol=1e-12)
+        assert wrapped.predict(NEW[:0]).shape == (0, 1)
 
 
 @pytest.mark.parametrize(("model", "level"), QUANTILES, ids=name_of)
 def test_a_quantile_loss_gives_a_quantile(model: Any, level: str, tmp_path: Path) -> None:
     model.fit(X, Y)
-    parent = saved(model, tmp_path)
-    assert (parent.outputs, parent.family) == ((level,), "quantiles")
-    np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW))
+    wrapped = saved(model, tmp_path)
+    assert (wrapped.outputs, wrapped.family) == ((level,), "quantiles")
+    np.testing.assert_allclose(wrapped.predict(NEW)[:, 0], model.predict(NEW))
 
 
 @pytest.mark.parametrize("model", NORMALS, ids=name_of)
 def test_a_model_that_knows_its_spread_is_normal(model: Any, tmp_path: Path) -> None:
     model.fit(X, Y)
-    parent = saved(model, tmp_path)
-    assert (parent.outputs, parent.family) == (("mean", "std"), "normal")
+    wrapped = saved(model, tmp_path)
+    assert (wrapped.outputs, wrapped.family) == (("mean", "std"), "normal")
     mean, std = model.predict(NEW, return_std=True)
-    np.testing.assert_allclose(parent.predict(NEW), np.column_stack([mean, std]), rtol=1e-9)
+    np.testing.assert_allclose(wrapped.predict(NEW), np.column_stack([mean, std]), rtol=1e-9)
     assert wrap_model(model, task="regression", family="point").outputs == ("mean",)
 
 
 def test_trees_have_leaves_and_a_forest_members() -> None:
     forest = RandomForestRegressor(4, random_state=0).fit(X, Y)
-    parent = wrap_model(forest)
-    assert isinstance(parent, HasCodes)
-    assert isinstance(parent, HasMembers)
-    assert np.array_equal(parent.codes(NEW).leaves, forest.apply(NEW))
-    members = parent.members(NEW)
+    model = wrap_model(forest)
+    assert isinstance(model, HasCodes)
+    assert isinstance(model, HasMembers)
+    assert np.array_equal(model.codes(NEW).leaves, forest.apply(NEW))
+    members = model.members(NEW)
     assert members.shape == (40, 4)
     np.testing.assert_allclose(members.mean(axis=1), forest.predict(NEW))
     boosted = HistGradientBoostingRegressor(max_iter=3).fit(X, Y)
@@ -165,30 +165,30 @@ def test_trees_have_leaves_and_a_forest_members() -> None:
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_the_layers_of_an_mlp_have_names(activation: Any) -> None:
     model = MLPRegressor(hidden_layer_sizes=(7, 4), activation=activation, max_iter=5).fit(X, Y)
-    parent = wrap_model(model)
-    assert isinstance(parent, HasLayers)
-    assert isinstance(parent, HasCodes) == (activation == "relu")
-    assert parent.layers == ("hidden 1 (7)", "hidden 2 (4)")
+    wrapped = wrap_model(model)
+    assert isinstance(wrapped, HasLayers)
+    assert isinstance(wrapped, HasCodes) == (activation == "relu")
+    assert wrapped.layers == ("hidden 1 (7)", "hidden 2 (4)")
     bend = np.tanh if activation == "tanh" else lambda z: np.maximum(z, 0)
     first = bend(NEW @ model.coefs_[0] + model.intercepts_[0])
-    np.testing.assert_allclose(parent.embed(NEW, "hidden 1 (7)"), first)
-    last = parent.embed(NEW)
-    assert np.array_equal(last, parent.embed(NEW, "hidden 2 (4)"))
+    np.testing.assert_allclose(wrapped.embed(NEW, "hidden 1 (7)"), first)
+    last = wrapped.embed(NEW)
+    assert np.array_equal(last, wrapped.embed(NEW, "hidden 2 (4)"))
     np.testing.assert_allclose((last @ model.coefs_[2] + model.intercepts_[2])[:, 0],
                                model.predict(NEW))  # fmt: skip
     with pytest.raises(InputError, match="no hidden layer 'hidden 9'"):
-        parent.embed(NEW, "hidden 9")
+        wrapped.embed(NEW, "hidden 9")
 
 
 def test_columns_of_text_are_prepared_by_the_model(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": X[:, 0], "cut": np.where(X[:, 1] > 0, "Ideal", "Fair")})
     columns = ColumnTransformer([("cut", OneHotEncoder(), ["cut"])], remainder="passthrough")
     model = make_pipeline(columns, GammaRegressor()).fit(frame, Y)
-    parent = saved(model, tmp_path)
-    assert parent.feature_names == ("x", "cut")
-    assert parent.kind == ("Gamma regression, with preprocessing")
+    wrapped = saved(model, tmp_path)
+    assert wrapped.feature_names == ("x", "cut")
+    assert wrapped.kind == ("Gamma regression, with preprocessing")
     shuffled = frame[["cut", "x"]].iloc[:20]
-    np.testing.assert_allclose(parent.predict(shuffled)[:, 0], model.predict(frame.iloc[:20]))
+    np.testing.assert_allclose(wrapped.predict(shuffled)[:, 0], model.predict(frame.iloc[:20]))
 
 
 def test_the_task_asked_for_must_be_the_models(tmp_path: Path) -> None:
@@ -210,30 +210,30 @@ def test_output_that_is_not_finite_names_the_row() -> None:
     assert caught.value.row == 8
 
 
-def test_parent_info_and_fingerprint(tmp_path: Path) -> None:
+def test_model_info_and_fingerprint(tmp_path: Path) -> None:
     model = MLPRegressor(hidden_layer_sizes=(5,), max_iter=400, random_state=0).fit(X, Y)
-    parent = saved(model, tmp_path)
-    info = model_info(parent, tmp_path / "m.skops", "m.skops")
+    wrapped = saved(model, tmp_path)
+    info = model_info(wrapped, tmp_path / "m.skops", "m.skops")
     assert (info.task, info.outputs, info.family, info.classes) == (
         *("regression", ("mean",), "point", ()),
     )
     assert info.layers == ("hidden 1 (5)",)
     assert not info.has_dropout
     assert info.has_codes
-    assert not isinstance(parent, HasDropout)
+    assert not isinstance(wrapped, HasDropout)
     other = MLPRegressor(hidden_layer_sizes=(5,), max_iter=400, random_state=1).fit(X, Y)
-    assert fingerprint(parent, NEW) == fingerprint(wrap_model(model), NEW)
-    assert fingerprint(parent, NEW) != fingerprint(wrap_model(other), NEW)
+    assert fingerprint(wrapped, NEW) == fingerprint(wrap_model(model), NEW)
+    assert fingerprint(wrapped, NEW) != fingerprint(wrap_model(other), NEW)
 
 
 def test_an_ensemble_in_memory_gives_samples() -> None:
     models = [RandomForestRegressor(2, random_state=seed).fit(X, Y) for seed in range(3)]
-    parent = wrap_model(models)
-    assert isinstance(parent, Regressor)
-    assert isinstance(parent, HasMembers)
-    assert (parent.outputs, parent.family) == (("1", "2", "3"), "samples")
+    wrapped = wrap_model(models)
+    assert isinstance(wrapped, Regressor)
+    assert isinstance(wrapped, HasMembers)
+    assert (wrapped.outputs, wrapped.family) == (("1", "2", "3"), "samples")
     expected = np.column_stack([model.predict(NEW) for model in models])
-    np.testing.assert_allclose(parent.predict(NEW), expected)
+    np.testing.assert_allclose(wrapped.predict(NEW), expected)
     with pytest.raises(InputError, match="Member 2 of the ensemble gives 2 outputs"):
         wrap_model([models[0], BayesianRidge().fit(X, Y)])
     with pytest.raises(InputError, match="An ensemble of 1 is none"):
@@ -263,11 +263,11 @@ def test_xgboost_points(objective: str, suffix: str, tmp_path: Path) -> None:
     model = xgboost.XGBRegressor(n_estimators=4, max_depth=3, objective=objective).fit(X, Y)
     path = tmp_path / f"m{suffix}"
     model.save_model(path)
-    for parent in (load_model(path), wrap_model(model)):
-        assert isinstance(parent, Regressor)
-        assert parent.family == "point"
-        np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW))
-        assert np.array_equal(parent.codes(NEW).leaves, model.apply(NEW))
+    for wrapped in (load_model(path), wrap_model(model)):
+        assert isinstance(wrapped, Regressor)
+        assert wrapped.family == "point"
+        np.testing.assert_allclose(wrapped.predict(NEW)[:, 0], model.predict(NEW))
+        assert np.array_equal(wrapped.codes(NEW).leaves, model.apply(NEW))
     with pytest.raises(InputError, match="This is a regression model"):
         load_model(path, task="classification")
 
@@ -278,12 +278,12 @@ def test_xgboost_quantiles(levels: list[float], tmp_path: Path) -> None:
         n_estimators=4, max_depth=3, objective="reg:quantileerror", quantile_alpha=levels
     ).fit(X, Y)
     model.save_model(tmp_path / "m.json")
-    parent = load_model(tmp_path / "m.json", task="regression")
-    assert parent.family == "quantiles"
-    np.testing.assert_allclose([float(level) for level in parent.outputs], levels, rtol=1e-6)
-    assert parent.outputs == tuple(str(level) for level in levels)
+    wrapped = load_model(tmp_path / "m.json", task="regression")
+    assert wrapped.family == "quantiles"
+    np.testing.assert_allclose([float(level) for level in wrapped.outputs], levels, rtol=1e-6)
+    assert wrapped.outputs == tuple(str(level) for level in levels)
     expected = model.predict(NEW).reshape(len(NEW), -1)
-    np.testing.assert_allclose(parent.predict(NEW), expected)
+    np.testing.assert_allclose(wrapped.predict(NEW), expected)
     document = json.loads((tmp_path / "m.json").read_text())
     stated = document["learner"]["objective"]["quantile_loss_param"]
     for crafted in ("[0.1,1.5,0.9]", "[0.1,0.2,0.3,0.4]"):
@@ -306,16 +306,16 @@ def test_lightgbm(objective: str, tmp_path: Path) -> None:
         verbose=-1,
     ).fit(X, Y)  # fmt: skip
     model.booster_.save_model(tmp_path / "m.txt")
-    for parent in (load_model(tmp_path / "m.txt"), wrap_model(model)):
-        assert isinstance(parent, Regressor)
+    for wrapped in (load_model(tmp_path / "m.txt"), wrap_model(model)):
+        assert isinstance(wrapped, Regressor)
         if objective == "quantile":
-            assert (parent.outputs, parent.family) == (("0.3",), "quantiles")
+            assert (wrapped.outputs, wrapped.family) == (("0.3",), "quantiles")
         else:
-            assert (parent.outputs, parent.family) == (("mean",), "point")
+            assert (wrapped.outputs, wrapped.family) == (("mean",), "point")
         np.testing.assert_allclose(
-            parent.predict(NEW)[:, 0], model.booster_.predict(NEW), rtol=1e-12
+            wrapped.predict(NEW)[:, 0], model.booster_.predict(NEW), rtol=1e-12
         )
-        assert parent.codes(NEW).leaves.shape == (40, 4)
+        assert wrapped.codes(NEW).leaves.shape == (40, 4)
     with pytest.raises(InputError, match="This is a regression model"):
         load_model(tmp_path / "m.txt", task="classification")
 
@@ -335,8 +335,8 @@ def test_a_function_of_the_target_is_taken_from_memory_and_refused_from_files(
 ) -> None:
     model = TransformedTargetRegressor(LinearRegression(), func=np.log, inverse_func=np.exp)
     model.fit(X, Y)
-    parent = wrap_model(model, task="regression")
-    np.testing.assert_allclose(parent.predict(NEW)[:, 0], model.predict(NEW))
+    wrapped = wrap_model(model, task="regression")
+    np.testing.assert_allclose(wrapped.predict(NEW)[:, 0], model.predict(NEW))
     skops.io.dump(model, tmp_path / "m.skops")
     with pytest.raises(InputError, match=r"FunctionNode numpy\.log"):
         load_model(tmp_path / "m.skops")

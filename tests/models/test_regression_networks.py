@@ -24,7 +24,7 @@ from kdcal_core.models import (
     HasCodes,
     HasDropout,
     HasLayers,
-    Parent,
+    Model,
     Regressor,
     fingerprint,
     load_model,
@@ -82,21 +82,21 @@ def exported(module: nn.Module, path: Path, **extra: Any) -> Path:
 def test_outputs_of_a_module_stand_side_by_side(kind: str) -> None:
     module = TwoOutputs(kind)
     family = None if kind == "dict" else "normal"
-    parent = wrap_model(module, task="regression", family=family)
-    assert (parent.outputs, parent.family) == (("mean", "std"), "normal")
+    model = wrap_model(module, task="regression", family=family)
+    assert (model.outputs, model.family) == (("mean", "std"), "normal")
     expected = run_plain(TwoOutputs("table"), NEW).numpy()
-    np.testing.assert_allclose(parent.predict(NEW), expected, rtol=1e-5)
-    assert isinstance(parent, HasLayers)
-    assert parent.layers == ("hidden 1 (8)", "hidden 2 (5)")
+    np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-5)
+    assert isinstance(model, HasLayers)
+    assert model.layers == ("hidden 1 (8)", "hidden 2 (5)")
     first = run_plain(module.body[:2], NEW).numpy()
-    np.testing.assert_allclose(parent.embed(NEW, "hidden 1 (8)"), first, rtol=1e-5)
-    np.testing.assert_allclose(parent.embed(NEW), run_plain(module.body, NEW).numpy(), rtol=1e-5)
-    assert not isinstance(parent, HasDropout)
+    np.testing.assert_allclose(model.embed(NEW, "hidden 1 (8)"), first, rtol=1e-5)
+    np.testing.assert_allclose(model.embed(NEW), run_plain(module.body, NEW).numpy(), rtol=1e-5)
+    assert not isinstance(model, HasDropout)
 
 
 def test_a_module_is_a_classifier_unless_said() -> None:
     module = TwoOutputs("table")
-    assert isinstance(wrap_model(module), Parent)
+    assert isinstance(wrap_model(module), Model)
     assert isinstance(wrap_model(module, outputs=["mu", "sigma"]), Regressor)
     with pytest.raises(InputError, match="takes 3 outputs"):
         wrap_model(module, family="student_t")
@@ -117,17 +117,17 @@ def test_dropout_is_sampled(
 ) -> None:
     module = dropping(0.2, kind)
     if from_file:
-        parent: Any = load_model(exported(module, tmp_path / "m.pt2", family="dropout"))
-        assert model_info(parent, tmp_path / "m.pt2", "m.pt2").has_dropout
+        model: Any = load_model(exported(module, tmp_path / "m.pt2", family="dropout"))
+        assert model_info(model, tmp_path / "m.pt2", "m.pt2").has_dropout
     else:
-        parent = wrap_model(module, family="dropout")
-    assert isinstance(parent, HasDropout)
-    assert (parent.outputs, parent.family) == (("mean",), "dropout")
+        model = wrap_model(module, family="dropout")
+    assert isinstance(model, HasDropout)
+    assert (model.outputs, model.family) == (("mean",), "dropout")
     statistics = module[1].running_mean.clone(), module[1].num_batches_tracked.clone()  # type: ignore[operator, union-attr]
     torch.manual_seed(5)
     state = torch.random.get_rng_state()
     shares: list[float] = []
-    drawn = parent.sample(NEW, 300, seed=1, progress=lambda share, _: shares.append(share))
+    drawn = model.sample(NEW, 300, seed=1, progress=lambda share, _: shares.append(share))
     assert torch.equal(torch.random.get_rng_state(), state)
     assert torch.equal(module[1].running_mean, statistics[0])  # type: ignore[arg-type]
     assert torch.equal(module[1].num_batches_tracked, statistics[1])  # type: ignore[arg-type]
@@ -135,9 +135,9 @@ def test_dropout_is_sampled(
     assert drawn.shape == (50, 300)
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    assert np.array_equal(drawn, parent.sample(NEW, 300, seed=1))
-    assert np.array_equal(drawn[:, :7], parent.sample(NEW, 7, seed=1))
-    assert not np.array_equal(drawn[:, :7], parent.sample(NEW, 7, seed=2))
+    assert np.array_equal(drawn, model.sample(NEW, 300, seed=1))
+    assert np.array_equal(drawn[:, :7], model.sample(NEW, 7, seed=1))
+    assert not np.array_equal(drawn[:, :7], model.sample(NEW, 7, seed=2))
     # One linear layer follows on the dropout, so the mean over passes is known.
     expected = nn.functional.linear(
         scale * run_plain(module[:3], NEW), module[4].weight, module[4].bias
@@ -146,17 +146,17 @@ def test_dropout_is_sampled(
     spread = drawn.std(axis=1) / np.sqrt(300)
     assert (spread > 0).all()
     assert (np.abs(error) < 5 * spread).all()
-    np.testing.assert_allclose(parent.predict(NEW), run_plain(module, NEW).numpy(), rtol=1e-4)
+    np.testing.assert_allclose(model.predict(NEW), run_plain(module, NEW).numpy(), rtol=1e-4)
 
 
 def test_the_spread_of_dropout_is_the_known_one() -> None:
     """One linear layer of weights w behind a dropout p: variance p / (1 - p) sum (w h)^2."""
     module = dropping(0.4)
-    parent: Any = wrap_model(module, task="regression")
+    model: Any = wrap_model(module, task="regression")
     hidden = run_plain(module[:3], NEW).numpy()
     weights = module[4].weight.detach().numpy()
     expected = 0.4 / 0.6 * ((hidden * weights) ** 2).sum(axis=1)
-    seen = parent.sample(NEW, 2000, seed=0).var(axis=1)
+    seen = model.sample(NEW, 2000, seed=0).var(axis=1)
     np.testing.assert_allclose(seen, expected, rtol=0.2)
 
 
@@ -165,29 +165,29 @@ def test_where_there_is_no_dropout() -> None:
     assert not isinstance(wrap_model(module, task="regression"), HasDropout)
     with pytest.raises(InputError, match="no dropout to sample"):
         wrap_model(module, family="dropout")
-    parent: Any = wrap_model(dropping(), task="regression")
+    model: Any = wrap_model(dropping(), task="regression")
     with pytest.raises(InputError, match="0 passes are none"):
-        parent.sample(NEW, 0, seed=0)
+        model.sample(NEW, 0, seed=0)
 
 
 def test_a_cancelled_run_leaves_the_random_numbers_alone() -> None:
     def stop(share: float, words: str) -> None:
         raise KeyboardInterrupt
 
-    parent: Any = wrap_model(dropping(), task="regression")
+    model: Any = wrap_model(dropping(), task="regression")
     state = torch.random.get_rng_state()
     with pytest.raises(KeyboardInterrupt):
-        parent.sample(NEW, 3, seed=0, progress=stop)
+        model.sample(NEW, 3, seed=0, progress=stop)
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
 def test_blocks_do_not_change_a_prediction() -> None:
     module = TwoOutputs("table")
-    parent = wrap_regression_module(module, family="normal")
+    model = wrap_regression_module(module, family="normal")
     rows = RANDOM.normal(size=(9000, 3))
     expected = run_plain(module, rows).numpy()
-    np.testing.assert_allclose(parent.predict(rows), expected, rtol=1e-4, atol=1e-6)
-    assert parent.predict(rows[:0]).shape == (0, 2)
+    np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-4, atol=1e-6)
+    assert model.predict(rows[:0]).shape == (0, 2)
 
 
 def test_a_program_says_what_it_is(tmp_path: Path) -> None:
@@ -196,17 +196,17 @@ def test_a_program_says_what_it_is(tmp_path: Path) -> None:
     for number, extra in enumerate(
         [{"family": "gamma"}, {"outputs": ["mean", "shape"]}, {"task": "regression"}]
     ):
-        parent = load_model(exported(module, tmp_path / f"m{number}.pt2", **extra))
-        assert isinstance(parent, Regressor)
-        assert parent.family == (None if "task" in extra else "gamma")
-        np.testing.assert_allclose(parent.predict(NEW), expected, rtol=1e-5)
-        assert isinstance(parent, HasLayers)
-        assert len(parent.layers) == 2
-        info = model_info(parent, tmp_path / f"m{number}.pt2", "m.pt2")
-        assert info.layers == parent.layers
-        assert info.outputs == parent.outputs
+        model = load_model(exported(module, tmp_path / f"m{number}.pt2", **extra))
+        assert isinstance(model, Regressor)
+        assert model.family == (None if "task" in extra else "gamma")
+        np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-5)
+        assert isinstance(model, HasLayers)
+        assert len(model.layers) == 2
+        info = model_info(model, tmp_path / f"m{number}.pt2", "m.pt2")
+        assert info.layers == model.layers
+        assert info.outputs == model.outputs
     path = exported(dropping(), tmp_path / "silent.pt2")
-    assert isinstance(load_model(path), Parent)
+    assert isinstance(load_model(path), Model)
     assert load_model(path, task="regression").family == "point"
     lie = exported(dropping(), tmp_path / "lie.pt2", family="gamma")
     with pytest.raises(InputError, match=r"takes 2 outputs \(mean, shape\), but gives 1") as caught:
@@ -220,7 +220,7 @@ def test_a_program_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_output_that_is_not_finite_names_the_row() -> None:
-    parent = wrap_regression_module(nn.Sequential(nn.Linear(3, 1, bias=False)), n_features=3)
+    model = wrap_regression_module(nn.Sequential(nn.Linear(3, 1, bias=False)), n_features=3)
     rows = NEW.copy()
     rows[11] = 1e38
     rows[11] *= np.sign(rows[11])
@@ -229,7 +229,7 @@ def test_output_that_is_not_finite_names_the_row() -> None:
     with pytest.raises(InputError, match="not finite") as caught:
         wrap_regression_module(module).predict(rows)
     assert caught.value.row == 12
-    assert parent.outputs == ("mean",)
+    assert model.outputs == ("mean",)
 
 
 # ONNX
@@ -292,22 +292,22 @@ def run_onnx(path: Path, rows: Any, dtype: Any = np.float32) -> Any:
 @pytest.mark.parametrize("bend", ["Relu", "Tanh"])
 def test_onnx_outputs_are_told_by_their_names(dtype: Any, bend: Any, tmp_path: Path) -> None:
     path = two_headed(tmp_path / "m.onnx", dtype=dtype, bend=bend)
-    parent = load_model(path)
-    assert isinstance(parent, Regressor)
-    assert (parent.outputs, parent.family) == (("mean", "std"), "normal")
-    np.testing.assert_allclose(parent.predict(NEW), run_onnx(path, NEW, dtype), rtol=1e-6)
-    assert isinstance(parent, HasLayers)
-    assert isinstance(parent, HasCodes) == (bend == "Relu")
-    assert parent.layers == ("hidden 1 (6)", "hidden 2 (4)")
+    model = load_model(path)
+    assert isinstance(model, Regressor)
+    assert (model.outputs, model.family) == (("mean", "std"), "normal")
+    np.testing.assert_allclose(model.predict(NEW), run_onnx(path, NEW, dtype), rtol=1e-6)
+    assert isinstance(model, HasLayers)
+    assert isinstance(model, HasCodes) == (bend == "Relu")
+    assert model.layers == ("hidden 1 (6)", "hidden 2 (4)")
     weights = {w.name: numpy_helper.to_array(w) for w in onnx.load(path).graph.initializer}
     first = NEW @ weights["w1"] + weights["b1"]
     first = np.maximum(first, 0) if bend == "Relu" else np.tanh(first)
-    np.testing.assert_allclose(parent.embed(NEW, "hidden 1 (6)"), first, rtol=1e-4, atol=1e-5)
-    assert parent.embed(NEW).shape == (50, 4)
-    assert parent.predict(NEW[:0]).shape == (0, 2)
-    assert fingerprint(parent, NEW) == fingerprint(load_model(path), NEW)
-    info = model_info(parent, path, "m.onnx")
-    assert (info.task, info.layers, info.has_dropout) == ("regression", parent.layers, False)
+    np.testing.assert_allclose(model.embed(NEW, "hidden 1 (6)"), first, rtol=1e-4, atol=1e-5)
+    assert model.embed(NEW).shape == (50, 4)
+    assert model.predict(NEW[:0]).shape == (0, 2)
+    assert fingerprint(model, NEW) == fingerprint(load_model(path), NEW)
+    info = model_info(model, path, "m.onnx")
+    assert (info.task, info.layers, info.has_dropout) == ("regression", model.layers, False)
 
 
 def test_onnx_metadata_decide(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_onnx_metadata_decide(tmp_path: Path) -> None:
     quantiles: Any = load_model(levels)
     assert (quantiles.outputs, quantiles.family) == (("0.05", "0.95"), "quantiles")
     silent = two_headed(tmp_path / "c.onnx", joined=True)
-    assert isinstance(load_model(silent), Parent)
+    assert isinstance(load_model(silent), Model)
     unnamed = load_model(silent, task="regression")
     assert (unnamed.outputs, unnamed.family) == (("output_1", "output_2"), None)
     said = two_headed(tmp_path / "d.onnx", joined=True, task="regression")
@@ -350,8 +350,8 @@ def test_lying_metadata_are_refused(lie: str, tmp_path: Path) -> None:
 
 def test_one_wide_output_beside_another_has_counted_names(tmp_path: Path) -> None:
     path = two_headed(tmp_path / "m.onnx", names=("apples", "pears"), task="regression")
-    parent: Any = load_model(path)
-    assert (parent.outputs, parent.family) == (("apples", "pears"), None)
+    model: Any = load_model(path)
+    assert (model.outputs, model.family) == (("apples", "pears"), None)
 
 
 CONVERTED: list[Any] = [
@@ -369,17 +369,17 @@ def test_models_converted_from_scikit_learn(model: Any, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     skl2onnx = pytest.importorskip("skl2onnx")
     path.write_bytes(skl2onnx.to_onnx(model, X[:1].astype(np.float32)).SerializeToString())
-    parent = load_model(path)
-    assert isinstance(parent, Regressor)
-    assert (parent.outputs, parent.family) == (("mean",), "point")
+    wrapped = load_model(path)
+    assert isinstance(wrapped, Regressor)
+    assert (wrapped.outputs, wrapped.family) == (("mean",), "point")
     rows = NEW.astype(np.float32).astype(np.float64)
-    np.testing.assert_allclose(parent.predict(rows)[:, 0], model.predict(rows), rtol=1e-4)
+    np.testing.assert_allclose(wrapped.predict(rows)[:, 0], model.predict(rows), rtol=1e-4)
     if isinstance(model, MLPRegressor):
-        assert isinstance(parent, HasLayers)
-        assert parent.layers == ("hidden 1 (6)", "hidden 2 (4)")
+        assert isinstance(wrapped, HasLayers)
+        assert wrapped.layers == ("hidden 1 (6)", "hidden 2 (4)")
     if hasattr(model, "apply"):
-        assert isinstance(parent, HasCodes)
-        ours = parent.codes(rows).leaves
+        assert isinstance(wrapped, HasCodes)
+        ours = wrapped.codes(rows).leaves
         theirs = np.asarray(model.apply(rows)).reshape(len(rows), -1)
         for j in range(ours.shape[1]):
             same = ours[:, j, None] == ours[None, :, j]
@@ -395,7 +395,7 @@ def test_an_onnx_classifier_is_no_regression_model(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     skl2onnx = pytest.importorskip("skl2onnx")
     path.write_bytes(skl2onnx.to_onnx(model, X[:1].astype(np.float32)).SerializeToString())
-    assert isinstance(load_model(path), Parent)
+    assert isinstance(load_model(path), Model)
     with pytest.raises(InputError, match="classification model, not a regression"):
         load_model(path, task="regression")
 
@@ -417,11 +417,11 @@ def test_no_output_of_numbers(tmp_path: Path) -> None:
 def test_the_hidden_layers_of_classifiers_have_names_too() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
-    parent = wrap_model(module)
-    assert isinstance(parent, HasLayers)
-    assert parent.layers == ("hidden 1 (6)", "hidden 2 (4)")
+    model = wrap_model(module)
+    assert isinstance(model, HasLayers)
+    assert model.layers == ("hidden 1 (6)", "hidden 2 (4)")
     first = run_plain(module[:2], NEW).numpy()
-    np.testing.assert_allclose(parent.embed(NEW, "hidden 1 (6)"), first, rtol=1e-5)
-    assert np.array_equal(parent.embed(NEW), parent.embed(NEW, "hidden 2 (4)"))
+    np.testing.assert_allclose(model.embed(NEW, "hidden 1 (6)"), first, rtol=1e-5)
+    assert np.array_equal(model.embed(NEW), model.embed(NEW, "hidden 2 (4)"))
     with pytest.raises(InputError, match="no hidden layer 'output'"):
-        parent.embed(NEW, "output")
+        model.embed(NEW, "output")

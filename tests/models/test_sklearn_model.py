@@ -1,4 +1,4 @@
-"""scikit-learn parents say what scikit-learn says: probabilities, leaves and hidden layers."""
+"""scikit-learn models say what scikit-learn says: probabilities, leaves and hidden layers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from kdcal_core import InputError
-from kdcal_core.models import HasCodes, HasEmbedding, Parent, load_model, wrap_model
+from kdcal_core.models import HasCodes, HasEmbedding, Model, load_model, wrap_model
 from kdcal_core.partition.codes import pack_bits
 
 X, Y = load_iris(return_X_y=True)
@@ -57,7 +57,7 @@ OTHERS = [
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def through_file(model: Any, folder: Path) -> Parent:
+def through_file(model: Any, folder: Path) -> Model:
     skops.io.dump(model, folder / "model.skops")
     return load_model(folder / "model.skops")
 
@@ -66,32 +66,32 @@ def through_file(model: Any, folder: Path) -> Parent:
 @pytest.mark.parametrize("labels", [Y, NAMED, Y > 0], ids=["numbers", "names", "two"])
 def test_probabilities_are_the_librarys_own(tmp_path: Path, model: Any, labels: Any) -> None:
     model.fit(X, labels)
-    parent = through_file(model, tmp_path)
+    wrapped = through_file(model, tmp_path)
     np.testing.assert_allclose(
-        parent.predict_proba(X), model.predict_proba(X), atol=1e-12, rtol=1e-12
+        wrapped.predict_proba(X), model.predict_proba(X), atol=1e-12, rtol=1e-12
     )
     np.testing.assert_array_equal(
         wrap_model(model).predict_proba(X), through_file(model, tmp_path).predict_proba(X)
     )
-    assert parent.classes == tuple(str(name) for name in model.classes_.tolist())
-    assert (parent.named_classes, parent.n_features, parent.feature_names) == (True, 4, None)
+    assert wrapped.classes == tuple(str(name) for name in model.classes_.tolist())
+    assert (wrapped.named_classes, wrapped.n_features, wrapped.feature_names) == (True, 4, None)
 
 
 @pytest.mark.parametrize("model", TREES, ids=lambda m: type(m).__name__)
 def test_leaves_are_those_of_apply(tmp_path: Path, model: Any) -> None:
-    parent = through_file(model.fit(X, Y), tmp_path)
-    assert isinstance(parent, HasCodes)
-    assert not isinstance(parent, HasEmbedding)
-    leaves = parent.codes(X).leaves
+    wrapped = through_file(model.fit(X, Y), tmp_path)
+    assert isinstance(wrapped, HasCodes)
+    assert not isinstance(wrapped, HasEmbedding)
+    leaves = wrapped.codes(X).leaves
     assert leaves.dtype == np.int32
     np.testing.assert_array_equal(leaves, model.apply(X).reshape(len(X), -1))
 
 
 def test_leaves_behind_preprocessing_are_those_of_the_prepared_rows(tmp_path: Path) -> None:
     model = make_pipeline(StandardScaler(), RandomForestClassifier(3, random_state=0)).fit(X, Y)
-    parent = through_file(model, tmp_path)
-    np.testing.assert_array_equal(parent.codes(X).leaves, model[-1].apply(model[:-1].transform(X)))
-    assert parent.kind == "Random forest, 3 trees, with preprocessing"
+    wrapped = through_file(model, tmp_path)
+    np.testing.assert_array_equal(wrapped.codes(X).leaves, model[-1].apply(model[:-1].transform(X)))
+    assert wrapped.kind == "Random forest, 3 trees, with preprocessing"
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -110,17 +110,17 @@ def test_leaves_of_histogram_boosting_add_up_to_its_scores(missing: bool) -> Non
 
 def test_hidden_layers_are_the_networks_own(tmp_path: Path) -> None:
     model = MLPClassifier((6, 4), max_iter=50, random_state=1).fit(X, Y)
-    parent = through_file(model, tmp_path)
-    assert isinstance(parent, HasEmbedding)
+    wrapped = through_file(model, tmp_path)
+    assert isinstance(wrapped, HasEmbedding)
     first = np.maximum(X @ model.coefs_[0] + model.intercepts_[0], 0)
     last = np.maximum(first @ model.coefs_[1] + model.intercepts_[1], 0)
-    np.testing.assert_allclose(parent.embed(X), last, atol=1e-12)
+    np.testing.assert_allclose(wrapped.embed(X), last, atol=1e-12)
     expected = pack_bits([first > 0, last > 0])
-    np.testing.assert_array_equal(parent.codes(X).words, expected.words)
-    assert parent.codes(X).layer_widths == (6, 4)
+    np.testing.assert_array_equal(wrapped.codes(X).words, expected.words)
+    assert wrapped.codes(X).layer_widths == (6, 4)
     scores = last @ model.coefs_[2] + model.intercepts_[2]
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    np.testing.assert_allclose(parent.predict_proba(X), odds / odds.sum(1, keepdims=True))
+    np.testing.assert_allclose(wrapped.predict_proba(X), odds / odds.sum(1, keepdims=True))
 
 
 def mixed() -> pd.DataFrame:
@@ -145,33 +145,33 @@ def mixed_model() -> Any:
 
 def test_text_columns_go_through_the_encoders(tmp_path: Path) -> None:
     model, frame = mixed_model(), mixed()
-    parent = through_file(model, tmp_path)
-    assert parent.feature_names == ("a", "b", "c", "d", "kind", "size")
+    wrapped = through_file(model, tmp_path)
+    assert wrapped.feature_names == ("a", "b", "c", "d", "kind", "size")
     shuffled = frame[["size", "b", "a", "kind", "d", "c"]].assign(unused="x")
-    np.testing.assert_array_equal(parent.predict_proba(shuffled), model.predict_proba(frame))
+    np.testing.assert_array_equal(wrapped.predict_proba(shuffled), model.predict_proba(frame))
     np.testing.assert_array_equal(
-        parent.codes(shuffled).leaves, model[-1].apply(model[:-1].transform(frame))
+        wrapped.codes(shuffled).leaves, model[-1].apply(model[:-1].transform(frame))
     )
     np.testing.assert_array_equal(
-        parent.predict_proba(frame.to_numpy(dtype=object)), model.predict_proba(frame)
+        wrapped.predict_proba(frame.to_numpy(dtype=object)), model.predict_proba(frame)
     )
     with pytest.raises(InputError, match=r"cannot work with this table.*unknown categor"):
-        parent.predict_proba(frame.assign(size="XXL"))
+        wrapped.predict_proba(frame.assign(size="XXL"))
     with pytest.raises(InputError) as caught:
-        parent.predict_proba(frame.drop(columns="kind"))
+        wrapped.predict_proba(frame.drop(columns="kind"))
     assert caught.value.column == "kind"
 
 
 def test_columns_are_taken_by_name(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["a", "b", "<b>c</b>", "d"])
     model = RandomForestClassifier(3, random_state=0).fit(frame, Y)
-    parent = through_file(model, tmp_path)
-    assert parent.feature_names == tuple(frame.columns)
+    wrapped = through_file(model, tmp_path)
+    assert wrapped.feature_names == tuple(frame.columns)
     np.testing.assert_array_equal(
-        parent.predict_proba(frame[frame.columns[::-1]]), model.predict_proba(frame)
+        wrapped.predict_proba(frame[frame.columns[::-1]]), model.predict_proba(frame)
     )
     with pytest.raises(InputError) as caught:
-        parent.predict_proba(frame.assign(b=["text"] + [1.0] * 149))
+        wrapped.predict_proba(frame.assign(b=["text"] + [1.0] * 149))
     assert (caught.value.column, caught.value.row) == ("b", 1)
 
 

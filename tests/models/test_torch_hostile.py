@@ -95,10 +95,10 @@ X = np.random.default_rng(0).normal(size=(20, 4))
 
 
 def test_the_rewritten_good_archive_loads(tmp_path, members):
-    parent = load(write(tmp_path, members), name="m.pt2")
+    model = load(write(tmp_path, members), name="m.pt2")
     with torch.no_grad():
         want = torch.softmax(Net()(torch.tensor(X, dtype=torch.float32)), 1).numpy()
-    np.testing.assert_allclose(parent.predict_proba(X), want, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), want, atol=1e-6)
 
 
 # Pickles
@@ -107,9 +107,9 @@ def test_the_rewritten_good_archive_loads(tmp_path, members):
 def test_sample_inputs_are_never_opened(tmp_path, members, trap):
     poison, touched = trap
     good = load(write(tmp_path, members), name="m.pt2").predict_proba(X)
-    parent = load(write(tmp_path, {**members, SAMPLES: poison}), name="m.pt2")
-    np.testing.assert_array_equal(parent.predict_proba(X), good)
-    parent.codes(X)
+    model = load(write(tmp_path, {**members, SAMPLES: poison}), name="m.pt2")
+    np.testing.assert_array_equal(model.predict_proba(X), good)
+    model.codes(X)
     assert not touched.exists()
 
 
@@ -210,8 +210,8 @@ def test_symbolic_text_is_never_evaluated(tmp_path, members, depth):
             program["range_constraints"] = {code: {"min_val": 1, "max_val": None}}
             program["guards_code"] = [code]
 
-    parent = load(write(tmp_path, changed(members, MODEL, poison)), name="m.pt2")
-    parent.predict_proba(X)
+    model = load(write(tmp_path, changed(members, MODEL, poison)), name="m.pt2")
+    model.predict_proba(X)
     assert not touched.exists()
 
 

@@ -1,4 +1,4 @@
-"""PyTorch parents, from a file and from memory, against plain forward passes."""
+"""PyTorch models, from a file and from memory, against plain forward passes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def export(model, path, shape=(4,), *, batch=None, **extra):
     return path
 
 
-def _parent(how, model, tmp_path, shape=(4,), **options):
+def _model(how, model, tmp_path, shape=(4,), **options):
     if how == "file":
         return load(export(model, tmp_path / "m.pt2", shape, **options), name="m.pt2")
     return wrap_module(model, input_shape=shape if len(shape) > 1 else None, **options)
@@ -109,27 +109,29 @@ both = pytest.mark.parametrize("how", ["file", "memory"])
 @pytest.mark.parametrize("inplace", [True, False])
 def test_a_network_against_its_forward_pass(how, end, inplace, tmp_path, X):
     model = Mlp(end, inplace)
-    parent = _parent(how, model, tmp_path)
+    wrapped = _model(how, model, tmp_path)
     model.eval()
     with torch.no_grad():
         rows = torch.tensor(X, dtype=torch.float32)
         first, second = (h.numpy() for h in model.hidden(rows))
         logits = model.c(torch.tensor(second)).numpy()
-    np.testing.assert_allclose(parent.predict_proba(X), softmax(logits.astype(float), 1), atol=1e-6)
-    codes = parent.codes(X)
+    np.testing.assert_allclose(
+        wrapped.predict_proba(X), softmax(logits.astype(float), 1), atol=1e-6
+    )
+    codes = wrapped.codes(X)
     assert codes.layer_widths == (70, 5)
     np.testing.assert_array_equal(_bits(codes)[0], first > 0)
     np.testing.assert_array_equal(_bits(codes)[1], second > 0)
-    assert parent.embed(X).dtype == np.float64
-    np.testing.assert_allclose(parent.embed(X), second, atol=1e-6)
-    assert parent.kind == "ReLU network (PyTorch), hidden layers of 70 and 5"
-    assert (parent.classes, parent.named_classes) == (("0", "1", "2"), False)
+    assert wrapped.embed(X).dtype == np.float64
+    np.testing.assert_allclose(wrapped.embed(X), second, atol=1e-6)
+    assert wrapped.kind == "ReLU network (PyTorch), hidden layers of 70 and 5"
+    assert (wrapped.classes, wrapped.named_classes) == (("0", "1", "2"), False)
 
 
 @both
 def test_an_ensemble(how, tmp_path, X):
     model = Ensemble()
-    parent = _parent(how, model, tmp_path)
+    wrapped = _model(how, model, tmp_path)
     with torch.no_grad():
         rows = torch.tensor(X, dtype=torch.float32)
         proba = model(rows).numpy()
@@ -137,28 +139,28 @@ def test_an_ensemble(how, tmp_path, X):
         layers = [
             h for a, m in zip(layers, model.members, strict=True) for h in (a, torch.relu(m[2](a)))
         ]
-    np.testing.assert_allclose(parent.predict_proba(X), proba, atol=1e-6)
-    for got, want in zip(_bits(parent.codes(X)), layers, strict=True):
+    np.testing.assert_allclose(wrapped.predict_proba(X), proba, atol=1e-6)
+    for got, want in zip(_bits(wrapped.codes(X)), layers, strict=True):
         np.testing.assert_array_equal(got, want.numpy() > 0)
     last = np.concatenate([h.numpy() for h in layers[1::2]], axis=1)
-    np.testing.assert_allclose(parent.embed(X), last, atol=1e-6)
-    assert parent.kind == "Ensemble of 4 ReLU networks (PyTorch), 2 hidden layers of 6 each"
+    np.testing.assert_allclose(wrapped.embed(X), last, atol=1e-6)
+    assert wrapped.kind == "Ensemble of 4 ReLU networks (PyTorch), 2 hidden layers of 6 each"
 
 
 @both
 def test_images_are_reshaped_from_their_columns(how, tmp_path):
     model = Conv()
-    parent = _parent(how, model, tmp_path, shape=(1, 8, 8))
-    assert parent.n_features == 64
+    wrapped = _model(how, model, tmp_path, shape=(1, 8, 8))
+    assert wrapped.n_features == 64
     X = np.random.default_rng(3).normal(size=(40, 64))
     model.eval()
     with torch.no_grad():
         images = torch.tensor(X, dtype=torch.float32).reshape(-1, 1, 8, 8)
         hidden = torch.relu(model.norm(model.conv(images))).flatten(1).numpy()
         proba = model(images).exp().numpy()
-    np.testing.assert_array_equal(_bits(parent.codes(X))[0], hidden > 0)
-    np.testing.assert_allclose(parent.embed(X), hidden, atol=1e-6)
-    np.testing.assert_allclose(parent.predict_proba(X), proba, atol=1e-6)
+    np.testing.assert_array_equal(_bits(wrapped.codes(X))[0], hidden > 0)
+    np.testing.assert_allclose(wrapped.embed(X), hidden, atol=1e-6)
+    np.testing.assert_allclose(wrapped.predict_proba(X), proba, atol=1e-6)
 
 
 @both
@@ -171,8 +173,8 @@ def test_one_output_stands_for_two_classes(how, sigmoid, flat, tmp_path, X):
     with torch.no_grad():
         rows = torch.tensor(X, dtype=torch.float32)
         p = expit(model[:3](rows).numpy()[:, 0].astype(float))
-    parent = _parent(how, model, tmp_path)
-    np.testing.assert_allclose(parent.predict_proba(X), np.c_[1 - p, p], atol=1e-6)
+    wrapped = _model(how, model, tmp_path)
+    np.testing.assert_allclose(wrapped.predict_proba(X), np.c_[1 - p, p], atol=1e-6)
 
 
 @pytest.mark.parametrize("batch", [7, 400])
@@ -187,26 +189,26 @@ def test_a_fixed_batch_gives_the_same(batch, tmp_path, X):
 def test_a_batch_of_one_works_and_says_how_to_be_faster(tmp_path, X):
     path = export(Mlp(), tmp_path / "a.pt2", batch=1)
     with pytest.warns(InputWarning, match=r"Dim\.AUTO"):
-        parent = load(path, name="a.pt2")
+        model = load(path, name="a.pt2")
     np.testing.assert_allclose(
-        parent.predict_proba(X[:9]), wrap_module(Mlp()).predict_proba(X[:9]), atol=1e-6
+        model.predict_proba(X[:9]), wrap_module(Mlp()).predict_proba(X[:9]), atol=1e-6
     )
 
 
 def test_many_rows_are_streamed_in_blocks(tmp_path):
     X = np.random.default_rng(2).normal(size=(20_001, 4))
-    parent = load(export(Mlp(), tmp_path / "m.pt2"), name="m.pt2")
-    whole = parent.predict_proba(X)
+    model = load(export(Mlp(), tmp_path / "m.pt2"), name="m.pt2")
+    whole = model.predict_proba(X)
     assert whole.shape == (20_001, 3)
-    np.testing.assert_allclose(whole[-5:], parent.predict_proba(X[-5:]), atol=1e-6)
+    np.testing.assert_allclose(whole[-5:], model.predict_proba(X[-5:]), atol=1e-6)
 
 
 def test_names_from_the_extra_files(tmp_path, X):
     extra = {"classes.json": ["cat", "dog", "<b>"], "feature_names.json": list("abcd")}
-    parent = load(export(Mlp(), tmp_path / "m.pt2", **extra), name="m.pt2")
-    assert (parent.classes, parent.named_classes) == (("cat", "dog", "<b>"), True)
+    model = load(export(Mlp(), tmp_path / "m.pt2", **extra), name="m.pt2")
+    assert (model.classes, model.named_classes) == (("cat", "dog", "<b>"), True)
     frame = pd.DataFrame(X[:, ::-1], columns=list("dcba"))
-    np.testing.assert_array_equal(parent.predict_proba(frame), parent.predict_proba(X))
+    np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(X))
 
 
 def test_wrong_names_are_told(tmp_path):
@@ -220,25 +222,25 @@ def test_a_module_keeps_its_own_mode_and_weights(X):
     model = Mlp().train()
     model.drop.eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    parent = wrap_module(model, classes=["a", "b", "c"], feature_names=list("wxyz"))
-    assert (parent.predict_proba(X) == parent.predict_proba(X)).all()
-    parent.codes(X)
+    wrapped = wrap_module(model, classes=["a", "b", "c"], feature_names=list("wxyz"))
+    assert (wrapped.predict_proba(X) == wrapped.predict_proba(X)).all()
+    wrapped.codes(X)
     assert model.training
     assert model.norm.training
     assert not model.drop.training
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(p.grad is None for p in model.parameters())
-    assert (parent.classes, parent.feature_names) == (("a", "b", "c"), tuple("wxyz"))
+    assert (wrapped.classes, wrapped.feature_names) == (("a", "b", "c"), tuple("wxyz"))
 
 
 def test_a_module_in_double_precision(X):
     model = Mlp().double()
     model.scale = model.scale.double()
-    parent = wrap_module(model)
+    wrapped = wrap_module(model)
     with torch.no_grad():
         model.eval()
         want = torch.softmax(model(torch.tensor(X)), 1).numpy()
-    np.testing.assert_allclose(parent.predict_proba(X), want, rtol=1e-12)
+    np.testing.assert_allclose(wrapped.predict_proba(X), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +267,9 @@ def test_relus_under_other_names_are_found(act, X):
 
 @pytest.mark.parametrize("act", [nn.Tanh(), nn.LeakyReLU(), nn.Hardtanh(0, 6), nn.GELU()])
 def test_other_activations_give_no_codes(act):
-    parent = wrap_module(nn.Sequential(nn.Linear(4, 6), act, nn.Linear(6, 3)))
-    assert not isinstance(parent, HasCodes)
-    assert parent.kind == "PyTorch classifier"
+    model = wrap_module(nn.Sequential(nn.Linear(4, 6), act, nn.Linear(6, 3)))
+    assert not isinstance(model, HasCodes)
+    assert model.kind == "PyTorch classifier"
 
 
 def test_the_declared_output_wins(X):
@@ -290,14 +292,14 @@ def test_what_a_module_cannot_take_is_an_input_error(X):
 
 
 def test_bad_rows_are_located(X):
-    parent = wrap_module(Mlp())
+    model = wrap_module(Mlp())
     X[9, 1] = np.nan
     with pytest.raises(InputError, match="missing value") as caught:
-        parent.predict_proba(X)
+        model.predict_proba(X)
     assert caught.value.row == 10
     X[9, 1] = 1e39
     with pytest.raises(InputError, match="not finite") as caught:
-        parent.predict_proba(X)
+        model.predict_proba(X)
     assert caught.value.row == 10
 
 
@@ -317,11 +319,11 @@ def test_a_whole_number_input_takes_whole_numbers_only(tmp_path):
         model, (torch.tensor(rows),), dynamic_shapes=({0: torch.export.Dim.AUTO},)
     )
     torch.export.save(program, tmp_path / "m.pt2")
-    parent = load(tmp_path / "m.pt2", name="m.pt2")
+    wrapped = load(tmp_path / "m.pt2", name="m.pt2")
     with torch.no_grad():
         want = torch.softmax(model(torch.tensor(rows)), 1).numpy()
-    np.testing.assert_allclose(parent.predict_proba(rows), want, atol=1e-6)
+    np.testing.assert_allclose(wrapped.predict_proba(rows), want, atol=1e-6)
     with pytest.raises(InputError, match="not whole"):
-        parent.predict_proba(rows + 0.5)
+        wrapped.predict_proba(rows + 0.5)
     with pytest.raises(InputError, match="cannot run"):
-        parent.predict_proba(rows + 100)
+        wrapped.predict_proba(rows + 100)

@@ -1,4 +1,4 @@
-"""XGBoost parents say what XGBoost says, and no crafted file reaches it."""
+"""XGBoost models say what XGBoost says, and no crafted file reaches it."""
 
 from __future__ import annotations
 
@@ -59,29 +59,29 @@ def test_probabilities_and_leaves_are_the_librarys_own(
 ) -> None:
     booster = train(objective, booster=booster_kind)
     booster.save_model(tmp_path / f"m{suffix}")
-    parent = load_model(tmp_path / f"m{suffix}")
-    assert isinstance(parent, HasCodes)
+    model = load_model(tmp_path / f"m{suffix}")
+    assert isinstance(model, HasCodes)
     margin = own_margin(booster)
     expected = softmax(margin, axis=1) if margin.ndim == 2 else expit(margin)
     shuffled = mixed()[["kind", "d", "c", "b", "a x"]].assign(unused=1)
-    proba = parent.predict_proba(shuffled)
+    proba = model.predict_proba(shuffled)
     np.testing.assert_allclose(proba if margin.ndim == 2 else proba[:, 1], expected, atol=1e-6)
     data = xgboost.DMatrix(with_categories(), enable_categorical=True)
     leaves = booster.predict(data, pred_leaf=True).reshape(len(X), -1)
-    np.testing.assert_array_equal(parent.codes(shuffled).leaves, leaves)
+    np.testing.assert_array_equal(model.codes(shuffled).leaves, leaves)
     np.testing.assert_array_equal(wrap_model(booster).predict_proba(shuffled), proba)
-    assert parent.feature_names == tuple(mixed().columns)
+    assert model.feature_names == tuple(mixed().columns)
     n_classes = 3 if margin.ndim == 2 else 2
-    assert parent.classes == tuple(str(k) for k in range(n_classes))
-    assert parent.named_classes is False
+    assert model.classes == tuple(str(k) for k in range(n_classes))
+    assert model.named_classes is False
 
 
 def test_class_names_come_from_the_attribute(tmp_path: Path) -> None:
     booster = train("binary:logistic")
     booster.set_attr(kdcal_classes=json.dumps(["<=50K", ">50K"]))
     booster.save_model(tmp_path / "m.json")
-    parent = load_model(tmp_path / "m.json")
-    assert (parent.classes, parent.named_classes) == (("<=50K", ">50K"), True)
+    model = load_model(tmp_path / "m.json")
+    assert (model.classes, model.named_classes) == (("<=50K", ">50K"), True)
     booster.set_attr(kdcal_classes=json.dumps(["one"]))
     booster.save_model(tmp_path / "m.json")
     with pytest.raises(InputError, match="names 1 classes"):
@@ -94,28 +94,28 @@ def test_the_classifier_keeps_its_names_and_its_best_iteration() -> None:
         n_estimators=40, max_depth=3, learning_rate=2.0, early_stopping_rounds=2, n_jobs=1
     )
     model.fit(X[::2], Y[::2], eval_set=[(X[1::2], Y[1::2])], verbose=False)
-    parent = wrap_model(model, classes=np.unique(labels))
-    assert parent.classes == ("r", "s", "t")
+    wrapped = wrap_model(model, classes=np.unique(labels))
+    assert wrapped.classes == ("r", "s", "t")
     assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
-    np.testing.assert_allclose(parent.predict_proba(X), model.predict_proba(X), atol=1e-6)
-    np.testing.assert_array_equal(parent.codes(X).leaves, model.apply(X))
+    np.testing.assert_allclose(wrapped.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    np.testing.assert_array_equal(wrapped.codes(X).leaves, model.apply(X))
 
 
 def test_unknown_categories_text_and_missing_columns_are_located(tmp_path: Path) -> None:
-    parent = wrap_model(train())
+    model = wrap_model(train())
     frame = mixed()
     frame.loc[[3, 9], "kind"] = "<b>new</b>"
     with pytest.raises(InputError, match=r"'<b>new</b>'.*It knows '\?', 'u' and 'v'") as caught:
-        parent.predict_proba(frame)
+        model.predict_proba(frame)
     assert (caught.value.column, caught.value.row) == ("kind", 4)
     with pytest.raises(InputError) as caught:
-        parent.codes(mixed().assign(b="x"))
+        model.codes(mixed().assign(b="x"))
     assert (caught.value.column, caught.value.row) == ("b", 1)
     with pytest.raises(InputError) as caught:
-        parent.predict_proba(mixed().drop(columns="c"))
+        model.predict_proba(mixed().drop(columns="c"))
     assert caught.value.column == "c"
     with pytest.raises(InputError, match="5 features"):
-        parent.predict_proba(X)
+        model.predict_proba(X)
 
 
 def test_missing_categories_are_xgboosts_missing_values() -> None:

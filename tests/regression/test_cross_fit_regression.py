@@ -38,9 +38,9 @@ def test_each_row_gets_the_fit_of_the_other_folds_in_the_rows_order():
 
 def test_the_seed_alone_decides():
     rng = np.random.default_rng(1)
-    parent, y = Normal(np.zeros(60), 1.0), rng.normal(1, 2, 60)
+    model, y = Normal(np.zeros(60), 1.0), rng.normal(1, 2, 60)
     first, again, other = (
-        cross_fitted(IsotonicRecalibration, parent, y, seed=seed).ppf(0.9) for seed in (1, 1, 2)
+        cross_fitted(IsotonicRecalibration, model, y, seed=seed).ppf(0.9) for seed in (1, 1, 2)
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)

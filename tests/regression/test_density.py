@@ -1,4 +1,4 @@
-"""The quantile network: its curves, what it learns, and that it leaves a good parent alone."""
+"""The quantile network: its curves, what it learns, and that it leaves a good model alone."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from kdcal_core.regression._quantile_network import CORNERS, QuantileCurves, seg
 
 
 def growing_spread(n, seed):
-    """The parent says 5 everywhere; the truth widens with the mean."""
+    """The model says 5 everywhere; the truth widens with the mean."""
     rng = np.random.default_rng(seed)
     mean = rng.uniform(1, 10, n)
     return Normal(mean, np.full(n, 5.0)), rng.normal(mean, mean)
@@ -27,13 +27,13 @@ def fitted():
 
 
 def test_it_learns_a_spread_that_depends_on_the_forecast(fitted):
-    parent, y = growing_spread(3000, 1)
-    mended = fitted.predict(parent)
-    truth = Normal(parent.mean(), parent.mean())
-    gap = parent.crps(y).mean() - truth.crps(y).mean()
+    model, y = growing_spread(3000, 1)
+    mended = fitted.predict(model)
+    truth = Normal(model.mean(), model.mean())
+    gap = model.crps(y).mean() - truth.crps(y).mean()
     assert mended.crps(y).mean() - truth.crps(y).mean() < 0.15 * gap
-    np.testing.assert_allclose(mended.std(), parent.mean(), rtol=0.35)
-    for half in (parent.mean() < 5, parent.mean() >= 5):
+    np.testing.assert_allclose(mended.std(), model.mean(), rtol=0.35)
+    for half in (model.mean() < 5, model.mean() >= 5):
         low, high = mended[half].interval(0.9)
         assert abs(((y[half] >= low) & (y[half] <= high)).mean() - 0.9) < 0.03
 
@@ -41,55 +41,55 @@ def test_it_learns_a_spread_that_depends_on_the_forecast(fitted):
 def test_same_seed_same_bytes_whatever_the_threads_and_the_global_state():
     import torch
 
-    parent, y = growing_spread(300, 2)
+    model, y = growing_spread(300, 2)
     threads = torch.get_num_threads()
     answers = []
     for count in (1, 2):
         torch.set_num_threads(count)
         torch.manual_seed(count)
-        answers.append(DensityRecalibration(max_epochs=5).fit(parent, y).predict(parent).values)
+        answers.append(DensityRecalibration(max_epochs=5).fit(model, y).predict(model).values)
         assert torch.get_num_threads() == count
     torch.set_num_threads(threads)
     assert np.array_equal(*answers)
-    other = DensityRecalibration(max_epochs=5, seed=1).fit(parent, y).predict(parent).values
+    other = DensityRecalibration(max_epochs=5, seed=1).fit(model, y).predict(model).values
     assert not np.array_equal(answers[0], other)
 
 
-def test_a_calibrated_parent_is_hardly_moved():
+def test_a_calibrated_model_is_hardly_moved():
     rng = np.random.default_rng(3)
     mean = rng.normal(0, 3, 1500)
-    parent, y = Normal(mean, np.ones(1500)), rng.normal(mean, 1)
+    model, y = Normal(mean, np.ones(1500)), rng.normal(mean, 1)
     new = Normal(rng.normal(0, 3, 1000), np.ones(1000))
     new_y = rng.normal(new.mean(), 1)
-    mended = DensityRecalibration().fit(parent, y).predict(new)
+    mended = DensityRecalibration().fit(model, y).predict(new)
     assert mended.crps(new_y).mean() < 1.02 * new.crps(new_y).mean()
 
 
-def test_no_prediction_leaves_the_support_of_the_parent():
+def test_no_prediction_leaves_the_support_of_the_model():
     rng = np.random.default_rng(4)
     mean = rng.gamma(2, 2, 400) + 0.1
-    parent = Gamma(2.0, mean)
+    model = Gamma(2.0, mean)
     mended = (
-        DensityRecalibration(max_epochs=10).fit(parent, rng.gamma(0.5, mean / 0.5)).predict(parent)
+        DensityRecalibration(max_epochs=10).fit(model, rng.gamma(0.5, mean / 0.5)).predict(model)
     )
     assert mended.values.min() > 0
 
 
 def test_twenty_rows_work_and_fewer_are_refused():
-    parent, y = growing_spread(20, 5)
-    assert np.isfinite(DensityRecalibration().fit(parent, y).predict(parent).std()).all()
+    model, y = growing_spread(20, 5)
+    assert np.isfinite(DensityRecalibration().fit(model, y).predict(model).std()).all()
     with pytest.raises(InputError, match="at least 20"):
-        DensityRecalibration().fit(parent[:19], y[:19])
+        DensityRecalibration().fit(model[:19], y[:19])
 
 
 def test_outcomes_outside_every_sample_are_counted():
     rng = np.random.default_rng(6)
-    parent, y = Weighted(rng.normal(size=(50, 30)), np.ones(30)), rng.normal(size=50)
+    model, y = Weighted(rng.normal(size=(50, 30)), np.ones(30)), rng.normal(size=50)
     y[:3] = 1e3, -1e3, 1e9
     with pytest.warns(InputWarning, match="calibration outcomes lie outside"):
-        fitted = DensityRecalibration(max_epochs=3).fit(parent, y)
+        fitted = DensityRecalibration(max_epochs=3).fit(model, y)
     assert fitted.n_outside_ >= 3
-    assert np.isfinite(fitted.predict(parent).values).all()
+    assert np.isfinite(fitted.predict(model).values).all()
 
 
 def test_the_untrained_curve_is_the_identity_and_every_curve_rises():
@@ -129,13 +129,13 @@ def test_progress_is_told_and_may_cancel():
 
 
 def test_ranks_are_those_of_the_calibration_rows(fitted):
-    parent, _ = growing_spread(3000, 0)
+    model, _ = growing_spread(3000, 0)
     far = fitted._features(np.array([[1e9, 1.0, 0.0], [-1e9, 1e9, 0.0]]))
     assert far[0, 0] == 1
     assert far[1, 0] == -1
     assert (
         stats.spearmanr(
-            fitted._features(np.column_stack([parent.mean()] * 3))[:, 0], parent.mean()
+            fitted._features(np.column_stack([model.mean()] * 3))[:, 0], model.mean()
         ).statistic
         > 0.999
     )

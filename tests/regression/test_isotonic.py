@@ -21,9 +21,9 @@ def too_wide(n, seed=0):
 
 
 def test_the_printed_map_is_isotonic_regression_of_the_ecdf():
-    parent, y = too_wide(200)
-    fitted = IsotonicRecalibration("printed", smoothing="none").fit(parent, y)
-    pit = stats.norm.cdf(y, parent.mean(), 3.0)
+    model, y = too_wide(200)
+    fitted = IsotonicRecalibration("printed", smoothing="none").fit(model, y)
+    pit = stats.norm.cdf(y, model.mean(), 3.0)
     target = [np.mean([other <= p for other in pit]) for p in pit]  # paper 003 section 2
     library = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(pit, target)
     inside = np.linspace(pit.min(), pit.max(), 500)
@@ -32,28 +32,28 @@ def test_the_printed_map_is_isotonic_regression_of_the_ecdf():
 
 
 def test_new_rows_are_calibrated_and_sharper():
-    parent, y = too_wide(4000)
-    fitted = IsotonicRecalibration().fit(parent, y)
-    new_parent, new_y = too_wide(4000, seed=1)
-    mended = fitted.predict(new_parent)
+    model, y = too_wide(4000)
+    fitted = IsotonicRecalibration().fit(model, y)
+    new_model, new_y = too_wide(4000, seed=1)
+    mended = fitted.predict(new_model)
     assert stats.kstest(mended.cdf(new_y), "uniform").statistic < 0.035
-    assert mended.crps(new_y).mean() < 0.75 * new_parent.crps(new_y).mean()
-    np.testing.assert_allclose(mended.mean() - new_parent.mean(), 0.5, atol=0.1)
+    assert mended.crps(new_y).mean() < 0.75 * new_model.crps(new_y).mean()
+    np.testing.assert_allclose(mended.mean() - new_model.mean(), 0.5, atol=0.1)
 
 
-def test_the_least_rows_leave_the_parent_where_nothing_is_known():
+def test_the_least_rows_leave_the_model_where_nothing_is_known():
     mended = IsotonicRecalibration().fit(Normal([0.0], 1.0), [0.0]).predict(Normal([0.0], 1.0))
-    # one outcome in the middle: half the mass on either side, as in the parent
+    # one outcome in the middle: half the mass on either side, as in the model
     np.testing.assert_allclose(
         mended.cdf([[-2.0, 0.0, 3.0]]), Normal([0.0], 1.0).cdf([[-2.0, 0, 3]])
     )
 
 
 def test_an_outcome_beyond_all_others_is_impossible_only_as_printed():
-    parent, y = too_wide(500)
-    beyond = np.array([[parent.mean()[0] + 12.0]])
+    model, y = too_wide(500)
+    beyond = np.array([[model.mean()[0] + 12.0]])
     open_, printed = (
-        IsotonicRecalibration(e).fit(parent, y).predict(parent[:1]) for e in ("open", "printed")
+        IsotonicRecalibration(e).fit(model, y).predict(model[:1]) for e in ("open", "printed")
     )
     assert printed.cdf(beyond)[0, 0] == 1.0
     assert printed.log_density(beyond)[0, 0] == -np.inf
@@ -80,17 +80,17 @@ def test_ties_make_one_corner(ends):
 
 
 def test_outcomes_outside_the_support_are_counted_and_their_mass_kept():
-    parent = Weighted(np.tile([0.0, 1.0, 2.0], (10, 1)), np.ones(3))
+    model = Weighted(np.tile([0.0, 1.0, 2.0], (10, 1)), np.ones(3))
     y = np.array([-5.0, -5.0, 9.0, 0.5, 0.5, 0.5, 1.5, 1.5, 1.5, 1.5])
     with pytest.warns(InputWarning, match="3 of 10 calibration outcomes lie outside"):
-        fitted = IsotonicRecalibration("printed").fit(parent, y)
+        fitted = IsotonicRecalibration("printed").fit(model, y)
     assert fitted.n_outside_ == 3
     corners = np.column_stack([fitted.knots_, fitted.values_])
     np.testing.assert_allclose(corners, [[0, 0], [1 / 3, 0.5], [2 / 3, 0.9], [1, 1]])
 
 
 @ends
-def test_all_outcomes_outside_leave_the_parent(ends):
+def test_all_outcomes_outside_leave_the_model(ends):
     with pytest.warns(InputWarning, match="2 of 2 calibration outcomes lie outside"):
         fitted = IsotonicRecalibration(ends).fit(Weighted([[0.0], [0.0]], [1.0]), [5.0, 6.0])
     assert fitted.knots_.tolist() == fitted.values_.tolist() == [0, 1]
@@ -101,8 +101,8 @@ def test_all_outcomes_outside_leave_the_parent(ends):
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.sampled_from(["open", "printed"])
 )
 def test_the_map_rises_from_zero_to_one_for_any_outcomes(y, ends):
-    parent = Normal(np.zeros(len(y)), 1.0)
-    mended = IsotonicRecalibration(ends).fit(parent, y).predict(parent)
+    model = Normal(np.zeros(len(y)), 1.0)
+    mended = IsotonicRecalibration(ends).fit(model, y).predict(model)
     at = np.linspace(-9, 9, 50)[np.newaxis]
     cdf = mended.cdf(at)
     assert np.all(np.diff(cdf, axis=1) >= 0)
@@ -111,13 +111,13 @@ def test_the_map_rises_from_zero_to_one_for_any_outcomes(y, ends):
 
 
 def test_bad_outcomes_name_their_row():
-    parent = Normal(np.zeros(3), 1.0)
+    model = Normal(np.zeros(3), 1.0)
     with pytest.raises(InputError, match="row 2"):
-        IsotonicRecalibration().fit(parent, [0.0, np.nan, 1.0])
+        IsotonicRecalibration().fit(model, [0.0, np.nan, 1.0])
     with pytest.raises(InputError, match="shape"):
-        IsotonicRecalibration().fit(parent, [0.0])
+        IsotonicRecalibration().fit(model, [0.0])
     with pytest.raises(InputError, match="numbers"):
-        IsotonicRecalibration().fit(parent, ["a", "b", "c"])
+        IsotonicRecalibration().fit(model, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("n", [100, 1000])
@@ -126,9 +126,9 @@ def test_the_density_is_smooth_and_the_distribution_function_as_calibrated(n, sp
     rng = np.random.default_rng(n)
     mean, new = rng.normal(size=n), rng.normal(size=4000)
     y, new_y = mean + rng.normal(size=n), new + rng.normal(size=4000)
-    parent, new_parent = Normal(mean, spread), Normal(new, spread)
+    model, new_model = Normal(mean, spread), Normal(new, spread)
     smooth, printed = (
-        IsotonicRecalibration(smoothing=smoothing).fit(parent, y).predict(new_parent)
+        IsotonicRecalibration(smoothing=smoothing).fit(model, y).predict(new_model)
         for smoothing in ("auto", "none")
     )
     best = -stats.norm.logpdf(new_y, new).mean()  # that of the truth
@@ -143,9 +143,9 @@ def test_the_density_is_smooth_and_the_distribution_function_as_calibrated(n, sp
 
 @ends
 def test_the_smooth_map_goes_through_corners_and_rises(ends):
-    parent, y = too_wide(700)
-    smooth = IsotonicRecalibration(ends).fit(parent, y)
-    printed = IsotonicRecalibration(ends, smoothing="none").fit(parent, y)
+    model, y = too_wide(700)
+    smooth = IsotonicRecalibration(ends).fit(model, y)
+    printed = IsotonicRecalibration(ends, smoothing="none").fit(model, y)
     assert len(smooth.knots_) < len(printed.knots_)
     assert (np.diff(smooth.knots_) > 0).all()
     assert (np.diff(smooth.values_) >= 0).all()

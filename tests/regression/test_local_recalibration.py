@@ -205,7 +205,7 @@ def test_local_recalibration_mends_the_misspecified_line(smoothing):
     assert error < 600
 
 
-def test_a_calibrated_parent_stays_calibrated():
+def test_a_calibrated_model_stays_calibrated():
     rng = np.random.default_rng(11)
     x = rng.normal(size=(8000, 3))
     base = Normal(x[:, 0], 1.0)

@@ -46,8 +46,8 @@ def test_the_calibrated_half_keeps_its_guarantee_beside_a_fault():
 
 
 def test_the_opposite_faults_of_the_line_are_found_and_named():
-    parent, y, x = misspecified_line(1000, 0)
-    found = local_uniformity(parent.cdf(y), x)
+    model, y, x = misspecified_line(1000, 0)
+    found = local_uniformity(model.cdf(y), x)
     assert found.overall_p == 1 / 1000
     assert found.needed.mean() > 0.5
     left, middle = x[found.centres] < 4, np.abs(x[found.centres] - 11) < 1
@@ -58,8 +58,8 @@ def test_the_opposite_faults_of_the_line_are_found_and_named():
 
 
 def test_good_coverage_overall_hides_it():
-    parent, y, _ = misspecified_line(1000, 0)
-    low, high = parent.interval(0.95)
+    model, y, _ = misspecified_line(1000, 0)
+    low, high = model.interval(0.95)
     assert abs(((low <= y) & (y <= high)).mean() - 0.95) < 0.03
 
 
@@ -100,8 +100,8 @@ def test_step_down_is_westfall_and_youngs():
 
 
 def test_corrected_p_values_are_never_smaller():
-    parent, y, x = misspecified_line(300, 3)
-    found = local_uniformity(parent.cdf(y), x, draws=199)
+    model, y, x = misspecified_line(300, 3)
+    found = local_uniformity(model.cdf(y), x, draws=199)
     assert np.all(found.adjusted_p >= found.p_value)
 
 
@@ -113,8 +113,8 @@ def test_rows_that_are_all_equal_are_one_neighbourhood():
 
 
 def test_same_seed_same_answer():
-    parent, y, x = misspecified_line(200, 4)
-    first, again = (local_uniformity(parent.cdf(y), x, draws=99, seed=3) for _ in range(2))
+    model, y, x = misspecified_line(200, 4)
+    first, again = (local_uniformity(model.cdf(y), x, draws=99, seed=3) for _ in range(2))
     assert np.array_equal(first.adjusted_p, again.adjusted_p)
     assert np.array_equal(first.centres, again.centres)
 
@@ -143,23 +143,23 @@ def test_the_test_can_be_stopped():
         local_uniformity(np.full(50, 0.5), np.zeros(50), progress=stop)
 
 
-def test_a_calibrated_parent_is_left_as_it_is():
+def test_a_calibrated_model_is_left_as_it_is():
     rng = np.random.default_rng(5)
     x = rng.normal(size=500)
-    parent = Normal(x, 1.0)
-    fitted = WhereNeeded(LocalRecalibration(k=50), draws=199).fit(parent, rng.normal(x, 1), x)
-    assert fitted.predict(parent, x) is parent
+    model = Normal(x, 1.0)
+    fitted = WhereNeeded(LocalRecalibration(k=50), draws=199).fit(model, rng.normal(x, 1), x)
+    assert fitted.predict(model, x) is model
 
 
 def test_only_the_faulty_rows_are_mended():
     rng = np.random.default_rng(6)
     x = rng.random(3000)
-    parent = Normal(np.zeros(3000), 1.0)
+    model = Normal(np.zeros(3000), 1.0)
     y = np.where(x < 0.3, 1.5, 0.0) + rng.normal(size=3000)
     local = LocalRecalibration(k=100)
-    fitted = WhereNeeded(local).fit(parent, y, x)
-    mended = fitted.predict(parent, x)
+    fitted = WhereNeeded(local).fit(model, y, x)
+    mended = fitted.predict(model, x)
     far, faulty = x > 0.5, x < 0.25
-    np.testing.assert_array_equal(mended.ppf(0.3)[far], parent.ppf(0.3)[far])
-    always = local.fit(parent, y, x).predict(parent, x)
+    np.testing.assert_array_equal(mended.ppf(0.3)[far], model.ppf(0.3)[far])
+    always = local.fit(model, y, x).predict(model, x)
     np.testing.assert_array_equal(mended.ppf(0.3)[faulty], always.ppf(0.3)[faulty])

@@ -17,9 +17,9 @@ def line(n, seed=0):
     return Normal(-460 + 110 * x, np.full(n, 384.4)), y, x
 
 
-def slow_crps(parent, y, space, k, fold, kernel):
+def slow_crps(model, y, space, k, fold, kernel):
     """Algorithm 1 row by row; CRPS by its double sum."""
-    pit = parent.cdf(y)
+    pit = model.cdf(y)
     scores = []
     for j in range(len(y)):
         kept = np.flatnonzero(fold != fold[j])
@@ -30,7 +30,7 @@ def slow_crps(parent, y, space, k, fold, kernel):
         if kernel == "epanechnikov":
             weight = 1 - (distance[near] / (distance[near].max() * (1 + 1e-3))) ** 2
         weight /= weight.sum()
-        sample = parent[j : j + 1].ppf(pit[kept][near][np.newaxis])[0]
+        sample = model[j : j + 1].ppf(pit[kept][near][np.newaxis])[0]
         pairs = np.abs(sample[:, np.newaxis] - sample)
         scores.append((weight * np.abs(sample - y[j])).sum() - 0.5 * weight @ pairs @ weight)
     return np.mean(scores)
@@ -38,24 +38,24 @@ def slow_crps(parent, y, space, k, fold, kernel):
 
 @pytest.mark.parametrize("kernel", ["epanechnikov", "uniform"])
 def test_every_cell_is_the_algorithm_of_the_paper(kernel):
-    parent, y, x = line(90)
+    model, y, x = line(90)
     rng = np.random.default_rng(1)
     spaces = {"input": x[:, np.newaxis], "noise": rng.normal(size=(90, 2))}
-    found = select_neighbours(parent, y, spaces, [3, 1, 40], kernel=kernel, folds=3, seed=5)
+    found = select_neighbours(model, y, spaces, [3, 1, 40], kernel=kernel, folds=3, seed=5)
     fold = stratified_folds(np.zeros(90, dtype=int), 3, 5)
     slow = [
-        [slow_crps(parent, y, space, k, fold, kernel) for k in (1, 3, 40)]
+        [slow_crps(model, y, space, k, fold, kernel) for k in (1, 3, 40)]
         for space in spaces.values()
     ]
     np.testing.assert_allclose(found.crps, slow, rtol=1e-10)
     assert found.ks.tolist() == [1, 3, 40]
-    np.testing.assert_allclose(found.parent_crps, parent.crps(y).mean())
+    np.testing.assert_allclose(found.model_crps, model.crps(y).mean())
 
 
 def test_the_choice_holds_on_new_rows_and_the_right_space_wins():
-    parent, y, x = line(2000)
+    model, y, x = line(2000)
     noise = np.random.default_rng(2).normal(size=(2000, 3))
-    found = select_neighbours(parent, y, {"noise": noise, "input": x}, [10, 50, 200, 1600])
+    found = select_neighbours(model, y, {"noise": noise, "input": x}, [10, 50, 200, 1600])
     assert found.best_space == "input"
     assert found.best_k in (50, 200)
     assert found.helps
@@ -64,29 +64,29 @@ def test_the_choice_holds_on_new_rows_and_the_right_space_wins():
     assert found.n == 2000
 
 
-def test_a_calibrated_parent_is_not_worth_recalibrating():
+def test_a_calibrated_model_is_not_worth_recalibrating():
     rng = np.random.default_rng(3)
     x = rng.normal(size=1500)
-    parent = Normal(x, np.ones(1500))
-    found = select_neighbours(parent, rng.normal(x, 1), {"x": x}, [20, 100, 500])
+    model = Normal(x, np.ones(1500))
+    found = select_neighbours(model, rng.normal(x, 1), {"x": x}, [20, 100, 500])
     assert not found.helps
     assert "cannot be told" in found.words
 
 
 def test_a_subset_of_rows_is_scored_against_all_neighbours():
-    parent, y, x = line(1200)
-    few = select_neighbours(parent, y, {"x": x}, [50, 100], max_rows=300)
-    full = select_neighbours(parent, y, {"x": x}, [50, 100])
+    model, y, x = line(1200)
+    few = select_neighbours(model, y, {"x": x}, [50, 100], max_rows=300)
+    full = select_neighbours(model, y, {"x": x}, [50, 100])
     assert few.n == 300
     np.testing.assert_allclose(few.crps, full.crps, rtol=0.2)
-    again = select_neighbours(parent, y, {"x": x}, [50, 100], max_rows=300)
+    again = select_neighbours(model, y, {"x": x}, [50, 100], max_rows=300)
     assert np.array_equal(few.crps, again.crps)
 
 
 def test_equal_rows_share_the_weight():
-    parent, y, _ = line(60)
-    found = select_neighbours(parent, y, {"point": np.zeros(60)}, [48], folds=5)
-    uniform = select_neighbours(parent, y, {"point": np.zeros(60)}, [48], folds=5, kernel="uniform")
+    model, y, _ = line(60)
+    found = select_neighbours(model, y, {"point": np.zeros(60)}, [48], folds=5)
+    uniform = select_neighbours(model, y, {"point": np.zeros(60)}, [48], folds=5, kernel="uniform")
     assert np.array_equal(found.crps, uniform.crps)
 
 
@@ -101,24 +101,24 @@ def test_samples_and_outcomes_outside_them_are_scored():
 
 
 def test_the_formula_is_the_weighted_sample_of_the_ground_floor():
-    parent, y, x = line(50)
-    found = select_neighbours(parent, y, {"x": x}, [40], folds=5, kernel="uniform", seed=1)
+    model, y, x = line(50)
+    found = select_neighbours(model, y, {"x": x}, [40], folds=5, kernel="uniform", seed=1)
     fold = stratified_folds(np.zeros(50, dtype=int), 5, 1)
-    pit = parent.cdf(y)
+    pit = model.cdf(y)
     rows = [
-        Weighted(parent[[j]].ppf(pit[fold != fold[j]][np.newaxis]), np.ones(40)).crps(y[[j]])[0]
+        Weighted(model[[j]].ppf(pit[fold != fold[j]][np.newaxis]), np.ones(40)).crps(y[[j]])[0]
         for j in range(50)
     ]
     np.testing.assert_allclose(found.crps[0, 0], np.mean(rows))
 
 
 def test_what_cannot_be_served_is_refused():
-    parent, y, x = line(50)
+    model, y, x = line(50)
     with pytest.raises(InputError, match="None of the numbers"):
-        select_neighbours(parent, y, {"x": x}, [0, 41])
-    assert select_neighbours(parent, y, {"x": x}, [5, 41]).ks.tolist() == [5]
+        select_neighbours(model, y, {"x": x}, [0, 41])
+    assert select_neighbours(model, y, {"x": x}, [5, 41]).ks.tolist() == [5]
     with pytest.raises(InputError, match="no space"):
-        select_neighbours(parent, y, {}, [5])
+        select_neighbours(model, y, {}, [5])
     x[3] = np.nan
     with pytest.raises(InputError, match="row 4"):
-        select_neighbours(parent, y, {"x": x}, [5])
+        select_neighbours(model, y, {"x": x}, [5])

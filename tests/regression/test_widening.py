@@ -59,7 +59,7 @@ def test_nothing_is_widened_without_need():
 def test_neighbours_are_chosen_on_the_same_scale():
     x, stated, y = narrow(600, 4, 30.0)
     found = select_neighbours(stated, y, {"x": x}, [20, 200], folds=3)
-    assert found.parent_crps == pytest.approx(stated.crps(y).mean())
+    assert found.model_crps == pytest.approx(stated.crps(y).mean())
     assert found.helps
     assert found.crps[0, 1] == pytest.approx(
         Normal(stated.mean(), 30 * stated.std()).crps(y).mean(), rel=0.05

@@ -227,7 +227,7 @@ def test_a_model_that_says_nothing_follows_the_choice(
     for step in steps if first == "model" else reversed(steps):
         step()
     review = score(workspace, review_id)
-    assert (review.task, review.parent.task, review.chosen_task) == ("regression",) * 3
+    assert (review.task, review.model.task, review.chosen_task) == ("regression",) * 3
     assert review.sets["calibration"].rmse == pytest.approx(1.0, abs=0.1)
 
 

@@ -46,7 +46,7 @@ def test_one_call_opens_a_sample_scored_as_its_card_says(tmp_path, name):
     assert review.ready
     assert review.sample == name
     assert review.roles.target == sample.target
-    assert (review.parent is None) == (sample.model is None)
+    assert (review.model is None) == (sample.model is None)
     assert review.accuracy["evaluation"] == pytest.approx(sample.accuracy, abs=1e-4)
     for which in ("calibration", "evaluation"):
         scored = load_set(workspace, review.id, which)
@@ -96,7 +96,7 @@ def test_a_sample_needs_a_worker_once(tmp_path, monkeypatch):
     for review in others:
         assert len({first.id, review.id}) == 2
         assert review.sets == first.sets
-        assert review.parent == first.parent
+        assert review.model == first.model
         for which in ("calibration", "evaluation"):
             mine, its = (load_set(workspace, one.id, which) for one in (first, review))
             np.testing.assert_array_equal(mine.proba, its.proba)

@@ -79,7 +79,7 @@ def test_features_stand_in_the_order_of_the_roles_as_they_are(workspace):
     features, labels = data.training
     assert features is data.inputs["training"]
     np.testing.assert_array_equal(labels, rows(50, 2)["label"] == "yes")
-    assert data.parent is None
+    assert data.model is None
     assert data.foreign == {}
 
 
@@ -106,13 +106,13 @@ def test_predictions_alone_have_no_inputs(workspace):
 def test_the_model_and_the_foreign_rows_come_where_they_are_asked_for(workspace):
     review = start_sample(workspace, "xor_forest")
     bare = review_data(workspace, review.id)
-    assert bare.parent is None
+    assert bare.model is None
     assert not bare.foreign
-    data = review_data(workspace, review.id, with_parent=True, with_foreign=True)
+    data = review_data(workspace, review.id, with_model=True, with_foreign=True)
     assert set(data.foreign) == set(review.foreign)
     some = data.inputs["calibration"].iloc[:20]
     np.testing.assert_allclose(
-        data.parent.predict_proba(some), data.calibration.proba[:20], atol=1e-12
+        data.model.predict_proba(some), data.calibration.proba[:20], atol=1e-12
     )
     for frame in data.foreign.values():
         assert list(frame) == list(some)

@@ -172,7 +172,7 @@ def test_a_model_of_another_content_is_refused(workspace: Workspace) -> None:
     path.write_bytes(content)
     for read in (
         lambda: score(workspace, review.id),
-        lambda: review_data(workspace, review.id, with_parent=True),
+        lambda: review_data(workspace, review.id, with_model=True),
         lambda: open_model(review_files(workspace, review.id), lambda share, note: None),
     ):
         with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):

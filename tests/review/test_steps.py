@@ -95,9 +95,9 @@ def test_a_model_and_two_tables(net_home):
     assert review.roles.target == "digit"
     for which in ("calibration", "evaluation"):
         frame = pd.read_parquet(DIGITS / f"{which}.parquet")
-        parent = load_model(DIGITS / "model.onnx")
+        model = load_model(DIGITS / "model.onnx")
         scored = load_set(workspace, review.id, which)
-        np.testing.assert_array_equal(scored.proba, parent.predict_proba(frame))
+        np.testing.assert_array_equal(scored.proba, model.predict_proba(frame))
         assert [review.classes[k] for k in scored.y] == frame[review.roles.target].astype(
             str
         ).tolist()
@@ -133,7 +133,7 @@ def test_predictions_only(workspace, review_id):
     load_predictions(workspace, review_id, frame)
     review = score(workspace, review_id)
     scored = load_set(workspace, review_id, "calibration")
-    assert review.parent is None
+    assert review.model is None
     assert review.classes == ("no", "yes")
     assert not review.has_evaluation
     np.testing.assert_allclose(scored.proba[:, 1], frame["proba_yes"], atol=1e-12)
@@ -344,7 +344,7 @@ def test_files_added_at_once_know_of_each_other(workspace, review_id, first):
     for thread in threads:
         thread.join()
     review = read_review(workspace, review_id)
-    assert review.roles.features == review.parent.feature_names
+    assert review.roles.features == review.model.feature_names
 
 
 def test_a_step_that_waits_for_another_can_be_cancelled(workspace, review_id):

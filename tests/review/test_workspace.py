@@ -22,7 +22,7 @@ from kdcal_core.store import decode, encode
 FULL = Review(
     id="a" * 16,
     title="<b>title</b>",
-    parent=ModelInfo(
+    model=ModelInfo(
         kind="Forest",
         classes=("a", "b"),
         named_classes=True,

@@ -108,16 +108,16 @@ def placements(score: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def test_text_columns_go_in_as_they_are_and_an_unknown_one_tells_nothing() -> None:
-    parent = load_model(FOLDER / "model.onnx")
+    model = load_model(FOLDER / "model.onnx")
     table = rows("evaluation")[0].head(50)
-    strange = parent.predict_proba(table.assign(occupation="Astronaut"))
+    strange = model.predict_proba(table.assign(occupation="Astronaut"))
     assert np.isfinite(strange).all()
-    assert np.abs(strange - parent.predict_proba(table)).max() > 0.01
+    assert np.abs(strange - model.predict_proba(table)).max() > 0.01
 
 
 def test_its_hidden_layers_and_regions_can_be_read() -> None:
-    parent = load_model(FOLDER / "model.onnx")
+    model = load_model(FOLDER / "model.onnx")
     table = rows("evaluation")[0].head(20)
-    assert parent.kind == "ReLU network (ONNX), 3 hidden layers of 128"
-    assert parent.embed(table).shape == (20, 128)
-    assert parent.codes(table).layer_widths == (128, 128, 128)
+    assert model.kind == "ReLU network (ONNX), 3 hidden layers of 128"
+    assert model.embed(table).shape == (20, 128)
+    assert model.codes(table).layer_widths == (128, 128, 128)

@@ -70,10 +70,10 @@ def test_sample_is_small(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITH_MODEL)
 def test_model_file_says_what_it_predicts_and_errs_as_its_card_says(name: str) -> None:
-    card, parent = card_of(name), load_model(ROOT / name / "model.onnx")
+    card, model = card_of(name), load_model(ROOT / name / "model.onnx")
     rows = table(name, "evaluation")
-    assert parent.family == card["family"]
-    assert set(parent.feature_names) <= set(rows.columns) - {card["target"]}
+    assert model.family == card["family"]
+    assert set(model.feature_names) <= set(rows.columns) - {card["target"]}
     error = predicted(name, "evaluation")[:, 0] - rows[card["target"]].to_numpy(dtype=float)
     assert np.sqrt(np.mean(error**2)) == pytest.approx(card["rmse"], rel=1e-5)
 
@@ -100,10 +100,10 @@ def test_line_is_the_papers_and_its_true_mean_is_equation_4() -> None:
 
 def test_network_is_the_papers_and_errs_about_as_much() -> None:
     """Section 4.4 prints layers of 100, 5 and 5, and Table 3 an RMSE of 557.8."""
-    parent = load_model(ROOT / "diamonds" / "model.onnx")
-    assert list(parent.feature_names) == FEATURES
-    assert parent.outputs == ("mean", "shape")
-    assert parent.layers == ("hidden 1 (100)", "hidden 2 (5)", "hidden 3 (5)")
+    model = load_model(ROOT / "diamonds" / "model.onnx")
+    assert list(model.feature_names) == FEATURES
+    assert model.outputs == ("mean", "shape")
+    assert model.layers == ("hidden 1 (100)", "hidden 2 (5)", "hidden 3 (5)")
     shape = predicted("diamonds", "evaluation")[:, 1]
     assert shape.min() == shape.max() > 50
     assert card_of("diamonds")["rmse"] == pytest.approx(557.8, rel=0.03)

@@ -39,14 +39,14 @@ def table(name: str, role: str) -> pd.DataFrame:
 
 
 @cache
-def parent_of(name: str) -> Any:
+def model_of(name: str) -> Any:
     from kdcal_core.models import load_model
 
     return load_model(ROOT / name / card_of(name)["model"])
 
 
 def test_every_folder_is_a_sample() -> None:
-    assert {card.parent.name for card in ROOT.glob("*/card.json")} == {*NAMES, *REGRESSION}
+    assert {card.model.name for card in ROOT.glob("*/card.json")} == {*NAMES, *REGRESSION}
 
 
 def test_all_samples_together_are_small() -> None:
@@ -86,11 +86,11 @@ def test_training_rows_are_those_that_the_model_knows_by_heart(name: str) -> Non
     rows = {role: table(name, role) for role in ("training", "evaluation")}
     assert list(rows["training"].columns) == list(rows["evaluation"].columns)
     assert rows["training"].dtypes.equals(rows["evaluation"].dtypes)
-    parent, target = parent_of(name), card_of(name)["target"]
+    model, target = model_of(name), card_of(name)["target"]
     said = {}
     for role, frame in rows.items():
-        place = frame.pop(target).astype(str).map(parent.classes.index).to_numpy()
-        said[role] = parent.predict_proba(frame)[np.arange(len(frame)), place].mean()
+        place = frame.pop(target).astype(str).map(model.classes.index).to_numpy()
+        said[role] = model.predict_proba(frame)[np.arange(len(frame)), place].mean()
     assert said["training"] > said["evaluation"]
 
 
@@ -103,7 +103,7 @@ def test_foreign_rows_have_the_features_and_no_class(name: str) -> None:
         rows = table(name, file.stem)
         assert rows.dtypes.equals(known.dtypes)
         assert pd.concat([rows, known]).duplicated().sum() == 0
-        assert np.isfinite(parent_of(name).predict_proba(rows)).all()
+        assert np.isfinite(model_of(name).predict_proba(rows)).all()
 
 
 def test_the_ring_lies_at_radius_two_all_around() -> None:
@@ -128,7 +128,7 @@ def test_foreign_images_are_images() -> None:
 
 
 @pytest.mark.parametrize("name", ["xor_forest", "xor_network"])
-def test_xor_is_the_papers_and_its_parents_do_not_doubt_outside(name: str) -> None:
+def test_xor_is_the_papers_and_its_models_do_not_doubt_outside(name: str) -> None:
     rows = table(name, "evaluation")
     same = (rows["x1"] > 0) == (rows["x2"] > 0)
     # The best rule that there is: wrong where a cloud crosses one axis and not both.
@@ -137,19 +137,19 @@ def test_xor_is_the_papers_and_its_parents_do_not_doubt_outside(name: str) -> No
         2 * crosses * (1 - crosses), abs=0.02
     )
     ring = table(name, "foreign_ring_at_radius_2")
-    assert parent_of(name).predict_proba(ring).max(axis=1).mean() > 0.85
+    assert model_of(name).predict_proba(ring).max(axis=1).mean() > 0.85
 
 
 @pytest.mark.parametrize("name", WITH_MODEL)
 def test_accuracy_on_the_card_is_the_model_files_own(name: str) -> None:
-    card, parent = card_of(name), parent_of(name)
+    card, model = card_of(name), model_of(name)
     rows = table(name, "evaluation")
     truth = rows.pop(card["target"]).astype(str).to_numpy()
-    proba = parent.predict_proba(rows)
-    predicted = np.asarray(parent.classes)[proba.argmax(axis=1)]
-    assert list(parent.classes) == card["class_names"]
-    assert parent.named_classes
-    assert tuple(parent.feature_names or ()) == tuple(rows.columns)
+    proba = model.predict_proba(rows)
+    predicted = np.asarray(model.classes)[proba.argmax(axis=1)]
+    assert list(model.classes) == card["class_names"]
+    assert model.named_classes
+    assert tuple(model.feature_names or ()) == tuple(rows.columns)
     assert np.mean(predicted == truth) == pytest.approx(card["accuracy"], abs=1e-12)
 
 
@@ -172,7 +172,7 @@ def test_digits_network_is_wrong_at_least_once_in_every_class(role: str) -> None
     """The page on confidence by class has something to show for each of the ten digits."""
     rows = table("digits", role)
     truth = rows.pop("digit").to_numpy()
-    predicted = parent_of("digits").predict_proba(rows).argmax(axis=1)
+    predicted = model_of("digits").predict_proba(rows).argmax(axis=1)
     assert set(predicted[predicted != truth]) == set(range(10))
 
 

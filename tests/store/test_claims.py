@@ -68,7 +68,7 @@ def test_a_dictionary_that_stands_for_gigabytes_is_refused(what: str, tmp_path: 
 def test_it_takes_little_time_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     path.write_bytes(BOMBS["a long text"]())
-    kwargs = {"path": str(path), "name": "t", "frame_path": str(tmp_path / "f"), "parent": None}
+    kwargs = {"path": str(path), "name": "t", "frame_path": str(tmp_path / "f"), "model": None}
     with pytest.raises(InputError, match="would unpack to"):
         run_limited(
             "kdcal_core.review.in_worker:import_table",

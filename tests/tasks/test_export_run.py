@@ -101,7 +101,7 @@ def test_the_file_holds_what_a_fit_on_the_calibration_set_says(
     loaded = load_calibrator(platt.calibrator_file, any_model=True)
     assert np.array_equal(loaded.predict_proba(data.evaluation.proba), expected.proba)
     assert repr(loaded.card) == repr(platt.card)  # an interval of few rows is not a number
-    assert platt.card.parent.digest == forest.review.parent.digest
+    assert platt.card.model.digest == forest.review.model.digest
     assert platt.card.data["calibration"].digest == forest.review.tables["calibration"].digest
     assert platt.record.n_fit == 150
 
@@ -215,7 +215,7 @@ def test_several_columns_and_pruning_are_at_hand(mixed: Made, tmp_path: Path) ->
 
 
 def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -> None:
-    layer = network.review.parent.layers[0]
+    layer = network.review.model.layers[0]
     run = exported(network, tmp_path / "run", ExportSettings("heterogeneous_tree", layer=layer))
     assert run.record.title == (
         f"Platt scaling in each region of a shallow tree, on the layer {layer}"
@@ -224,8 +224,8 @@ def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -
     assert run.card.features == tuple(network.review.roles.features)
     assert run.record.why_no_onnx is None
     assert run.record.onnx_difference < 1e-5
-    data = review_data(network.workspace, network.review.id, with_parent=True)
-    loaded = load_calibrator(run.calibrator_file, parent=data.parent)
+    data = review_data(network.workspace, network.review.id, with_model=True)
+    loaded = load_calibrator(run.calibrator_file, model=data.model)
     found = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
     after = run.gain.after.scores["log_loss"].value
     assert log_loss(found, data.evaluation.y).value == pytest.approx(after)
@@ -285,7 +285,7 @@ def test_what_cannot_be_judged_is_written_and_says_why(tmp_path: Path) -> None:
     assert "fold" in run.record.why_not_judged
     assert run.card.estimates == ()
     assert run.record.why_no_onnx == "There is no model, only its predictions."
-    assert load_calibrator(run.calibrator_file, any_model=True).card.parent is None
+    assert load_calibrator(run.calibrator_file, any_model=True).card.model is None
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_tried_file_shows_what_it_showed_when_it_was_written(
 ) -> None:
     found = tried(forest, platt.calibrator_file, tmp_path)
     assert found.card == platt.card
-    assert found.has_parent
+    assert found.has_model
     assert not found.same_rows
     for key in ("log_loss", "brier", "auc", "accuracy"):
         one, other = (gain.after.scores[key] for gain in (found.gain, platt.gain))

@@ -1,4 +1,4 @@
-"""Foreign rows: made from the data or uploaded, answered by the parent, placed in the graph."""
+"""Foreign rows: made from the data or uploaded, answered by the model, placed in the graph."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_features_behind_each_answer_can_be_had_again(forest, tmp_path):
         )
 
 
-def test_without_a_graph_the_parent_alone_answers(linear, tmp_path):
+def test_without_a_graph_the_model_alone_answers(linear, tmp_path):
     run = ask(linear, tmp_path / "run")
     assert run.rows.located is None
     assert run.rows_of(run.sets()[0]).located is None
@@ -183,9 +183,9 @@ def test_a_sample_s_network_is_sure_far_away_and_its_kernel_density_version_is_n
     fit = load(folder, GraphRun)
     assert fit.record.fitted_on == "training"
     graph = fit.graph
-    parent = run.by_radius(run.rows.proba).max(axis=2).mean(axis=1)
+    model = run.by_radius(run.rows.proba).max(axis=2).mean(axis=1)
     version = run.by_radius(graph.posterior(run.rows.located)).max(axis=2).mean(axis=1)
-    assert parent.min() > 0.95
+    assert model.min() > 0.95
     np.testing.assert_allclose(version, graph.prior.max(), atol=0.02)
     for foreign in run.sets("uploaded", "shifted"):
         assert graph.unknown(run.rows_of(foreign).located).mean() > 0.99

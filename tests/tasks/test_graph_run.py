@@ -71,7 +71,7 @@ def test_the_answers_are_those_of_the_estimator_itself(forest, tmp_path):
     )
 
 
-def test_stored_rows_carry_the_parents_probabilities(forest, tmp_path):
+def test_stored_rows_carry_the_models_probabilities(forest, tmp_path):
     run = fit(forest, tmp_path)
     assert run.graph.blend is not None
     np.testing.assert_array_equal(run.rows.located.proba, run.rows.proba)
@@ -126,7 +126,7 @@ def test_the_same_rows_and_settings_give_the_same_bytes(forest, tmp_path):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
-def test_the_estimator_comes_back_with_its_parent(forest, linear, tmp_path):
+def test_the_estimator_comes_back_with_its_model(forest, linear, tmp_path):
     run = fit(forest, tmp_path)
     estimator = load_estimator(str(tmp_path), wrap_model(forest.model))
     X = forest.tables["evaluation"][["a", "b"]]

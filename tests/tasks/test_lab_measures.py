@@ -94,8 +94,8 @@ def test_measures_are_those_of_their_definitions(lab):
 
 
 def test_without_a_box_there_are_the_rows_alone(trunk):
-    answers = all_answers(trunk, GraphChoice())["parent"]
-    roots = np.sqrt(trunk.test.parent) - np.sqrt(trunk.test.truth)
+    answers = all_answers(trunk, GraphChoice())["model"]
+    roots = np.sqrt(trunk.test.model) - np.sqrt(trunk.test.truth)
     expected = np.sqrt(0.5 * (roots**2).sum(axis=1)).mean()
     found = measured(trunk, answers)
     assert found["hellinger"].value == pytest.approx(expected, abs=1e-9)
@@ -179,33 +179,33 @@ def test_below_the_floor_at_the_centre_nothing_is_left():
     assert switch_distances(one).tolist() == [0.0]
 
 
-def test_outside_the_parent_is_sure_and_the_graph_is_not(lab):
+def test_outside_the_model_is_sure_and_the_graph_is_not(lab):
     found = all_answers(lab, GraphChoice())
     outside = (np.abs(lab.grid.X) > 1).any(axis=1)
-    sure = (lab.grid.parent[outside].max(axis=1) > 0.9).mean()
-    assert sure_outside(lab, found["parent"]) == sure
+    sure = (lab.grid.model[outside].max(axis=1) > 0.9).mean()
+    assert sure_outside(lab, found["model"]) == sure
     assert sure_outside(lab, found["geodesic"]) < 0.5 * sure
     no_map = replace(lab, grid=None)
-    assert np.isnan(sure_outside(no_map, all_answers(no_map, GraphChoice())["parent"]))
+    assert np.isnan(sure_outside(no_map, all_answers(no_map, GraphChoice())["model"]))
 
 
 def test_curves_of_all_methods_start_at_the_centre(lab):
     curves = distance_curves(lab, all_answers(lab, GraphChoice()))
     assert tuple(curves) == tuple(METHODS)
-    assert curves["parent"].radii.tolist() == list(lab.record.settings.radii)
+    assert curves["model"].radii.tolist() == list(lab.record.settings.radii)
     far = lab.by_radius(lab.papers["geodesic"].posterior(lab.spheres.papers["geodesic"]))
     np.testing.assert_allclose(curves["geodesic_paper"].mean, far.max(axis=2).mean(axis=1))
 
 
-@pytest.mark.parametrize("parent", ["forest", "network"])
-def test_the_papers_curve_is_a_fit_of_theirs(parent):
+@pytest.mark.parametrize("kind", ["forest", "network"])
+def test_the_papers_curve_is_a_fit_of_theirs(kind):
     """All of the papers' settings: ratio, their two constants, output bits, exponent under them."""
-    small = replace(SMALL, parent=parent, layers=2, width=16, epochs=40, resolution=5, n_test=100)
+    small = replace(SMALL, model=kind, layers=2, width=16, epochs=40, resolution=5, n_test=100)
     lab = explore(small, quiet)
     rows, held = lab.X[~lab.held], lab.X[lab.held]
     model = (
         wrap_model(grow_forest(rows, lab.y[~lab.held], small.n_trees, small.seed))
-        if parent == "forest"
+        if kind == "forest"
         else wrap_model(
             train_network(
                 rows, lab.y[~lab.held], layers=2, width=16, epochs=40, seed=0, progress=quiet
@@ -216,7 +216,7 @@ def test_the_papers_curve_is_a_fit_of_theirs(parent):
     constants = {"inside": "ratio", "variance_floor": 1e-6, "log_floor": -1e7}
     fitted = (
         KernelDensityForest(model, **constants)
-        if parent == "forest"
+        if kind == "forest"
         else KernelDensityNetwork(model, output_layer="probability", **constants)
     ).fit(rows, lab.y[~lab.held], held, lab.y[lab.held])
     expected = fitted.predict_proba(lab.test.X)

@@ -17,7 +17,7 @@ from kdcal_core.tasks.lab_models import train_network
 from kdcal_core.tasks.lab_run import simulate
 
 SMALL = LabSettings(n=300, n_trees=30, n_sphere=40, n_test=500, resolution=21, radii=(0, 1, 2, 20))
-NETWORK = replace(SMALL, parent="network", layers=2, width=32, epochs=60)
+NETWORK = replace(SMALL, model="network", layers=2, width=32, epochs=60)
 
 
 def run(settings, folder):
@@ -52,7 +52,7 @@ def test_the_rows_drawn_and_their_division(forest):
 def test_the_paper_s_finding_inside_and_outside(kind, request):
     lab = request.getfixturevalue(kind)
     test = lab.test
-    for name in ("parent", "isotonic", "sigmoid"):
+    for name in ("model", "isotonic", "sigmoid"):
         proba = getattr(test, name)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
         assert np.mean(proba.argmax(axis=1) != test.y) < 0.15
@@ -60,8 +60,8 @@ def test_the_paper_s_finding_inside_and_outside(kind, request):
         assert np.mean(graph.predict(test.located[distance]) != test.y) < 0.15
         far = lab.by_radius(graph.posterior(lab.spheres.located[distance]))[-1]
         assert far.max(axis=1).mean() == pytest.approx(graph.prior.max(), abs=0.01)
-    # the parent itself stays certain far away
-    assert lab.by_radius(lab.spheres.parent)[-1].max(axis=1).mean() > 0.7
+    # the model itself stays certain far away
+    assert lab.by_radius(lab.spheres.model)[-1].max(axis=1).mean() > 0.7
 
 
 def test_the_map_is_laid_out_as_its_axis_says(forest):
@@ -79,7 +79,7 @@ def test_spheres_lie_at_their_radii(forest):
     reach = np.linalg.norm(forest.X, axis=1).max()
     assert forest.record.reach == pytest.approx(reach)
     np.testing.assert_allclose(norms, np.array([[0, 1, 2, 20]]).T * reach * np.ones(40), atol=1e-9)
-    assert forest.by_radius(forest.spheres.parent).shape == (4, 40, 2)
+    assert forest.by_radius(forest.spheres.model).shape == (4, 40, 2)
 
 
 def test_the_test_rows_are_fresh(forest):
@@ -115,7 +115,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_another(settings, tmp_pa
         assert path.read_bytes() == (folders["two"] / path.name).read_bytes()
     one, three = (load(folders[which], LabRun) for which in ("one", "three"))
     assert not np.array_equal(one.X, three.X)
-    assert not np.array_equal(one.test.parent, three.test.parent)
+    assert not np.array_equal(one.test.model, three.test.model)
 
 
 @pytest.mark.parametrize(

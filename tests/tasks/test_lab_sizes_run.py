@@ -58,7 +58,7 @@ def test_quartiles_and_table(done):
     assert (middle <= high).all()
     table = done.table()
     assert len(table) == 2 * 3 * len(METHODS)
-    row = table.query("rows == 80 and repetition == 2 and method == 'parent'").iloc[0]
+    row = table.query("rows == 80 and repetition == 2 and method == 'model'").iloc[0]
     assert row["error"] == done.values[1, 1, 0, 0]
 
 

@@ -66,7 +66,7 @@ def reviewed(tmp_path_factory) -> Reviewed:
     add_training(one.workspace, one.review.id, csv(train), "training.csv")
     for which, frame in {**tables, "training": train}.items():
         frame.to_csv(folder / f"{which}.csv", index=False)
-    data = review_data(one.workspace, one.review.id, with_parent=True)
+    data = review_data(one.workspace, one.review.id, with_model=True)
     return Reviewed(one, data, folder)
 
 
@@ -106,8 +106,8 @@ def unjudged(monkeypatch):
 
 
 def loaded_answer(reviewed: Reviewed, path: Path) -> dict[str, FloatArray]:
-    parent = load_model(reviewed.folder / "model.skops")
-    calibrator = load_calibrator(path, parent=parent)
+    model = load_model(reviewed.folder / "model.skops")
+    calibrator = load_calibrator(path, model=model)
     X, far = reviewed.data.inputs["evaluation"], far_rows(reviewed.data, 0)
     return {
         "judged": calibrator.predict_proba(reviewed.data.evaluation.proba, X),
@@ -151,9 +151,9 @@ def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp
     asked = graph_request(forest.workspace, forest.review.id)
     fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     run = load(tmp_path, GraphRun)
-    data = review_data(forest.workspace, forest.review.id, with_parent=True)
+    data = review_data(forest.workspace, forest.review.id, with_model=True)
     fitted = fit_calibrator(
-        "kernel_density", data.calibration, data.inputs["calibration"], parent=data.parent
+        "kernel_density", data.calibration, data.inputs["calibration"], model=data.model
     )
     said = calibrated(fitted, data.evaluation.proba, data.inputs["evaluation"]).proba
     np.testing.assert_allclose(run.graph.posterior(run.rows.located), said, rtol=0, atol=1e-12)
@@ -190,11 +190,11 @@ def test_one_column_far_away_is_noticed_whatever_its_unit(reviewed):
         data.calibration,
         data.inputs["calibration"],
         training=data.training,
-        parent=data.parent,
+        model=data.model,
     )
     prior = fitted.estimator_.graph_.prior
     for column in ("a", "b"):
         moved: pd.DataFrame = data.inputs["evaluation"].copy()
         moved[column] += 20 * data.inputs["calibration"][column].std()
-        said = calibrated(fitted, data.parent.predict_proba(moved), moved).proba
+        said = calibrated(fitted, data.model.predict_proba(moved), moved).proba
         np.testing.assert_allclose(said, np.tile(prior, (len(said), 1)), atol=0.02)

@@ -18,8 +18,8 @@ from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
     AXES,
     MEAN,
+    MODEL,
     OUTCOME,
-    PARENT,
     RecalibrationRun,
     RecalibrationSettings,
     Sets,
@@ -48,13 +48,13 @@ ASKED = (
     (coverage_along, {**LOCAL, "column": "x", "level": 0.9}),
     (coverage_along, {**LOCAL, "column": MEAN, "level": 0.95}),
     (recalibrated_pit, LOCAL),
-    (recalibrated_pit, {**SET, "method": PARENT}),
+    (recalibrated_pit, {**SET, "method": MODEL}),
     (shown_rows, {}),
     (row_closely, {**LOCAL, "row": 7, "k": 30}),
     (recalibrated_intervals, {"method": "local", "rows": [5, 2, 90]}),
     (recalibrated_intervals, {"method": "local", "rows": []}),
     (recalibrated_intervals, {"method": "global"}),
-    (true_means, {"methods": [PARENT, "global", "local"]}),
+    (true_means, {"methods": [MODEL, "global", "local"]}),
 )
 N = 240
 
@@ -101,7 +101,7 @@ def test_the_answers_of_a_run_are_read_when_they_are_asked_for(made, tmp_path) -
     run, pit = load(folder, RecalibrationRun), made[2].answers["local"].pit
     (path,) = (one for one in folder.glob("*.npy") if np.array_equal(np.load(one), pit))
     path.unlink()
-    assert len(run.y) == len(run.answers[PARENT].pit) == run.record.n_judged == N
+    assert len(run.y) == len(run.answers[MODEL].pit) == run.record.n_judged == N
     with pytest.raises(InputError, match="no longer kept in full"):
         run.answers["local"]
 
@@ -109,7 +109,7 @@ def test_the_answers_of_a_run_are_read_when_they_are_asked_for(made, tmp_path) -
 def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
     settings = {**LOCAL, "run": str(made[2].folder), "across": "x", "up": OUTCOME, "level": 0.8}
     whole = recalibrated_map(sets_of(made), **settings)
-    y, before = made[2].y, made[2].answers[PARENT]
+    y, before = made[2].y, made[2].answers[MODEL]
     low, high = before.interval(0.8)
     assert whole.rows.tolist() == list(range(N))
     np.testing.assert_array_equal(whole.xy[:, 1], y)
@@ -122,9 +122,9 @@ def test_many_rows_are_sampled_and_all_are_counted(made, monkeypatch) -> None:
     np.testing.assert_array_equal(some.before.above, whole.before.above[some.rows])
     for part in ("n", "n_below", "n_above", "share"):
         assert getattr(some.before, part) == getattr(whole.before, part)
-    means = true_means(sets_of(made), run=settings["run"], methods=[PARENT])
+    means = true_means(sets_of(made), run=settings["run"], methods=[MODEL])
     assert len(means.rows) == 50
-    assert means.distance[PARENT] == pytest.approx(0.1)
+    assert means.distance[MODEL] == pytest.approx(0.1)
 
 
 def test_a_row_stands_among_its_neighbours(made) -> None:
@@ -135,7 +135,7 @@ def test_a_row_stands_among_its_neighbours(made) -> None:
     counts = np.histogram(local.pit[near], bins=found.around[1].edges)[0]
     np.testing.assert_array_equal(found.around[1].counts, counts)
     assert found.outcome == run.y[row]
-    for curve, answers in zip(found.curves, (run.answers[PARENT], local), strict=True):
+    for curve, answers in zip(found.curves, (run.answers[MODEL], local), strict=True):
         low, high = answers.interval(0.95)
         assert (curve.low, curve.high, curve.pit) == (low[row], high[row], answers.pit[row])
 
@@ -147,6 +147,6 @@ def test_medians_are_those_of_the_rows_that_are_kept(made) -> None:
     pd.testing.assert_frame_equal(found.table, run.intervals("local"))
     held = np.isin(np.arange(N), run.shown)
     np.testing.assert_array_equal(np.isfinite(found.after), held)
-    np.testing.assert_allclose(found.before[held], run.answers[PARENT].mean[held], atol=1e-5)
+    np.testing.assert_allclose(found.before[held], run.answers[MODEL].mean[held], atol=1e-5)
     shown = shown_rows(sets_of(made), run=str(run.folder))
-    assert (np.diff(run.answers[PARENT].mean[shown.by_mean]) >= 0).all()
+    assert (np.diff(run.answers[MODEL].mean[shown.by_mean]) >= 0).all()

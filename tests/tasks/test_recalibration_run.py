@@ -26,7 +26,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import (
-    PARENT,
+    MODEL,
     RecalibrationRun,
     RecalibrationSettings,
     load_space,
@@ -85,10 +85,10 @@ def test_methods_agree_with_the_core_called_by_hand(opened, run):
     judged = load_regression_set(workspace, review.id, "evaluation")
     spaces = regression_space(workspace, review.id, "inputs")
     scale = np.abs(fit.y).mean()
-    assert run.keys == (PARENT, "local", "isotonic")
+    assert run.keys == (MODEL, "local", "isotonic")
     for key in run.keys:
         distribution = judged.distribution
-        if key != PARENT:
+        if key != MODEL:
             settings = {"k": 100} if key == "local" else {}
             fitted = RECALIBRATORS[key].make(**settings)
             fitted.fit(fit.distribution, fit.y, spaces.calibration)
@@ -110,13 +110,13 @@ def test_methods_agree_with_the_core_called_by_hand(opened, run):
 
 
 def test_local_recalibration_mends_the_line_and_says_by_how_much(run):
-    parent, local = run.result(PARENT), run.result("local")
+    model, local = run.result(MODEL), run.result("local")
     assert local.differences["crps"].high < 0
-    assert local.scores.rows["mse_truth"].value < 0.2 * parent.scores.rows["mse_truth"].value
-    assert local.needed < parent.needed
-    difference = run.answers["local"].crps.mean() - run.answers[PARENT].crps.mean()
+    assert local.scores.rows["mse_truth"].value < 0.2 * model.scores.rows["mse_truth"].value
+    assert local.needed < model.needed
+    difference = run.answers["local"].crps.mean() - run.answers[MODEL].crps.mean()
     assert local.differences["crps"].value == pytest.approx(difference)
-    assert parent.differences == {}
+    assert model.differences == {}
 
 
 def test_without_an_evaluation_set_every_row_is_repaired_by_the_others(opened, tmp_path):
@@ -290,9 +290,9 @@ def test_one_outcome_without_density_does_not_decide_the_log_score(tmp_path):
     review_id = create_review(workspace).id
     add_table(workspace, review_id, "calibration", csv(frame), "calibration.csv")
     run = ran(workspace, score(workspace, review_id), tmp_path / "run", methods=("isotonic",))
-    parent = run.result(PARENT)
-    assert "log_score" not in parent.scores.rows
-    assert any("1 outcome lies" in note for note in parent.notes)
+    model = run.result(MODEL)
+    assert "log_score" not in model.scores.rows
+    assert any("1 outcome lies" in note for note in model.notes)
     assert "log_score" not in run.result("isotonic").differences
 
 
@@ -300,7 +300,7 @@ def change(key, value, error):
     """A result whose CRPS differs from the model's by ``value``."""
     low, high = value - 2 * error, value + 2 * error
     estimate = Estimate("CRPS", "CRPS", value, low, high, n=100, level=0.95, interval="normal")
-    return SimpleNamespace(key=key, differences={} if key == PARENT else {"crps": estimate})
+    return SimpleNamespace(key=key, differences={} if key == MODEL else {"crps": estimate})
 
 
 @pytest.mark.parametrize(
@@ -309,12 +309,12 @@ def change(key, value, error):
         ({"local": -0.3, "where_needed": -0.2, "global": 0.0}, "local"),
         ({"local": -0.2, "where_needed": -0.3, "neighbours": -0.9}, "where_needed"),
         ({"local": 0.02, "where_needed": 0.0, "global": -0.001}, "where_needed"),
-        ({"local": 0.02, "global": -0.001}, PARENT),
-        ({}, PARENT),
+        ({"local": 0.02, "global": -0.001}, MODEL),
+        ({}, MODEL),
     ],
 )
 def test_the_method_of_the_least_crps_is_recommended_if_it_gains_beyond_chance(changes, best):
-    methods = [change(PARENT, 0.0, 0.0), *(change(key, v, 0.01) for key, v in changes.items())]
+    methods = [change(MODEL, 0.0, 0.0), *(change(key, v, 0.01) for key, v in changes.items())]
     assert recommended(methods) == best
 
 
@@ -329,7 +329,7 @@ def test_pit_values_of_samples_are_the_same_on_both_pages(opened, tmp_path):
     run = ran(workspace, review, tmp_path / "run", methods=("local", "isotonic"), k=50)
     found = load_regression_set(workspace, review_id, "calibration")
     expected = randomised_pit(found.distribution, found.y, 0)
-    np.testing.assert_allclose(run.answers[PARENT].pit, expected)
+    np.testing.assert_allclose(run.answers[MODEL].pit, expected)
     assert all(run.answers[key].pit.min() > 0 for key in run.keys)
     assert all(run.answers[key].pit.max() < 1 for key in run.keys)
     assert not any("outside" in note for one in run.record.methods for note in one.notes)

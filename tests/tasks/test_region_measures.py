@@ -23,7 +23,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
-    PARENT,
+    MODEL,
     RegionQuestion,
     RegionSearchSettings,
     RegionsRun,
@@ -278,7 +278,7 @@ def test_the_scores_of_a_repair_are_counted(opened, tmp_path) -> None:
     wanted = regions_request(opened[0], opened[1].id, RegionsSettings(("tree",)))
     calibrate_regions(**wanted.kwargs, folder=str(run), progress=quiet)
     opened_run = load(run, RegionsRun)
-    for method in (PARENT, "tree"):
+    for method in (MODEL, "tree"):
         settings = {"run": str(run), "method": method}
         same_from_a_worker(opened, job, repair_scores, settings)
         found, scores = repair_scores(sets_of(opened), **settings), opened_run.scores[method]

@@ -18,7 +18,7 @@ from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
 from kdcal_core.review import Workspace, add_table, create_review, load_set, score, set_roles
 from kdcal_core.store import load
-from kdcal_core.tasks import ONE_MAP, PARENT, RegionsRun, RegionsSettings, regions_request
+from kdcal_core.tasks import MODEL, ONE_MAP, RegionsRun, RegionsSettings, regions_request
 from kdcal_core.tasks.regions_partition import class_regions
 from kdcal_core.tasks.regions_run import calibrate_regions
 
@@ -74,7 +74,7 @@ def test_fitted_on_one_set_and_judged_on_the_other(opened, tmp_path):
     workspace, review, _ = opened
     settings = RegionsSettings(("tree", "column"), max_depth=2, column="shop")
     run = ran(workspace, review, tmp_path, settings)
-    assert run.keys == (PARENT, ONE_MAP, "tree", "column")
+    assert run.keys == (MODEL, ONE_MAP, "tree", "column")
     assert run.record.judged_on == "evaluation"
     fit, judged = (load_set(workspace, review.id, one) for one in ("calibration", "evaluation"))
     inputs = [table(n, seed)[["side", "age"]] for n, seed in ((900, 0), (700, 1))]

@@ -1,9 +1,9 @@
-"""What a calibrator file says of itself: what it is, for which parent, from which rows."""
+"""What a calibrator file says of itself: what it is, for which model, from which rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -42,7 +42,7 @@ class CardEstimate:
     name, label : str
         Full and short name of the estimator.
     before, after : float
-        Of the parent and of the calibrated probabilities, on the same rows.
+        Of the model and of the calibrated probabilities, on the same rows.
     low, high : float
         Interval of ``after`` at confidence ``level``.
     n : int
@@ -78,7 +78,7 @@ class CalibratorCard:
         Of the kdcal that fitted it.
     created : str
         Day of the fit in UTC, as 2026-01-31.
-    parent : ModelMark or None
+    model : ModelMark or None
         None where only the model's predictions were known.
     data : dict of str to DataMark
         Under "calibration", and "evaluation" and "training" where there were such rows.
@@ -92,10 +92,10 @@ class CalibratorCard:
     notes : tuple of str
     seed : int or None
     layer : str or None
-        Hidden layer of the parent whose activations are what the calibrator reads, in place of
-        ``features``, which the parent reads. Untrusted text.
+        Hidden layer of the model whose activations are what the calibrator reads, in place of
+        ``features``, which the model reads. Untrusted text.
     outputs : tuple of (str, str)
-        Where the parent's predictions came in a table: each class and its column, or one class of
+        Where the model's predictions came in a table: each class and its column, or one class of
         two alone. Untrusted text.
     output_kind : "probability" or "logit"
         What those columns held.
@@ -106,7 +106,7 @@ class CalibratorCard:
     parameters: dict[str, Any]
     kdcal_version: str
     created: str
-    parent: ModelMark | None
+    model: ModelMark | None = field(metadata={"formerly": "parent"})
     data: dict[str, DataMark]
     classes: tuple[str, ...]
     features: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def make_card(
     *,
     classes: Sequence[str],
     data: Mapping[str, DataMark],
-    parent: ModelInfo | None = None,
+    model: ModelInfo | None = None,
     features: Sequence[str] = (),
     estimates: Sequence[CardEstimate] = (),
     notes: Sequence[str] = (),
@@ -140,7 +140,7 @@ def make_card(
     ----------
     key : str
         Its key in the registry, or "".
-    parent : ModelInfo, optional
+    model : ModelInfo, optional
         The model under review.
     features : sequence of str
         Columns of the rows' features; kept only where a model or the calibrator reads them.
@@ -158,24 +158,24 @@ def make_card(
     >>> from kdcal_core.calibration import TopLabelConfidence
     >>> fitted = TopLabelConfidence().fit([[0.9, 0.1], [0.1, 0.9]], [0, 1])
     >>> card = make_card("confidence", fitted, classes=("a", "b"), data={})
-    >>> card.title, card.parent
+    >>> card.title, card.model
     ('Confidence given the class', None)
     """
     entry = CALIBRATORS.get(key)
     settings = {
         name: value for name, value in calibrator.get_params(deep=False).items() if _is_json(value)
     }
-    roles = Roles() if predictions is None or parent is not None else predictions
+    roles = Roles() if predictions is None or model is not None else predictions
     return CalibratorCard(
         key=key,
         title=title or (entry.name if entry else type(calibrator).__name__),
         parameters=settings,
         kdcal_version=__version__,
         created=created or datetime.now(UTC).date().isoformat(),
-        parent=None if parent is None else ModelMark(parent.name, parent.kind, parent.digest),
+        model=None if model is None else ModelMark(model.name, model.kind, model.digest),
         data=dict(data),
         classes=tuple(classes),
-        features=tuple(features) if parent or calibrator.needs_inputs else (),
+        features=tuple(features) if model or calibrator.needs_inputs else (),
         estimates=tuple(estimates),
         notes=(*calibrator.notes_, *notes),
         seed=seed,
@@ -187,7 +187,8 @@ def make_card(
 
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
     """The card as JSON values; a layer or outputs only where there are, as version 1 has none."""
-    told = asdict(card)
+    # files of every version say "parent"
+    told = {"parent" if name == "model" else name: part for name, part in asdict(card).items()}
     if card.layer is None:
         del told["layer"]
     if not card.outputs:

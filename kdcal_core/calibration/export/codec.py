@@ -97,14 +97,14 @@ class Decoder(Maker):
     ----------
     arrays, records
         As the encoder has them.
-    parent : Parent, optional
+    model : Model, optional
         For a kernel density estimator.
     """
 
     def __init__(
-        self, arrays: Mapping[str, NDArray[Any]], records: list[Any], parent: Any = None
+        self, arrays: Mapping[str, NDArray[Any]], records: list[Any], model: Any = None
     ) -> None:
-        self._parent = parent
+        self._model = model
         super().__init__(arrays, records, _REGIONS)
 
     def calibrator(self, told: Mapping[str, Any]) -> Calibrator:
@@ -140,11 +140,11 @@ class Decoder(Maker):
     def _estimator(self, told: Mapping[str, Any]) -> Any:
         from kdcal_core.calibration.graph.graph_file import estimator_from_parts
 
-        if self._parent is None:
+        if self._model is None:
             raise InputError(
                 "This calibrator asks the model itself, and no model was given",
-                fix="Load it with parent=load_model(...), or give --model.",
+                fix="Load it with model=load_model(...), or give --model.",
             )
         cls = storable_class(told["class"], KernelDensityEstimator)
         arrays = {name: self.array(at) for name, at in told["arrays"].items()}
-        return estimator_from_parts(cls, told["about"], arrays, self._parent)
+        return estimator_from_parts(cls, told["about"], arrays, self._model)

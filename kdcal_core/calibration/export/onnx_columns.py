@@ -1,4 +1,4 @@
-"""The codes of a partition's columns, computed inside an ONNX graph from the parent's inputs."""
+"""The codes of a partition's columns, computed inside an ONNX graph from the model's inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class UnitColumns:
     Attributes
     ----------
     tensor : str
-        Of the parent's graph, (n, ...).
+        Of the model's graph, (n, ...).
     width : int
         Units.
     """
@@ -58,7 +58,7 @@ class UnitColumns:
 
 @dataclass(frozen=True, eq=False)
 class ModelColumns:
-    """The columns that a parent's graph takes, by name, with real rows of them.
+    """The columns that a model's graph takes, by name, with real rows of them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A calibrator appended to its parent's ONNX graph: one model that gives calibrated answers."""
+"""A calibrator appended to its model's ONNX graph: one model that gives calibrated answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kdcal_core.calibration.export.onnx_regions import names_read
 from kdcal_core.calibration.fitting import calibrated, layer_inputs
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models import Parent, load_model
+from kdcal_core.models import Model, load_model
 from kdcal_core.models.base import Features, ModelInfo
 from kdcal_core.models.onnx_check import read_model
 from kdcal_core.models.onnx_classifiers import OnnxClassifier, WithLayers
@@ -48,7 +48,7 @@ class OnnxExport:
     ----------
     path : str
     inputs : tuple of str
-        Those of the parent. Untrusted text.
+        Those of the model. Untrusted text.
     outputs : tuple of str
         "calibrated_probabilities" (n, K), "predicted_class" (n,), counted from 0, "confidence"
         (n,).
@@ -65,14 +65,14 @@ class OnnxExport:
 
 
 def can_export_onnx(
-    calibrator: Calibrator, parent: ModelInfo | None, layer: str | None = None
+    calibrator: Calibrator, model: ModelInfo | None, layer: str | None = None
 ) -> str | None:
-    """Why a calibrator cannot become part of its parent's ONNX file; None where it can.
+    """Why a calibrator cannot become part of its model's ONNX file; None where it can.
 
     Parameters
     ----------
     calibrator : Calibrator
-    parent : ModelInfo or None
+    model : ModelInfo or None
         The model under review.
     layer : str, optional
         The hidden layer that the calibrator reads in place of columns.
@@ -86,28 +86,28 @@ def can_export_onnx(
     why = why_not(calibrator)
     if why is not None:
         return f"This calibrator cannot be told in ONNX: {why}."
-    if parent is None:
+    if model is None:
         return "There is no model, only its predictions."
-    if not parent.name.lower().endswith(".onnx"):
+    if not model.name.lower().endswith(".onnx"):
         return (
             "The model is no ONNX file. Export it to ONNX and review that file, or use the "
             "calibrator file with the model as it is."
         )
-    if layer is None and parent.feature_names is not None:
-        why = not_taken(names_read(calibrator), parent.feature_names)
+    if layer is None and model.feature_names is not None:
+        why = not_taken(names_read(calibrator), model.feature_names)
     return None if why is None else f"{why}."
 
 
 def export_onnx(
     calibrator: Calibrator,
-    parent_path: str | Path,
+    model_path: str | Path,
     out_path: str | Path,
     card: CalibratorCard,
     X: Features,
 ) -> OnnxExport:
-    """Write the parent with the calibrator behind it as one ONNX model.
+    """Write the model with the calibrator behind it as one ONNX model.
 
-    The parent's nodes stay as they are; its probabilities go on in double precision through the
+    The model's nodes stay as they are; its probabilities go on in double precision through the
     calibrator's nodes. The finished file is run on real rows beside the calibrator in Python
     before it takes its name.
 
@@ -115,12 +115,12 @@ def export_onnx(
     ----------
     calibrator : Calibrator
         Fitted.
-    parent_path : str or Path
-        The parent's ONNX file.
+    model_path : str or Path
+        The model's ONNX file.
     out_path : str or Path
     card : CalibratorCard
         Its name, version and digests go into the model's metadata; its layer, where it has one,
-        is read inside the parent's graph.
+        is read inside the model's graph.
     X : DataFrame or (n, n_features) array
         Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
         also tell how exact the numbers are that the thresholds of regions must part.
@@ -128,22 +128,22 @@ def export_onnx(
     Raises
     ------
     InputError
-        The calibrator or the parent does not allow it, or the answers differ by more than 1e-5.
+        The calibrator or the model does not allow it, or the answers differ by more than 1e-5.
     """
     import onnx
 
-    path = Path(parent_path)
+    path = Path(model_path)
     why = why_not(calibrator)
     if why is not None:
         raise InputError(
             f"This calibrator cannot be told in ONNX: {why}", fix="Use the calibrator file."
         )
-    parent = load_model(path, task="classification")
-    if not isinstance(parent, OnnxClassifier):
+    opened = load_model(path, task="classification")
+    if not isinstance(opened, OnnxClassifier):
         raise InputError("The model is no ONNX file", fix="Use the calibrator file.")
-    if len(parent.classes) != calibrator.n_classes_:
+    if len(opened.classes) != calibrator.n_classes_:
         raise InputError(
-            f"The model has {len(parent.classes):,} classes, and the calibrator was fitted for "
+            f"The model has {len(opened.classes):,} classes, and the calibrator was fitted for "
             f"{calibrator.n_classes_:,}",
             fix="Give the model that it was fitted for.",
         )
@@ -154,18 +154,18 @@ def export_onnx(
         columns = ModelColumns.of(read_inputs(graph), X)
         inside, inputs = [], columns.frame[:_MOST_ROWS]
     else:
-        columns, inputs = _units(parent, rows, card.layer)
+        columns, inputs = _units(opened, rows, card.layer)
         inside = [columns.tensor]
-    model = graph.with_outputs([parent.scores.name, *inside])
+    model = graph.with_outputs([opened.scores.name, *inside])
     check_opset(model)
-    width = parent.raw_scores(rows[:1]).shape[1]
+    width = opened.raw_scores(rows[:1]).shape[1]
     nodes = Nodes()
-    proba = _proba(nodes, parent.scores.name, parent.scores.kind, width)
+    proba = _proba(nodes, opened.scores.name, opened.scores.kind, width)
     found = calibrated_nodes(nodes, calibrator, proba, columns)
     name_domains(model, nodes)
     _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
     _checked(model)
-    expected = calibrated(calibrator, parent.predict_proba(rows), inputs)
+    expected = calibrated(calibrator, opened.predict_proba(rows), inputs)
     difference = _difference(model, rows, expected.proba, expected.confidence)
     with new_file(out_path) as made:
         onnx.save(model, made)
@@ -173,18 +173,18 @@ def export_onnx(
     return OnnxExport(str(out_path), taken, OUTPUTS, difference, len(expected.proba))
 
 
-def _units(parent: Parent, rows: Features, layer: str) -> tuple[UnitColumns, pd.DataFrame]:
-    """A hidden layer inside the parent's graph, and its activations for rows."""
-    activations = layer_inputs(parent, rows, layer)
-    if not isinstance(parent, WithLayers):
+def _units(model: Model, rows: Features, layer: str) -> tuple[UnitColumns, pd.DataFrame]:
+    """A hidden layer inside the model's graph, and its activations for rows."""
+    activations = layer_inputs(model, rows, layer)
+    if not isinstance(model, WithLayers):
         raise InputError(
             "The model's file does not show its hidden layers", fix="Use the calibrator file."
         )
-    return UnitColumns(parent.layer_tensor(layer), activations.shape[1]), activations
+    return UnitColumns(model.layer_tensor(layer), activations.shape[1]), activations
 
 
 def _proba(nodes: Nodes, raw: str, kind: OutputKind, width: int) -> str:
-    """The parent's probabilities from its scores, as :func:`to_proba` makes them."""
+    """The model's probabilities from its scores, as :func:`to_proba` makes them."""
     from onnx import TensorProto
 
     values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
@@ -238,8 +238,8 @@ def _describe(model: Any, card: CalibratorCard) -> None:
         "kdcal_version": card.kdcal_version,
         "kdcal_created": card.created,
     }
-    if card.parent is not None:
-        metadata["kdcal_parent_sha256"] = card.parent.digest
+    if card.model is not None:
+        metadata["kdcal_model_sha256"] = card.model.digest
     for which, data in card.data.items():
         metadata[f"kdcal_{which}_sha256"] = data.digest
     del model.metadata_props[:]

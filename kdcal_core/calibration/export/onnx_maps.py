@@ -49,7 +49,7 @@ def why_not(calibrator: Calibrator) -> str | None:
 
 
 def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) -> str:
-    """Append a calibrator to its parent's probabilities, both (n, K) double.
+    """Append a calibrator to its model's probabilities, both (n, K) double.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def calibrated_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns
     calibrator : Calibrator
         Fitted, and one that :func:`why_not` has nothing against.
     proba : str
-        The tensor of the parent's probabilities.
+        The tensor of the model's probabilities.
     columns : Columns
         For calibrators that read them.
 
     Raises
     ------
     InputError
-        The parent does not take a column that the calibrator reads.
+        The model does not take a column that the calibrator reads.
     """
     if calibrator.needs_inputs:
         return regional_nodes(nodes, calibrator, proba, columns)

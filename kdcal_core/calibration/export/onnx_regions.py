@@ -51,7 +51,7 @@ def names_read(calibrator: Any) -> tuple[str, ...]:
 
 
 def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) -> str:
-    """Append a heterogeneous calibrator to its parent's probabilities, both (n, K) double.
+    """Append a heterogeneous calibrator to its model's probabilities, both (n, K) double.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
     calibrator : HeterogeneousCalibrator
         Fitted, and one that :func:`why_not_regions` has nothing against.
     proba : str
-        The tensor of the parent's probabilities.
+        The tensor of the model's probabilities.
     columns : Columns
 
     Raises

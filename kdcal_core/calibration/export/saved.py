@@ -32,7 +32,7 @@ from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, 
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Features, HasLayers, Parent, load_model, wrap_model
+from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
 from kdcal_core.models.identity import file_digest
 from kdcal_core.store.archive import read_archive, telling_contradictions, write_archive
 from kdcal_core.text import and_more, listed
@@ -52,7 +52,7 @@ class LoadedCalibrator:
     ----------
     calibrator : Calibrator
     card : CalibratorCard
-    parent : Parent or None
+    model : Model or None
         The open model, where it was given.
     unchecked : str
         Why nothing says that the model is the one that was calibrated; empty where that was
@@ -61,7 +61,7 @@ class LoadedCalibrator:
 
     calibrator: Calibrator
     card: CalibratorCard
-    parent: Parent | None = None
+    model: Model | None = None
     unchecked: str = ""
 
     def score_rows(self, X: Features) -> Calibrated:
@@ -83,15 +83,15 @@ class LoadedCalibrator:
         InputError
             The calibrator was loaded without its model, or columns are missing.
         """
-        if self.parent is None:
+        if self.model is None:
             raise InputError(
                 "The calibrator was loaded without its model",
                 fix="Load it with load_calibrator(path, model=...).",
             )
         frame = self._table(X, self.card.features)
         # columns that the calibrator alone reads come after the model's
-        names = self.parent.feature_names or self.card.features[: self.parent.n_features]
-        return self.calibrated(self.parent.predict_proba(self._named(frame, names)), frame)
+        names = self.model.feature_names or self.card.features[: self.model.n_features]
+        return self.calibrated(self.model.predict_proba(self._named(frame, names)), frame)
 
     def predict_proba(self, proba: Any, X: Features | None = None) -> FloatArray:
         """Calibrated probabilities, (n, K), rows summing to one.
@@ -99,11 +99,11 @@ class LoadedCalibrator:
         Parameters
         ----------
         proba : (n, K) array
-            The parent's probabilities, columns in the order of ``card.classes``.
+            The model's probabilities, columns in the order of ``card.classes``.
         X : data frame or array of n rows, optional
             The columns ``card.features``, where there are any; others are ignored. An array has
             these columns in their order. A calibrator of a hidden layer (``card.layer``) asks the
-            parent for the rows' activations; where none was given when it was loaded, X holds
+            model for the rows' activations; where none was given when it was loaded, X holds
             them: columns "unit 1", "unit 2", ..., as
             :func:`~kdcal_core.calibration.regions.layer_frame` makes them.
 
@@ -129,7 +129,7 @@ class LoadedCalibrator:
             warnings.warn(self.unchecked, InputWarning, stacklevel=3)
         return calibrated(self.calibrator, proba, self._inputs(X))
 
-    def check_parent(self, digest: str) -> None:
+    def check_model(self, digest: str) -> None:
         """Refuse another model than the one that was calibrated.
 
         Parameters
@@ -149,10 +149,10 @@ class LoadedCalibrator:
             return None
         units: tuple[str, ...] = getattr(self.calibrator, "columns_", ())
         layer = self.card.layer
-        if layer is not None and self.parent is None:
+        if layer is not None and self.model is None:
             return self._activations(self._table(X, units), units, layer)
         frame = self._named(self._table(X, self.card.features), self.card.features)
-        return frame if layer is None else layer_inputs(self.parent, frame, layer)
+        return frame if layer is None else layer_inputs(self.model, frame, layer)
 
     def _activations(self, X: pd.DataFrame, units: tuple[str, ...], layer: str) -> pd.DataFrame:
         if not set(units) <= set(X.columns):
@@ -237,8 +237,7 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
 def load_calibrator(
     path: str | Path,
     *,
-    model: str | Path | Parent | None = None,
-    parent: Parent | None = None,
+    model: str | Path | Model | None = None,
     any_model: bool = False,
 ) -> LoadedCalibrator:
     """Read a calibrator file. Nothing in it is run; every part is checked before it is used.
@@ -246,12 +245,10 @@ def load_calibrator(
     Parameters
     ----------
     path : str or Path
-    model : str, Path or Parent, optional
+    model : str, Path or Model, optional
         The model: its file, or what :func:`kdcal_core.load_model` made of it. Another model than
         the one that was calibrated is refused. A fitted model in memory is taken as
         :func:`kdcal_core.wrap_model` takes it; that it is the one cannot be checked.
-    parent : Parent, optional
-        The same as ``model``.
     any_model : bool
         Whether another model, or none, will do: neither refused nor warned of.
 
@@ -268,7 +265,7 @@ def load_calibrator(
     ...
     kdcal_core.errors.InputError: The saved file cannot be opened (file 'no-such-file.kdcal'). ...
     """
-    given = _opened(model) if model is not None else parent
+    given = None if model is None else _opened(model)
     about, arrays = read_archive(path, KIND, newest=VERSION, sealed=True)
     with telling_contradictions(path):
         card = card_from_json(about["card"])
@@ -281,17 +278,17 @@ def load_calibrator(
     return LoadedCalibrator(calibrator, card, given, unchecked)
 
 
-def _opened(model: str | Path | Parent) -> Parent:
+def _opened(model: str | Path | Model) -> Model:
     if isinstance(model, str | Path):
         return load_model(model, task="classification")
     return wrap_model(model, task="classification")
 
 
-def _checked(card: CalibratorCard, model: Parent | None) -> str:
+def _checked(card: CalibratorCard, model: Model | None) -> str:
     """Refuse another model than the card's; why nothing could be checked, where that is so."""
-    if card.parent is None:
+    if card.model is None:
         return ""
-    name = f"{card.parent.name[:80]!r} (SHA-256 {card.parent.digest[:12]}...)"
+    name = f"{card.model.name[:80]!r} (SHA-256 {card.model.digest[:12]}...)"
     if model is None:
         return (
             f"The calibrator was fitted for the model {name}, and nothing says that these "
@@ -310,25 +307,25 @@ def _checked(card: CalibratorCard, model: Parent | None) -> str:
 
 
 def _refuse_other(card: CalibratorCard, digest: str) -> None:
-    parent = card.parent
-    if parent is not None and parent.digest != digest:
+    model = card.model
+    if model is not None and model.digest != digest:
         raise InputError(
-            f"The calibrator belongs to the model {parent.name[:80]!r} with the SHA-256 "
-            f"{parent.digest[:12]}..., and this model has {digest[:12]}...",
+            f"The calibrator belongs to the model {model.name[:80]!r} with the SHA-256 "
+            f"{model.digest[:12]}..., and this model has {digest[:12]}...",
             fix="Give the model that it was fitted for, or fit a calibrator for this one. If it is "
             "the same model saved anew or in another file format, load the calibrator with "
             "any_model=True (--any-model on the command line).",
         )
 
 
-def _check_layer(calibrator: Calibrator, layer: str, parent: Parent | None, file: str) -> None:
+def _check_layer(calibrator: Calibrator, layer: str, model: Model | None, file: str) -> None:
     """Refuse a file whose calibrator reads no layer, and a model that has none of this name."""
     with telling_contradictions(file):
         check_layer(calibrator)
         units = getattr(calibrator, "columns_", ())
         demand(units == tuple(f"unit {i + 1}" for i in range(len(units))), "the units")
-    layers = parent.layers if isinstance(parent, HasLayers) else ()
-    if parent is not None and layer not in layers:
+    layers = model.layers if isinstance(model, HasLayers) else ()
+    if model is not None and layer not in layers:
         raise InputError(
             f"The calibrator reads the hidden layer {layer[:80]!r}, which this model does not have",
             fix="Give the model that it was fitted for, or fit a calibrator for this one.",

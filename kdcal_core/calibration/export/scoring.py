@@ -25,7 +25,7 @@ from kdcal_core.data.csv_out import safe_cell
 from kdcal_core.data.orientation import doubts_of_roles
 from kdcal_core.data.roles import output_kind_named
 from kdcal_core.errors import InputError
-from kdcal_core.models import Parent, load_model, model_info
+from kdcal_core.models import Model, load_model, model_info
 from kdcal_core.progress import Progress, silent
 from kdcal_core.text import listed
 
@@ -134,26 +134,26 @@ class _Model:
     table: TableBlocks
     columns: list[str]
     notes: list[str]
-    parent: Parent
+    model: Model
     inputs: list[str]
 
     @classmethod
     def of(cls, calibrator: str, table: TableBlocks, model: str, any_model: bool) -> _Model:
-        parent = load_model(model, task="classification")
-        digest = model_info(parent, model, Path(model).name).digest
-        loaded = load_calibrator(calibrator, model=parent, any_model=True)
-        notes = _check_model(loaded, parent, digest, any_model)
-        inputs = list(parent.feature_names or loaded.card.features[: parent.n_features])
+        opened = load_model(model, task="classification")
+        digest = model_info(opened, model, Path(model).name).digest
+        loaded = load_calibrator(calibrator, model=opened, any_model=True)
+        notes = _check_model(loaded, opened, digest, any_model)
+        inputs = list(opened.feature_names or loaded.card.features[: opened.n_features])
         if not inputs:
             inputs = list(table.names)
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
         columns = list(dict.fromkeys([*inputs, *reads]))
-        return cls(loaded, table, columns, notes, parent, inputs)
+        return cls(loaded, table, columns, notes, opened, inputs)
 
     def proba(self, frame: pd.DataFrame) -> FloatArray:
         classes = self.loaded.card.classes
         return check_proba(
-            self.parent.predict_proba(frame[self.inputs]), n_classes=len(classes), columns=classes
+            self.model.predict_proba(frame[self.inputs]), n_classes=len(classes), columns=classes
         )
 
 
@@ -189,7 +189,7 @@ class _Predictions:
         outputs = [column for _, column in roles.outputs]
         reads = loaded.card.features if loaded.calibrator.needs_inputs else ()
         notes = list(doubts_of_roles(roles, classes))
-        if (known := loaded.card.parent) is not None:
+        if (known := loaded.card.model) is not None:
             notes.append(
                 f"The calibrator was fitted for the model {known.name[:80]!r}; that these "
                 "predictions are that model's cannot be checked."
@@ -220,24 +220,22 @@ def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str
     return roles
 
 
-def _check_model(
-    loaded: LoadedCalibrator, parent: Parent, digest: str, any_model: bool
-) -> list[str]:
+def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model: bool) -> list[str]:
     """Refuse a model that the calibrator cannot or must not be used with; what is to be said."""
     classes = loaded.card.classes
-    fits = parent.classes == classes if parent.named_classes else True
-    if len(parent.classes) != len(classes) or (any_model and not fits):
+    fits = model.classes == classes if model.named_classes else True
+    if len(model.classes) != len(classes) or (any_model and not fits):
         given, fitted = (
-            listed(repr(name[:40]) for name in names) for names in (parent.classes, classes)
+            listed(repr(name[:40]) for name in names) for names in (model.classes, classes)
         )
         raise InputError(
             f"The model's classes are {given}, and the calibrator was fitted for {fitted}",
             fix="Give the model that it was fitted for, or fit a calibrator for this one.",
         )
     if not any_model:
-        loaded.check_parent(digest)
+        loaded.check_model(digest)
         return []
-    known = loaded.card.parent
+    known = loaded.card.model
     if known is not None and known.digest == digest:
         return []
     return ["The calibrator was fitted for another model: its probabilities need not hold here."]

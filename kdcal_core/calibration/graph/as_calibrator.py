@@ -19,7 +19,7 @@ from kdcal_core.calibration.graph.views import OutputLayer
 from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Parent, wrap_model
+from kdcal_core.models import Model, wrap_model
 from kdcal_core.models.base import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress
@@ -33,12 +33,12 @@ UNWEIGHTED = "The kernel density version counts every row once: weights are not 
 class KernelDensityCalibrator(Calibrator):
     """The kernel density graph of a reviewed model (papers 000 and 001): the one way to fit it.
 
-    :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, whichever the parent's
-    partition asks for: inside the data it blends the parent's probabilities with the class ratio
+    :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, whichever the model's
+    partition asks for: inside the data it blends the model's probabilities with the class ratio
     of the row's polytope, outside it falls back to the prior. Pages, comparison, exported files
     and command line all fit it here, so that they show the same numbers.
 
-    Densities are fitted on the parent's training rows where these are given, with the calibration
+    Densities are fitted on the model's training rows where these are given, with the calibration
     set held out to choose exponent, floor and blend; else on seven tenths of the calibration set,
     with the other three held out. Coordinates are standardised, because the columns of a table
     have units of their own: on raw units a column of small numbers may move by twenty standard
@@ -56,7 +56,7 @@ class KernelDensityCalibrator(Calibrator):
     Attributes
     ----------
     estimator_ : KernelDensityForest or KernelDensityNetwork
-        Holds the parent.
+        Holds the model.
     notes_ : tuple of str
 
     Examples
@@ -66,7 +66,7 @@ class KernelDensityCalibrator(Calibrator):
     >>> X, y = load_iris(return_X_y=True)
     >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
     >>> calibrator = KernelDensityCalibrator()
-    >>> calibrator = calibrator.fit(forest.predict_proba(X[1::2]), y[1::2], X[1::2], parent=forest)
+    >>> calibrator = calibrator.fit(forest.predict_proba(X[1::2]), y[1::2], X[1::2], model=forest)
     >>> far = 1000 + X[:1]
     >>> calibrator.predict_proba(forest.predict_proba(far), far).round(2).tolist()
     [[0.33, 0.33, 0.33]]
@@ -117,38 +117,38 @@ class KernelDensityCalibrator(Calibrator):
         *,
         X_partition: Any = None,
         y_partition: Any = None,
-        parent: Any = None,
+        model: Any = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit on the calibration set, and on the parent's training rows where there are any.
+        """Fit on the calibration set, and on the model's training rows where there are any.
 
         Parameters
         ----------
         proba : (n, K) array
-            The parent's probabilities; rows sum to one.
+            The model's probabilities; rows sum to one.
         y : (n,) array of int
             True classes as column indices.
         X : DataFrame or array of n rows
-            What the parent takes.
+            What the model takes.
         sample_weight : (n,) array, optional
             Not used: every row counts once, and ``notes_`` say so where they differ.
         X_partition, y_partition : DataFrame or array of m rows and (m,) array of int, optional
-            The parent's training rows with their true classes as column indices.
-        parent : Parent, or what :func:`kdcal_core.models.wrap_model` takes
+            The model's training rows with their true classes as column indices.
+        model : Model, or what :func:`kdcal_core.models.wrap_model` takes
         progress : callable, optional
             Told the share done in [0, 1] and a sentence; may raise to cancel.
 
         Raises
         ------
         InputError
-            There is no parent, it has no partition or other classes, or an array is not of this
+            There is no model, it has no partition or other classes, or an array is not of this
             form.
         """
         self._validate_params()
         proba = check_proba(proba)
         y = check_labels(y, proba.shape[1], n_rows=len(proba))
         weight = check_weight(sample_weight, len(proba))
-        opened = _opened(parent, proba.shape[1])
+        opened = _opened(model, proba.shape[1])
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
         # labels by name: where classes are named by numbers, indices would be taken for names
@@ -174,21 +174,21 @@ class KernelDensityCalibrator(Calibrator):
         self._note_few(len(y))
         return self
 
-    def _estimator(self, parent: Parent, X: Any) -> KernelDensityEstimator:
-        if not isinstance(parent, HasCodes):
+    def _estimator(self, model: Model, X: Any) -> KernelDensityEstimator:
+        if not isinstance(model, HasCodes):
             raise InputError(
-                f"This model ({parent.kind}) is not read as a partition of its inputs",
+                f"This model ({model.kind}) is not read as a partition of its inputs",
                 fix="Choose another calibrator; kernel density graphs need trees or ReLU layers.",
             )
-        one = parent.codes(take(own_columns(X, parent), np.arange(1)))
+        one = model.codes(take(own_columns(X, model), np.arange(1)))
         common: dict[str, Any] = {
             "distance": self.distance,
             "scale": "standard",
             "random_state": self.random_state,
         }
         if isinstance(one, LeafCodes):
-            return KernelDensityForest(parent, **common)
-        return KernelDensityNetwork(parent, output_layer=self.output_layer, **common)
+            return KernelDensityForest(model, **common)
+        return KernelDensityNetwork(model, output_layer=self.output_layer, **common)
 
     def predict_proba(self, proba: Any, X: Any) -> FloatArray:
         """Calibrated probabilities, (n, K), rows summing to one.
@@ -196,7 +196,7 @@ class KernelDensityCalibrator(Calibrator):
         Raises
         ------
         InputError
-            The rows do not fit the parent.
+            The rows do not fit the model.
         """
         check_is_fitted(self, "estimator_")
         proba = check_proba(proba, n_classes=self.n_classes_)
@@ -210,13 +210,13 @@ class KernelDensityCalibrator(Calibrator):
         demand(len(self.estimator_.graph_.classes) == self.n_classes_, "estimator_")
 
 
-def _opened(parent: Any, n_classes: int) -> Parent:
-    if parent is None:
+def _opened(model: Any, n_classes: int) -> Model:
+    if model is None:
         raise InputError(
             "A kernel density graph asks the model itself, and there is none",
             fix="Add the model, or choose a calibrator that reads probabilities alone.",
         )
-    opened: Parent = wrap_model(parent, task="classification")
+    opened: Model = wrap_model(model, task="classification")
     if len(opened.classes) != n_classes:
         raise InputError(
             f"The model knows {len(opened.classes)} classes, the probabilities are of {n_classes}",

@@ -1,4 +1,4 @@
-"""The estimators' common part: fit on a parent's polytopes, answer for new rows."""
+"""The estimators' common part: fit on a model's polytopes, answer for new rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kdcal_core.calibration.graph.views import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Parent, wrap_model
+from kdcal_core.models import Model, wrap_model
 from kdcal_core.progress import Progress, part_of
 
 _PROBES = 64
@@ -47,7 +47,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     """What :class:`KernelDensityForest` and :class:`KernelDensityNetwork` share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "parent": [object],
+        "model": [object],
         "distance": [StrOptions({"geodesic", "euclidean"})],
         "inside": [StrOptions({"blend", "ratio"})],
         "gamma": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither"), "array-like"],
@@ -73,7 +73,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
     def __init__(
         self,
-        parent: Any,
+        model: Any,
         *,
         distance: Literal["geodesic", "euclidean"] = "geodesic",
         inside: Literal["blend", "ratio"] = "blend",
@@ -86,7 +86,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         holdout_share: float = 0.3,
         random_state: int = 0,
     ) -> None:
-        self.parent = parent
+        self.model = model
         self.distance = distance
         self.inside = inside
         self.gamma = gamma
@@ -99,7 +99,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         self.random_state = random_state
 
     def __sklearn_clone__(self) -> Self:
-        # The parent is fitted and stays as it is: a clone of it would forget its fit.
+        # The model is fitted and stays as it is: a clone of it would forget its fit.
         return type(self)(**self.get_params(deep=False))
 
     @abstractmethod
@@ -107,7 +107,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         """What of a network's output its codes are read with; None for a forest."""
 
     def _choose(
-        self, parent: Parent, rows: FitRows, held: FitRows | None, progress: Progress
+        self, model: Model, rows: FitRows, held: FitRows | None, progress: Progress
     ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
         """The rows with the codes to fit on, and what of the output is in these."""
         return rows, held, self._first_layer()
@@ -122,17 +122,17 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """Fit densities on the parent's polytopes; choose gamma and floor on held-out rows.
+        """Fit densities on the model's polytopes; choose gamma and floor on held-out rows.
 
         Parameters
         ----------
         X : pandas.DataFrame or (n, n_features) array
-            What the parent takes. Rows that it was trained on, if there are fresh rows to hold
+            What the model takes. Rows that it was trained on, if there are fresh rows to hold
             out; else fresh rows.
         y : (n,) array
-            Labels: the parent's classes by name or number.
+            Labels: the model's classes by name or number.
         X_holdout, y_holdout : optional
-            Rows that neither the parent nor this fit has seen. Without them, ``holdout_share`` of
+            Rows that neither the model nor this fit has seen. Without them, ``holdout_share`` of
             the rows is split off, class by class, seeded by ``random_state``.
         progress : callable (share from 0 to 1, note), optional
             What it raises ends the fit.
@@ -142,7 +142,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         Raises
         ------
         InputError
-            The parent has no partition of this kind, rows or labels do not fit it, the prior is
+            The model has no partition of this kind, rows or labels do not fit it, the prior is
             no distribution, or the memory would not suffice.
 
         Notes
@@ -150,7 +150,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         On eight tables of 569 to 4,000 rows (half for training, a quarter to calibrate, a quarter
         to evaluate, three seeds, class ratio alone inside), graphs on the training rows with the
         calibration rows held out had a mean error of 0.137 (forests) and 0.125 (networks), those
-        on 70% of the calibration rows 0.160 and 0.146, the parents 0.127 and 0.123; mean log
+        on 70% of the calibration rows 0.160 and 0.146, the models 0.127 and 0.123; mean log
         losses were 0.37 and 0.32, 0.48 and 0.48, 0.35 and 0.52.
         """
         self._validate_params()
@@ -160,39 +160,39 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
                 fix="Give X_holdout and y_holdout, or neither.",
             )
         report = part_of(progress, 0.0, 1.0)
-        report(0.0, "Reading the parent's partition")
-        parent = wrap_model(self.parent, task="classification")
-        columns = own_columns(X, parent)
-        index = class_indices(y, parent.classes, len(columns))
-        own = own_labels(y, index, parent.classes)
+        report(0.0, "Reading the model's partition")
+        model = wrap_model(self.model, task="classification")
+        columns = own_columns(X, model)
+        index = class_indices(y, model.classes, len(columns))
+        own = own_labels(y, index, model.classes)
         # the codes before the split: an error names the row as the caller counts them
-        rows, held = self._read(parent, columns, index), None
+        rows, held = self._read(model, columns, index), None
         if X_holdout is None:
             mask = split_off(index, self.holdout_share, self.random_state)
             if mask.any():
                 rows, held = rows.part(~mask), rows.part(mask)
         else:
-            X_held = own_columns(X_holdout, parent)
-            y_held = class_indices(y_holdout, parent.classes, len(X_held))
+            X_held = own_columns(X_holdout, model)
+            y_held = class_indices(y_holdout, model.classes, len(X_held))
             warn_of_overlap(columns, index, X_held, y_held)
-            held = self._read(parent, X_held, y_held) if len(y_held) else None
+            held = self._read(model, X_held, y_held) if len(y_held) else None
         if held is None:
             warnings.warn(
                 "There are too few rows to hold any out: gamma is the largest that was asked for, "
-                "a floor that would follow the data is the paper's constant, and the parent's "
+                "a floor that would follow the data is the paper's constant, and the model's "
                 "probabilities are not blended in.",
                 InputWarning,
                 stacklevel=2,
             )
         blends = self.inside == "blend" and held is not None
-        warn_of_unseen_classes(rows.y, parent.classes, blends=blends)
-        warn_of_other_activations(parent)
-        rows, held, layer = self._choose(parent, rows, held, part_of(report, 0.0, 0.1))
+        warn_of_unseen_classes(rows.y, model.classes, blends=blends)
+        warn_of_other_activations(model)
+        rows, held, layer = self._choose(model, rows, held, part_of(report, 0.0, 0.1))
         self._placement, self.graph_ = settle(
-            parent, rows, held, layer, self._wishes(), part_of(report, 0.1, 1.0), executor
+            model, rows, held, layer, self._wishes(), part_of(report, 0.1, 1.0), executor
         )
         self.classes_ = own
-        self.n_features_in_ = parent.n_features
+        self.n_features_in_ = model.n_features
         spread = np.linspace(0, len(rows.y) - 1, min(len(rows.y), _PROBES)).astype(np.int64)
         self._probe = take(rows.X, spread)
         return self
@@ -208,7 +208,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Self:
-        """The papers' estimator of the same parent and distance, fitted on the rows given.
+        """The papers' estimator of the same model and distance, fitted on the rows given.
 
         The class ratio alone inside the data, lambda of 1e-6, coordinates divided by the largest
         norm, a fixed floor (decision D1), the output layer's bits in the activation paths of a
@@ -293,19 +293,19 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         ----------
         X : table of m rows
         proba : (m, K) array, optional
-            The parent's probabilities of them, where they are known already: where the graph
-            blends, the parent is asked otherwise.
+            The model's probabilities of them, where they are known already: where the graph
+            blends, the model is asked otherwise.
         progress, executor : optional
             As for :meth:`fit`.
 
         Raises
         ------
         InputError
-            The rows do not fit the parent.
+            The rows do not fit the model.
         """
         graph = self._fitted_graph()
         if proba is None and graph.blend is not None:
-            proba = self._placement.parent.predict_proba(own_columns(X, self._placement.parent))
+            proba = self._placement.model.predict_proba(own_columns(X, self._placement.model))
         return self._placement.locate(
             X, graph.centres, proba=proba, progress=progress, executor=executor
         )
@@ -313,7 +313,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
 
-        The parent is not in it: :meth:`load` knows it again by its fingerprint on up to 64 rows
+        The model is not in it: :meth:`load` knows it again by its fingerprint on up to 64 rows
         of the fit. So the file holds rows of the data.
         """
         from kdcal_core.calibration.graph.graph_file import save_estimator
@@ -322,20 +322,20 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         save_estimator(self, path)
 
     @classmethod
-    def load(cls, path: str | Path, parent: Any) -> Self:
-        """Read what :meth:`save` wrote, and put the parent to it.
+    def load(cls, path: str | Path, model: Any) -> Self:
+        """Read what :meth:`save` wrote, and put the model to it.
 
         Raises
         ------
         InputError
-            The file is of another kind, broken, contradicts itself, or belongs to another parent.
+            The file is of another kind, broken, contradicts itself, or belongs to another model.
         """
         from kdcal_core.calibration.graph.graph_file import load_estimator
 
-        return load_estimator(cls, path, parent)
+        return load_estimator(cls, path, model)
 
-    def _read(self, parent: Parent, X: Any, y: IntArray) -> FitRows:
-        codes = partition_codes(parent, X, self._first_layer())
+    def _read(self, model: Model, X: Any, y: IntArray) -> FitRows:
+        codes = partition_codes(model, X, self._first_layer())
         return FitRows(X, y, codes)
 
     def _wishes(self) -> Wishes:

@@ -1,4 +1,4 @@
-"""The parent's probabilities and the graph's class ratios, blended inside the data."""
+"""The model's probabilities and the graph's class ratios, blended inside the data."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _LEAST_RATIO = 1e-6
 
 @dataclass(frozen=True)
 class Blend:
-    """Softmax of ``parent log p' + graph log g'``: two opinions with a weight for each.
+    """Softmax of ``model log p' + graph log g'``: two opinions with a weight for each.
 
-    ``p'`` is the parent's vector with a thousandth of the prior mixed in and ``g'`` the class
+    ``p'`` is the model's vector with a thousandth of the prior mixed in and ``g'`` the class
     ratio of the row's polytope, at least 1e-6, because a forest's votes and a polytope of one
     class say exactly zero. It replaces the class ratio, not the density: what the floor and the
     prior do outside the data stays as it was.
 
-    Of a class without a row in the fit (prior 0) the polytopes know nothing: it keeps the parent's
+    Of a class without a row in the fit (prior 0) the polytopes know nothing: it keeps the model's
     probability, and the other classes share what is left.
 
     Attributes
     ----------
-    parent, graph : float in [0, 20]
-        The weights. (1, 0) is the parent itself, (0, 1) the graph.
+    model, graph : float in [0, 20]
+        The weights. (1, 0) is the model itself, (0, 1) the graph.
     """
 
-    parent: float
+    model: float
     graph: float
 
-    def mix(self, parent_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
+    def mix(self, model_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
         """Blended probabilities, (m, K), rows summing to one.
 
         Parameters
         ----------
-        parent_proba : (m, K) array
+        model_proba : (m, K) array
         local : (m, K) array
             Class ratio of each row's polytope.
         prior : (K,) array
@@ -60,16 +60,16 @@ class Blend:
         [[0.75, 0.25]]
         """
         known = prior > 0
-        logs = opinions(parent_proba, local, prior)[:, :, known]
-        mixed: FloatArray = softmax(_weighted((self.parent, self.graph), logs), axis=1)
+        logs = opinions(model_proba, local, prior)[:, :, known]
+        mixed: FloatArray = softmax(_weighted((self.model, self.graph), logs), axis=1)
         if known.all():
             return mixed
-        whole: FloatArray = parent_proba.copy()
-        whole[:, known] = mixed * (1.0 - parent_proba[:, ~known].sum(axis=1, keepdims=True))
+        whole: FloatArray = model_proba.copy()
+        whole[:, known] = mixed * (1.0 - model_proba[:, ~known].sum(axis=1, keepdims=True))
         return whole
 
 
-def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
+def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: FloatArray) -> Blend:
     """The weights of the smallest log loss on held-out rows, drawn to one half where rows are few.
 
     ``3 / h`` times the squared distance of the weights from one half is added to the mean log
@@ -78,8 +78,8 @@ def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: F
 
     Parameters
     ----------
-    parent_proba, local : (h, K) arrays
-        As for :meth:`Blend.mix`, of h >= 1 rows that neither parent nor graph was fitted on.
+    model_proba, local : (h, K) arrays
+        As for :meth:`Blend.mix`, of h >= 1 rows that neither model nor graph was fitted on.
     y : (h,) array of int
         Their classes.
     prior : (K,) array
@@ -88,15 +88,15 @@ def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: F
     --------
     >>> import numpy as np
     >>> y, prior = np.tile([0, 0, 0, 1], 2000), np.array([0.5, 0.5])
-    >>> parent, local = np.tile([0.75, 0.25], (8000, 1)), np.full((8000, 2), 0.5)
-    >>> fit_blend(parent, local, y, prior).mix(parent[:1], local[:1], prior).round(3).tolist()
+    >>> model, local = np.tile([0.75, 0.25], (8000, 1)), np.full((8000, 2), 0.5)
+    >>> fit_blend(model, local, y, prior).mix(model[:1], local[:1], prior).round(3).tolist()
     [[0.75, 0.25]]
     """
     known = prior > 0
     used = known[y]
     if not used.any():
         return Blend(CENTRE, CENTRE)
-    logs = opinions(parent_proba, local, prior)[:, used][:, :, known]
+    logs = opinions(model_proba, local, prior)[:, used][:, :, known]
     y = (np.cumsum(known) - 1)[y[used]]
     found = minimize(
         drawn_log_loss_and_slope,
@@ -110,10 +110,10 @@ def fit_blend(parent_proba: FloatArray, local: FloatArray, y: IntArray, prior: F
     return Blend(float(found.x[0]), float(found.x[1]))
 
 
-def opinions(parent_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
+def opinions(model_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
     """log p' and log g', (2, m, K), finite whatever is ruled out."""
-    mixed = (1 - _PRIOR_SHARE) * parent_proba + _PRIOR_SHARE * prior
-    # A class of prior 0 that the parent rules out stays finite too.
+    mixed = (1 - _PRIOR_SHARE) * model_proba + _PRIOR_SHARE * prior
+    # A class of prior 0 that the model rules out stays finite too.
     logs: FloatArray = np.log(np.maximum(np.stack([mixed, local]), _LEAST_RATIO))
     return logs
 

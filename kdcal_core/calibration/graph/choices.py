@@ -76,8 +76,8 @@ def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:
     given = _numbers(prior)
     if given.shape != empirical.shape:
         raise InputError(
-            f"The prior has {len(given):,} values, the parent has {len(empirical):,} classes",
-            fix="Give one probability for each class, in the parent's order.",
+            f"The prior has {len(given):,} values, the model has {len(empirical):,} classes",
+            fix="Give one probability for each class, in the model's order.",
         )
     if not ((given >= 0).all() and abs(given.sum() - 1.0) <= 1e-6):
         raise InputError(

@@ -116,7 +116,7 @@ def fit_coordinates(
     X : pandas.DataFrame or (n, n_features) array
     n_features : int
     feature_names : tuple of str or None
-        The parent's names of its columns.
+        The model's names of its columns.
     scale : bool or "standard"
         True: divide by the largest Euclidean norm of a row (the papers' protocol). "standard":
         centre each coordinate and divide it by its standard deviation first, constant ones by 1,

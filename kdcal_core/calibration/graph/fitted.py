@@ -31,7 +31,7 @@ class FittedGraph:
 
     @property
     def blend_(self) -> Blend | None:
-        """Weights of the parent and of the class ratio inside the data; None for the ratio."""
+        """Weights of the model and of the class ratio inside the data; None for the ratio."""
         return self._fitted_graph().blend
 
     @property

@@ -10,18 +10,18 @@ from kdcal_core.store import storable
 class KernelDensityForest(KernelDensityEstimator):
     """Kernel density graph on the leaves of a forest (papers 000 and 001: KDF).
 
-    Inside the data the posterior blends the parent's own with the class ratio of the row's
+    Inside the data the posterior blends the model's own with the class ratio of the row's
     polytope, whose counts are smoothed over similar polytopes; outside it falls back to the prior.
 
     Parameters
     ----------
-    parent : Parent, or a fitted tree, forest or boosted model
+    model : Model, or a fitted tree, forest or boosted model
         Anything that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
     distance : {"geodesic", "euclidean"}, default="geodesic"
         What the polytope that represents a row is nearest in: the share of trees that agree
         (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
     inside : {"blend", "ratio"}, default="blend"
-        What the posterior is inside the data: the class ratio of the polytope g and the parent's
+        What the posterior is inside the data: the class ratio of the polytope g and the model's
         probabilities p, as the softmax of a log p + b log g with a and b of the smallest held-out
         log loss (:class:`Blend`); or the class ratio alone.
     gamma : "auto", float or array of floats, default="auto"
@@ -42,7 +42,7 @@ class KernelDensityForest(KernelDensityEstimator):
     floor_quantile : float in (0, 1), default=0.01
         Share of ordinary rows that may be treated as unknown.
     prior : (K,) array, optional
-        Prior of the classes in the parent's order; their shares among the rows of the fit where
+        Prior of the classes in the model's order; their shares among the rows of the fit where
         left out. With ``inside="blend"`` a class without a row counts as half a row, so that few
         rows rule no class out; in the papers it has prior 0.
     scale : bool or "standard", default=True
@@ -59,7 +59,7 @@ class KernelDensityForest(KernelDensityEstimator):
     graph_ : KernelDensityGraph
         All that was fitted; takes other settings without a fit.
     classes_ : (K,) array
-        The classes as the labels of the fit are written, in the parent's order.
+        The classes as the labels of the fit are written, in the model's order.
     n_features_in_ : int
     gamma_, log_floor_ : float
     blend_ : Blend or None
@@ -85,7 +85,7 @@ class KernelDensityForest(KernelDensityEstimator):
     On nine tables and nine simulations, ten seeds, the two new ones together had a smaller log
     loss than ratio and 1e-6 for forests on 16 of 18 data sets, for networks on 12, and a larger
     one on none; a smaller error on 8 and 12, and a larger one on 1 and none. The blend gives up
-    that the posterior is constant within a polytope, and needs the parent's probabilities of each
+    that the posterior is constant within a polytope, and needs the model's probabilities of each
     row. It is fitted for the class shares of the rows of the fit; a ``prior`` that says otherwise
     comes in afterwards by Bayes' rule.
 

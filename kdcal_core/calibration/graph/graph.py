@@ -34,15 +34,15 @@ _SAME_GAMMA = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KernelDensityGraph:
-    """Class-conditional densities on a parent's polytopes (paper 000 Eqs. 6 to 19).
+    """Class-conditional densities on a model's polytopes (paper 000 Eqs. 6 to 19).
 
-    It holds arrays only, no parent, so settings change without a fit. A density is that of the
+    It holds arrays only, no model, so settings change without a fit. A density is that of the
     one polytope that represents a row, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)``
     (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
     (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
     ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
     of a constant class ratio and the prior, in which the Gaussian decides how much of each
-    (decision D13). Where there is a ``blend``, the parent's opinion of the row moves that ratio;
+    (decision D13). Where there is a ``blend``, the model's opinion of the row moves that ratio;
     densities, floor and prior stay what they were. All is computed in logarithms.
 
     Attributes
@@ -76,7 +76,7 @@ class KernelDensityGraph:
         The floor of a coordinate's variance as a multiple of ``variance_floor``, one on average;
         all ones, as in the papers, where None.
     blend : Blend or None
-        Weights of the parent and of the class ratio inside the data; None for the ratio alone, as
+        Weights of the model and of the class ratio inside the data; None for the ratio alone, as
         in the papers.
 
     Notes
@@ -169,7 +169,7 @@ class KernelDensityGraph:
         Raises
         ------
         InputError
-            The graph blends, and the rows carry no probabilities of the parent.
+            The graph blends, and the rows carry no probabilities of the model.
         """
         return self._with_prior(located, self._inside(located))
 
@@ -257,15 +257,15 @@ class KernelDensityGraph:
         Raises
         ------
         InputError
-            No rows are held out, or these carry no probabilities of the parent.
+            No rows are held out, or these carry no probabilities of the model.
         """
         if self.holdout is None or self.holdout_y is None or not self.n_holdout:
             raise InputError(
-                "A blend with the parent needs held-out rows, and there are none",
+                "A blend with the model needs held-out rows, and there are none",
                 fix='Fit with a hold-out, or set inside to "ratio".',
             )
         local = self._local_as_fitted[self.holdout.index]
-        blend = fit_blend(_parents(self.holdout), local, self.holdout_y, self._fitted_prior)
+        blend = fit_blend(_models(self.holdout), local, self.holdout_y, self._fitted_prior)
         other = replace(self, blend=blend)
         self._lend(other, "_log_gaussian_held", "_log_normaliser", "_shares", "_log_weight")
         return other
@@ -329,15 +329,15 @@ class KernelDensityGraph:
         local: FloatArray = self._local[located.index]
         if self.blend is None:
             return local
-        # The parent speaks of the class shares it was fitted on, and so does the blend; another
+        # The model speaks of the class shares it was fitted on, and so does the blend; another
         # prior comes in afterwards, as Bayes' rule has it.
         mixed = self.blend.mix(
-            _parents(located), self._local_as_fitted[located.index], self._fitted_prior
+            _models(located), self._local_as_fitted[located.index], self._fitted_prior
         )
         known = self._fitted_prior > 0
         if known.all() and np.array_equal(self.prior, self._fitted_prior):
             return mixed
-        # A class without a row stands to the others as the parent has it, unless it is ruled out.
+        # A class without a row stands to the others as the model has it, unless it is ruled out.
         unseen = np.where(self.prior > 0, self.prior[known].sum(), 0.0)
         mixed *= np.where(known, ratio(self.prior, self._fitted_prior), unseen)
         total = mixed.sum(axis=1, keepdims=True)
@@ -427,10 +427,10 @@ class KernelDensityGraph:
         other.__dict__.update({name: getattr(self, name) for name in names})
 
 
-def _parents(located: Located) -> FloatArray:
+def _models(located: Located) -> FloatArray:
     if located.proba is None:
         raise InputError(
-            "The rows carry no probabilities of the parent, and the graph blends with these",
+            "The rows carry no probabilities of the model, and the graph blends with these",
             fix="Place them with the estimator's locate.",
         )
     return located.proba

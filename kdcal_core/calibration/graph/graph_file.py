@@ -47,7 +47,7 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _HELD = {name for name in _ARRAYS if name.startswith("holdout")}
 _MAY_LACK = {"variance_shape", "holdout_proba"}
-_PROBA_SUM = 1e-3  # how far from one a parent's single precision may lead
+_PROBA_SUM = 1e-3  # how far from one a model's single precision may lead
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
@@ -114,11 +114,11 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
     write_archive(path, type(estimator).__name__, about, arrays)
 
 
-def load_estimator(cls: type[_Estimator], path: str | Path, parent: Any) -> _Estimator:
-    """Read a fitted estimator from a file and put its parent to it."""
+def load_estimator(cls: type[_Estimator], path: str | Path, model: Any) -> _Estimator:
+    """Read a fitted estimator from a file and put its model to it."""
     about, arrays = read_archive(path, cls.__name__)
     with telling_contradictions(path):
-        return estimator_from_parts(cls, about, arrays, parent)
+        return estimator_from_parts(cls, about, arrays, model)
 
 
 def estimator_parts(
@@ -139,7 +139,7 @@ def estimator_parts(
         parameters=_parameters(estimator),
         labels=_Labels(labels.tolist(), labels.dtype.str),
         probe=rows_to_json(estimator._probe),
-        fingerprint=fingerprint(placement.parent, estimator._probe),
+        fingerprint=fingerprint(placement.model, estimator._probe),
         output_layer=placement.output_layer,
         layer_widths=None if isinstance(codes, LeafCodes) else tuple(codes.layer_widths),
     )
@@ -150,23 +150,23 @@ def estimator_parts(
 
 
 def estimator_from_parts(
-    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], parent: Any
+    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], model: Any
 ) -> _Estimator:
-    """The fitted estimator that the parts describe, with its parent.
+    """The fitted estimator that the parts describe, with its model.
 
     Raises
     ------
     InputError
-        It belongs to another parent.
+        It belongs to another model.
     LookupError, TypeError, ValueError, AttributeError, OverflowError
         Parts are missing or contradict each other.
     """
     told = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
-    estimator = cls(parent, **told.parameters)
+    estimator = cls(model, **told.parameters)
     estimator._validate_params()
     estimator.graph_ = graph = _graph_from_parts(told.graph, arrays)
     placement = Placement(
-        wrap_model(parent, task="classification"),
+        wrap_model(model, task="classification"),
         told.output_layer,
         _coordinates(told.coordinates, arrays),
         _codes(told.layer_widths, arrays["codes"]),
@@ -174,7 +174,7 @@ def estimator_from_parts(
     )
     estimator._placement = placement
     estimator.classes_ = _labels(told.labels)
-    estimator.n_features_in_ = placement.parent.n_features
+    estimator.n_features_in_ = placement.model.n_features
     estimator._probe = rows_from_json(told.probe)
     if (
         len(placement.polytopes) != graph.n_polytopes
@@ -182,7 +182,7 @@ def estimator_from_parts(
         or len(estimator.classes_) != len(graph.classes)
     ):
         raise ValueError("the parts do not fit each other")
-    _check_parent(estimator, told.fingerprint)
+    _check_model(estimator, told.fingerprint)
     return estimator
 
 
@@ -195,7 +195,7 @@ def _graph_parts(graph: KernelDensityGraph) -> tuple[_Graph, dict[str, NDArray[A
         graph.variance_floor,
         graph.log_floor,
         graph.floor_quantile,
-        None if graph.blend is None else (graph.blend.parent, graph.blend.graph),
+        None if graph.blend is None else (graph.blend.model, graph.blend.graph),
     )
     found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD}
     held = graph.holdout
@@ -285,23 +285,23 @@ def _demand(holds: bool) -> None:
         raise ValueError("parts that contradict each other")
 
 
-def _check_parent(estimator: KernelDensityEstimator, expected: str) -> None:
-    parent = estimator._placement.parent
+def _check_model(estimator: KernelDensityEstimator, expected: str) -> None:
+    model = estimator._placement.model
     try:
-        same = fingerprint(parent, estimator._probe) == expected
+        same = fingerprint(model, estimator._probe) == expected
         estimator.locate(estimator._probe)
-    except InputError:  # a parent of other features or another partition cannot take the rows
+    except InputError:  # a model of other features or another partition cannot take the rows
         same = False
-    if not same or parent.classes != estimator.graph_.classes:
+    if not same or model.classes != estimator.graph_.classes:
         raise InputError(
-            "The saved file belongs to another parent",
+            "The saved file belongs to another model",
             fix="Load it with the model that it was fitted for, or fit again for this one.",
         )
 
 
 def _parameters(estimator: KernelDensityEstimator) -> dict[str, Any]:
     parameters = estimator.get_params(deep=False)
-    del parameters["parent"]
+    del parameters["model"]
     return {
         name: np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
         for name, value in parameters.items()

@@ -23,7 +23,7 @@ class Located:
     tied : (m,) bool
         The kernel was as large with another polytope, so the nearer centre decided (decision D7).
     proba : (m, K) float64 or None
-        The parent's probabilities, which a blend with the parent needs; None where they were not
+        The model's probabilities, which a blend with the model needs; None where they were not
         asked for.
     """
 

@@ -12,7 +12,7 @@ from kdcal_core.calibration.graph.coordinates import Scale
 from kdcal_core.calibration.graph.rows import FitRows
 from kdcal_core.calibration.graph.settling import settle
 from kdcal_core.calibration.graph.views import OutputLayer
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store import storable
 
@@ -28,12 +28,12 @@ class KernelDensityNetwork(KernelDensityEstimator):
 
     Parameters
     ----------
-    parent : Parent, torch.nn.Module or fitted MLPClassifier
+    model : Model, torch.nn.Module or fitted MLPClassifier
         Anything with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
         Whether the output belongs to the activation path (decision D4): as bits of probabilities
         above 1/K, as bits of logits above zero, or not at all. "auto" takes "exclude" where the
-        parent's probabilities are blended in; else "probability" or "exclude", whichever has the
+        model's probabilities are blended in; else "probability" or "exclude", whichever has the
         smaller held-out log loss on up to 5,000 rows.
     distance, inside, gamma, variance_floor, log_floor, floor_quantile, prior, scale, \
 holdout_share, random_state
@@ -50,7 +50,7 @@ holdout_share, random_state
     Notes
     -----
     With the output's bits the kernel all but never joins rows of different predicted classes.
-    That keeps the parent's accuracy; but a network that has learnt its training rows by heart
+    That keeps the model's accuracy; but a network that has learnt its training rows by heart
     then gives each of their polytopes to one class, and its kernel density version is as sure as
     itself. On eight tables (three seeds each, fitted on training rows, class ratio alone) the
     mean log loss was 0.82 with the bits and 0.36 without, the mean error 0.128 and 0.141; "auto"
@@ -81,7 +81,7 @@ holdout_share, random_state
 
     def __init__(
         self,
-        parent: Any,
+        model: Any,
         *,
         output_layer: Literal["auto"] | OutputLayer = "auto",
         distance: Literal["geodesic", "euclidean"] = "geodesic",
@@ -96,7 +96,7 @@ holdout_share, random_state
         random_state: int = 0,
     ) -> None:
         super().__init__(
-            parent,
+            model,
             distance=distance,
             inside=inside,
             gamma=gamma,
@@ -122,7 +122,7 @@ holdout_share, random_state
         return "exclude" if self.inside == "blend" else "probability"
 
     def _choose(
-        self, parent: Parent, rows: FitRows, held: FitRows | None, progress: Progress
+        self, model: Model, rows: FitRows, held: FitRows | None, progress: Progress
     ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
         if self.output_layer != "auto" or self.inside == "blend" or held is None:
             return rows, held, self._first_layer()
@@ -130,10 +130,10 @@ holdout_share, random_state
         few_held = held.sample(_TRIAL_ROWS, self.random_state)
         wishes = self._wishes()
         _, with_bits = settle(
-            parent, few, few_held, "probability", wishes, part_of(progress, 0.0, 0.5)
+            model, few, few_held, "probability", wishes, part_of(progress, 0.0, 0.5)
         )
         few, few_held = few.without_output_layer(), few_held.without_output_layer()
-        _, without = settle(parent, few, few_held, "exclude", wishes, part_of(progress, 0.5, 1.0))
+        _, without = settle(model, few, few_held, "exclude", wishes, part_of(progress, 0.5, 1.0))
         if with_bits.selection().log_loss.min() <= without.selection().log_loss.min():
             return rows, held, "probability"
         return rows.without_output_layer(), held.without_output_layer(), "exclude"

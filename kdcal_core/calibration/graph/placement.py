@@ -15,7 +15,7 @@ from kdcal_core.calibration.graph.located import Located
 from kdcal_core.calibration.graph.rows import FitRows
 from kdcal_core.calibration.graph.views import OutputLayer, embedded, partition_codes
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.partition import Codes, find_polytopes, nearest_centres, nearest_polytopes
 from kdcal_core.progress import Progress
 
@@ -24,11 +24,11 @@ Distance = Literal["geodesic", "euclidean"]
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A parent's partition with the polytopes that rows of the fit fall into.
+    """A model's partition with the polytopes that rows of the fit fall into.
 
     Attributes
     ----------
-    parent : Parent
+    model : Model
     output_layer : {"probability", "logit", "exclude"} or None
         What of a network's output belongs to its codes; None for the leaves of a forest.
     coordinates : Coordinates
@@ -37,7 +37,7 @@ class Placement:
     distance : {"geodesic", "euclidean"}
     """
 
-    parent: Parent
+    model: Model
     output_layer: OutputLayer | None
     coordinates: Coordinates
     polytopes: Codes
@@ -45,11 +45,11 @@ class Placement:
 
     def codes(self, X: Any) -> Codes:
         """Codes of rows, m of them."""
-        return partition_codes(self.parent, X, self.output_layer)
+        return partition_codes(self.model, X, self.output_layer)
 
     def points(self, X: Any) -> FloatArray:
         """Coordinates of rows, (m, d)."""
-        inner = embedded(self.parent, X)
+        inner = embedded(self.model, X)
         return self.coordinates.transform(X if inner is None else inner)
 
     def locate(
@@ -91,7 +91,7 @@ class Placement:
 
 
 def place(
-    parent: Parent,
+    model: Model,
     output_layer: OutputLayer | None,
     rows: FitRows,
     distance: Distance,
@@ -100,14 +100,14 @@ def place(
 ) -> tuple[Placement, IntArray, FloatArray]:
     """Learn the placement from rows of a fit; their polytopes, (n,), and coordinates, (n, d)."""
     found = find_polytopes(rows.codes)
-    inner = embedded(parent, rows.X)
+    inner = embedded(model, rows.X)
     if inner is None:
         coordinates = fit_coordinates(
-            rows.X, n_features=parent.n_features, feature_names=parent.feature_names, scale=scale
+            rows.X, n_features=model.n_features, feature_names=model.feature_names, scale=scale
         )
     else:
         coordinates = fit_coordinates(
             inner, n_features=inner.shape[1], feature_names=None, scale=scale
         )
-    placement = Placement(parent, output_layer, coordinates, found.codes, distance)
+    placement = Placement(model, output_layer, coordinates, found.codes, distance)
     return placement, found.index, coordinates.transform(rows.X if inner is None else inner)

@@ -16,7 +16,7 @@ from kdcal_core.data import IntArray, encode_labels
 from kdcal_core.data.checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Features, Parent
+from kdcal_core.models import Features, Model
 from kdcal_core.models.features import select_columns
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.text import listed
@@ -26,13 +26,13 @@ _HARM = "gamma and the floor come out too favourable to the model there; hold ou
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """Labelled rows with their codes, so that the parent is asked once.
+    """Labelled rows with their codes, so that the model is asked once.
 
     Attributes
     ----------
     X : table of n rows
     y : (n,) int64
-        Indices into the parent's classes.
+        Indices into the model's classes.
     codes : codes of the rows
     """
 
@@ -64,15 +64,15 @@ def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
     return ActivationCodes(codes.words[mask], codes.layer_widths)
 
 
-def own_columns(X: Any, parent: Parent) -> Any:
-    """The parent's columns of a data frame; anything else as an array.
+def own_columns(X: Any, model: Model) -> Any:
+    """The model's columns of a data frame; anything else as an array.
 
     What else a frame holds, such as the label or a key, must neither tell copies of rows apart
     nor end up in a saved file.
     """
     if not isinstance(X, pd.DataFrame):
         return np.asarray(X)
-    return select_columns(X, n_features=parent.n_features, feature_names=parent.feature_names)
+    return select_columns(X, n_features=model.n_features, feature_names=model.feature_names)
 
 
 def take(X: Features, rows: NDArray[Any]) -> Any:
@@ -81,7 +81,7 @@ def take(X: Features, rows: NDArray[Any]) -> Any:
 
 
 def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
-    """Labels as indices into the parent's classes, (n,).
+    """Labels as indices into the model's classes, (n,).
 
     Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; where no
     class is named by a number, whole numbers are taken for the indices themselves.
@@ -168,7 +168,7 @@ def warn_of_unseen_classes(y: IntArray, classes: Sequence[str], *, blends: bool)
     Parameters
     ----------
     blends : bool
-        Whether the parent is blended in: then such a class keeps its probability there.
+        Whether the model is blended in: then such a class keeps its probability there.
     """
     unseen = np.setdiff1d(np.arange(len(classes)), y)
     if not len(unseen):

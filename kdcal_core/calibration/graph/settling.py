@@ -30,7 +30,7 @@ from kdcal_core.calibration.graph.spacing import neighbour_spacing
 from kdcal_core.calibration.graph.views import OutputLayer
 from kdcal_core.data import FloatArray
 from kdcal_core.memory import refuse_beyond_memory
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.partition import class_masses, estimated_bytes
 from kdcal_core.progress import Progress, part_of
 
@@ -51,7 +51,7 @@ class Wishes:
 
 
 def settle(
-    parent: Parent,
+    model: Model,
     rows: FitRows,
     held: FitRows | None,
     output_layer: OutputLayer | None,
@@ -60,15 +60,15 @@ def settle(
     executor: Executor | None = None,
 ) -> tuple[Placement, KernelDensityGraph]:
     """Placement and graph of rows, with the floor and the gamma that held-out rows choose."""
-    n, n_classes = len(rows.y), len(parent.classes)
+    n, n_classes = len(rows.y), len(model.classes)
     exponents = chosen_exponents(wishes.gamma, n)
-    placement, index, x = place(parent, output_layer, rows, wishes.distance, scale=wishes.scale)
+    placement, index, x = place(model, output_layer, rows, wishes.distance, scale=wishes.scale)
     codes, d = placement.polytopes, x.shape[1]
     p = len(codes)
     refuse_beyond_memory(
         estimated_bytes(codes, n_classes, len(exponents)) + 16 * d * (n + p),
         f"The fit on {n:,} rows in {p:,} polytopes",
-        "Fit on fewer rows, give fewer gammas, or use a parent with fewer trees or units.",
+        "Fit on fewer rows, give fewer gammas, or use a model with fewer trees or units.",
     )
     centres, variances = fit_gaussians(x, index, p)
     cells = np.bincount(index * n_classes + rows.y, minlength=p * n_classes)
@@ -86,10 +86,10 @@ def settle(
             executor=executor,
         )
         if wishes.inside == "blend":
-            located = replace(located, proba=parent.predict_proba(held.X))
+            located = replace(located, proba=model.predict_proba(held.X))
     floor, shape = _variance_floor(wishes, placement, centres, held is not None, executor)
     graph = KernelDensityGraph(
-        classes=parent.classes,
+        classes=model.classes,
         n=n,
         centres=centres,
         variances=variances,

@@ -1,4 +1,4 @@
-"""What a kernel density graph asks of its parent: a partition, and the points in it."""
+"""What a kernel density graph asks of its model: a partition, and the points in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kdcal_core.models import (
     HasCodes,
     HasHead,
     HasLogits,
+    Model,
     NamesActivations,
-    Parent,
 )
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 
@@ -26,53 +26,53 @@ _STILL_POSSIBLE = (
 )
 
 
-def partitioned(parent: Parent) -> HasCodes:
-    """The parent, if it makes a partition.
+def partitioned(model: Model) -> HasCodes:
+    """The model, if it makes a partition.
 
     Raises
     ------
     InputError
         It makes none; the message says why and what can still be done.
     """
-    if isinstance(parent, HasCodes):
-        return parent
-    others = other_activations(parent)
+    if isinstance(model, HasCodes):
+        return model
+    others = other_activations(model)
     why = f": its activations are not ReLU ({', '.join(others)})" if others else ""
     raise InputError(
-        f"This parent ({parent.kind}) does not divide its inputs into polytopes{why}",
+        f"This model ({model.kind}) does not divide its inputs into polytopes{why}",
         fix=_STILL_POSSIBLE,
     )
 
 
-def other_activations(parent: Parent) -> tuple[str, ...]:
+def other_activations(model: Model) -> tuple[str, ...]:
     """The activations of a network that are not ReLU, layer by layer; untrusted text."""
-    return parent.other_activations if isinstance(parent, NamesActivations) else ()
+    return model.other_activations if isinstance(model, NamesActivations) else ()
 
 
-def partition_codes(parent: Parent, X: Features, output_layer: OutputLayer | None) -> Codes:
+def partition_codes(model: Model, X: Features, output_layer: OutputLayer | None) -> Codes:
     """Leaves of the rows where ``output_layer`` is None, else activation bits."""
     if output_layer is None:
-        return leaf_codes(parent, X)
-    return activation_codes(parent, X, output_layer)
+        return leaf_codes(model, X)
+    return activation_codes(model, X, output_layer)
 
 
-def leaf_codes(parent: Parent, X: Features) -> LeafCodes:
+def leaf_codes(model: Model, X: Features) -> LeafCodes:
     """Leaves of the rows in each tree.
 
     Raises
     ------
     InputError
-        The parent has no partition, or a network's.
+        The model has no partition, or a network's.
     """
-    codes = partitioned(parent).codes(X)
+    codes = partitioned(model).codes(X)
     if not isinstance(codes, LeafCodes):
         raise InputError(
-            f"This parent ({parent.kind}) has no trees", fix="Use KernelDensityNetwork for it."
+            f"This model ({model.kind}) has no trees", fix="Use KernelDensityNetwork for it."
         )
     return codes
 
 
-def activation_codes(parent: Parent, X: Features, output_layer: OutputLayer) -> ActivationCodes:
+def activation_codes(model: Model, X: Features, output_layer: OutputLayer) -> ActivationCodes:
     """Activation bits of the rows in each layer, the output's layer included as asked.
 
     Of an encoder with a dense head the head's layers only (paper 000 section 3.2). The output
@@ -82,36 +82,36 @@ def activation_codes(parent: Parent, X: Features, output_layer: OutputLayer) -> 
     Raises
     ------
     InputError
-        The parent has no partition or a forest's, or no logits where they are asked for.
+        The model has no partition or a forest's, or no logits where they are asked for.
     """
-    owner = partitioned(parent)
-    codes = parent.head_codes(X) if isinstance(parent, HasHead) else owner.codes(X)
+    owner = partitioned(model)
+    codes = model.head_codes(X) if isinstance(model, HasHead) else owner.codes(X)
     if not isinstance(codes, ActivationCodes):
         raise InputError(
-            f"This parent ({parent.kind}) has no activations",
+            f"This model ({model.kind}) has no activations",
             fix="Use KernelDensityForest for it.",
         )
     if output_layer == "exclude":
         return codes
     if output_layer == "probability":
-        return codes.with_layer(parent.predict_proba(X) > 1.0 / len(parent.classes))
-    if not isinstance(parent, HasLogits):
+        return codes.with_layer(model.predict_proba(X) > 1.0 / len(model.classes))
+    if not isinstance(model, HasLogits):
         raise InputError(
-            f"This parent ({parent.kind}) gives no logits",
+            f"This model ({model.kind}) gives no logits",
             fix='Set output_layer to "probability" or "exclude".',
         )
-    return codes.with_layer(parent.logits(X) > 0.0)
+    return codes.with_layer(model.logits(X) > 0.0)
 
 
-def embedded(parent: Parent, X: Features) -> FloatArray | None:
-    """What goes into the dense head, (n, d), where the parent is an encoder with such a head."""
-    return parent.head_input(X) if isinstance(parent, HasHead) else None
+def embedded(model: Model, X: Features) -> FloatArray | None:
+    """What goes into the dense head, (n, d), where the model is an encoder with such a head."""
+    return model.head_input(X) if isinstance(model, HasHead) else None
 
 
-def warn_of_other_activations(parent: Parent) -> None:
+def warn_of_other_activations(model: Model) -> None:
     """Say so where a network's codes do not tell its whole partition."""
-    others = other_activations(parent)
-    if others and isinstance(parent, HasCodes) and not isinstance(parent, HasHead):
+    others = other_activations(model)
+    if others and isinstance(model, HasCodes) and not isinstance(model, HasHead):
         warnings.warn(
             f"Some activations of the network are not ReLU ({', '.join(others)}): the kernel "
             "counts its ReLU layers only.",

@@ -39,7 +39,7 @@ class DensityMaps:
     own: FloatArray
 
     def predict(self, proba: FloatArray, leaf: IntArray) -> FloatArray:
-        """Calibrated probabilities (n, K); the predicted class stays the parent's."""
+        """Calibrated probabilities (n, K); the predicted class stays the model's."""
         confidence = (1.0 - self.own[leaf]) * self.everywhere.predict_confidence(proba)
         order = np.argsort(leaf, kind="stable")
         ends = np.cumsum(np.bincount(leaf, minlength=len(self.inside)))

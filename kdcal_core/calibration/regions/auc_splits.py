@@ -165,7 +165,7 @@ def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
 
     Two classes are ranked by the score of the second; with more, it is the AUROC with which the
     confidence tells right predictions from wrong ones. The tree grows on the calibration rows
-    even where training rows are given: on rows that the parent was trained on, its scores rank
+    even where training rows are given: on rows that the model was trained on, its scores rank
     better than they do elsewhere.
     """
     from kdcal_core.partition.tree import grow_tree

@@ -2,7 +2,7 @@
 
 **Derivation.** Section 5 asks for a sequence of partitions from boosted trees, calibrated one
 after the other, so that the whole is a composition ``C_M(... C_1(C_0(s, x), x) ..., x)``. Write F
-for the logit of the probability so far and start with F_0, the parent's after one map for all
+for the logit of the probability so far and start with F_0, the model's after one map for all
 rows. Stage m
 
 1. grows a shallow tree whose gain is how far a map of its own in each leaf would lower the log
@@ -11,7 +11,7 @@ rows. Stage m
 3. goes a share of the way, F_m = F_{m-1} + rate * (T(F_{m-1}) - F_{m-1}).
 
 With Platt's map, T(F) = a F + b, a stage is F + rate * ((a - 1) F + b), and the composition is
-again affine in the parent's logit inside each cell of all trees laid over one another: slopes
+again affine in the model's logit inside each cell of all trees laid over one another: slopes
 multiply. A leaf with a = 1 and b = 0 leaves its rows to the stages before. With more than two
 classes gains are those of each class, summed as chi-squares, and step 3 acts on log probabilities,
 which are then scaled to sum to one.
@@ -34,7 +34,7 @@ adult                                               0.326    0.332   0.326
 ==================================================  =======  ======  ======
 
 Stages grow on the calibration rows even where training rows are given: what is wanted is where the
-parent errs on rows that it was not trained on. (Boosted trees of the training labels, calibrated in
+model errs on rows that it was not trained on. (Boosted trees of the training labels, calibrated in
 sequence, were worse on adult and credit default, three seeds each: log loss 0.321 against 0.305,
 and 0.438 alike.)
 """
@@ -117,7 +117,7 @@ def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
 
 
 def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
-    """The last layer's answer to the one before it, down to the parent's probabilities."""
+    """The last layer's answer to the one before it, down to the model's probabilities."""
     from kdcal_core.partition.tree import bin_inputs
 
     binned = bin_inputs(X, like=layers[0].partition.columns)

@@ -63,7 +63,7 @@ class HeterogeneousCalibrator(Calibrator):
 
     Notes
     -----
-    A slope of 1 and an offset of 0 in every region give back the parent, a slope of 0 gives the
+    A slope of 1 and an offset of 0 in every region give back the model, a slope of 0 gives the
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
     reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
     kept and flagged; a region with few rows leans on the region around it, and one with one class
@@ -135,7 +135,7 @@ class HeterogeneousCalibrator(Calibrator):
         Parameters
         ----------
         proba : (n, K) array
-            The parent's probabilities; rows sum to one.
+            The model's probabilities; rows sum to one.
         y : (n,) array of int
             True classes as column indices.
         X : (n, d) DataFrame or array of numbers
@@ -144,7 +144,7 @@ class HeterogeneousCalibrator(Calibrator):
             Positive row weights. Only their ratios count, since pooling weighs rows against what
             is known without them: they are scaled to a mean of one.
         X_partition, y_partition : (m, d) and (m,), optional
-            The parent's training rows, on which the partition is found (decision D102).
+            The model's training rows, on which the partition is found (decision D102).
         progress : callable, optional
             Told the share done in [0, 1] and a sentence; may raise to cancel.
 

@@ -4,7 +4,7 @@ Every tree is grown on a bootstrap sample, with half of the columns drawn for ea
 leaves' maps are fitted on all calibration rows. The calibrated probabilities are averaged, the
 paper's "average across the trees".
 
-What was measured (a simulated heterogeneous parent with 3,000 and 30,000 rows, adult and credit
+What was measured (a simulated heterogeneous model with 3,000 and 30,000 rows, adult and credit
 default with an overfitted network, three seeds each, log loss and AUROC of test rows):
 
 * maps fitted on all rows beat maps fitted on the rows that a tree was not grown on, out of bag or

@@ -14,17 +14,17 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import HasEmbedding, HasLayers
 
 
-def layer_frame(parent: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
+def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     """Activations of a network's hidden layer as a table to partition by, (n, units).
 
     Parameters
     ----------
-    parent : Parent
+    model : Model
         A network with hidden layers.
     X : (n, d) DataFrame or array
         Its inputs.
     layer : str, optional
-        One of ``parent.layers``; the last hidden layer where left out.
+        One of ``model.layers``; the last hidden layer where left out.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def layer_frame(parent: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the parent has no hidden layer, or none of that name.
+        If the model has no hidden layer, or none of that name.
 
     Examples
     --------
@@ -46,15 +46,15 @@ def layer_frame(parent: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
     >>> layer_frame(Network(), np.array([[-1.0, 2.0]])).to_dict("list")
     {'unit 1': [0.0], 'unit 2': [2.0]}
     """
-    if layer is not None and isinstance(parent, HasLayers):
-        if layer not in parent.layers:
+    if layer is not None and isinstance(model, HasLayers):
+        if layer not in model.layers:
             raise InputError(
                 f"The model has no hidden layer {layer!r}",
-                fix="Name one of: " + ", ".join(parent.layers) + ".",
+                fix="Name one of: " + ", ".join(model.layers) + ".",
             )
-        units = parent.embed(X, layer)
-    elif layer is None and isinstance(parent, HasEmbedding):
-        units = parent.embed(X)
+        units = model.embed(X, layer)
+    elif layer is None and isinstance(model, HasEmbedding):
+        units = model.embed(X)
     else:
         raise InputError(
             "The model has no hidden layer to partition by"

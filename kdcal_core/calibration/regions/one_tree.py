@@ -1,6 +1,6 @@
 """One shallow tree as the partition: paper 004 Algorithm 1.
 
-The paper grows the tree on the parent's training rows and fits the maps on others (decision
+The paper grows the tree on the model's training rows and fits the maps on others (decision
 D102); so does kdcal where training rows are given. Where they are not, the calibration set has to
 do both. It is cut into five parts: each part grows a tree, the other four fit the maps of its
 regions, and the five answers are averaged. No row then serves a tree and its maps at once, and
@@ -109,9 +109,9 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         layers.append(Layer(tree, fit.maps))
         regions += region_fits(fit, scores, leaf, hierarchy.n_regions, tree.words, part)
     why = (
-        "No rows of the parent's training set were given"
+        "No rows of the model's training set were given"
         if rows.X_partition is None
-        else "The parent's training rows are left aside, as its scores rank better on them"
+        else "The model's training rows are left aside, as its scores rank better on them"
     )
     how = (
         f"{parts} trees, each grown on one part of the {n:,} calibration rows and fitted on the "

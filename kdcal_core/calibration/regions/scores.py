@@ -30,7 +30,7 @@ class Scores:
     Attributes
     ----------
     proba : (n, K) array
-        The parent's probabilities.
+        The model's probabilities.
     y : (n,) int array
     weight : (n,) array
     """

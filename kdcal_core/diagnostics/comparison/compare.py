@@ -18,7 +18,7 @@ from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.diagnostics.comparison.paired import (
     LEAST_ROWS,
     against_best,
-    against_parent,
+    against_model,
     untested,
     without_interval,
 )
@@ -69,7 +69,7 @@ def compare(
     ----------
     calibrators : sequence of str or (str, Calibrator)
         Keys of :data:`kdcal_core.calibration.CALIBRATORS`, or a name with an unfitted calibrator.
-        The parent's own scores always take part.
+        The model's own scores always take part.
     review : ReviewData
         What calibrators need beyond probabilities (features, training rows, the open model) is
         taken from it where it is there.
@@ -96,7 +96,7 @@ def compare(
     ------
     InputError
         For a setting out of range, an unknown calibrator, too few rows for the folds, or where
-        the parent's own scores cannot be judged. A method that cannot be fitted is told in
+        the model's own scores cannot be judged. A method that cannot be fitted is told in
         ``failed``, and the others go on.
 
     Notes
@@ -133,7 +133,7 @@ def compare(
     >>> y = (rng.random(400) < 0.5 + 0.4 * (p - 0.5)).astype(int)  # says more than is so
     >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
     >>> found = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
-    >>> [pair.verdict for pair in found.paired["log_loss", "parent"]]
+    >>> [pair.verdict for pair in found.paired["log_loss", "model"]]
     ['cannot be told apart', 'better']
     """
     check_level(level)
@@ -149,7 +149,7 @@ def compare(
     distant = _distant(review, far, seed, notes)
     parts = parts_of(review, rows, fold, distant)
     tasks = [
-        Task(one, part, review.training, review.parent if one.asks_parent else None)
+        Task(one, part, review.training, review.model if one.asks_model else None)
         for part in parts
         for one in methods
     ]
@@ -192,9 +192,9 @@ def compare(
     for one in scored:
         n = one.estimates[0].n
         spread, measure = one.spread, one.measure
-        to_parent = against_parent(spread, measure, keys, 0, n, level)
+        to_model = against_model(spread, measure, keys, 0, n, level)
         to_best = against_best(spread, measure, keys, best[measure.key], n, level, seed)
-        paired[measure.key, "parent"] = to_parent if n >= LEAST_ROWS else untested(to_parent)
+        paired[measure.key, "model"] = to_model if n >= LEAST_ROWS else untested(to_model)
         paired[measure.key, "best"] = to_best if n >= LEAST_ROWS else untested(to_best)
     if progress is not None:
         progress(1.0, "Comparison done")

@@ -19,7 +19,7 @@ MOST = 10_000
 
 @dataclass(frozen=True, eq=False)
 class FarRows:
-    """The parent's probabilities (m, K) of far rows, their features, and what they are."""
+    """The model's probabilities (m, K) of far rows, their features, and what they are."""
 
     proba: FloatArray
     X: pd.DataFrame
@@ -37,8 +37,8 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     InputError
         Where there is no model to ask or no feature that is a number.
     """
-    parent, reference = review.parent, review.inputs.get("calibration")
-    if parent is None or reference is None or reference.shape[1] == 0:
+    model, reference = review.model, review.inputs.get("calibration")
+    if model is None or reference is None or reference.shape[1] == 0:
         raise InputError(
             "Nothing is measured far away: there is no model to ask about rows far from the data",
             fix="Review the model itself and not only its predictions.",
@@ -56,4 +56,4 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
             f"{POINTS:,} points on a sphere at {RADIUS:g} times the distance of the farthest row, "
             "every column in its standard deviations (not possible rows)"
         )
-    return FarRows(parent.predict_proba(frame), frame, words)
+    return FarRows(model.predict_proba(frame), frame, words)

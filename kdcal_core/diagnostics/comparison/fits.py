@@ -17,7 +17,7 @@ from kdcal_core.calibration import Calibrated, Calibrator, calibrated, fit_calib
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics.comparison.methods import Method
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 from kdcal_core.progress import Progress
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
@@ -45,7 +45,7 @@ class Task:
     method: Method
     part: Part
     training: tuple[pd.DataFrame, IntArray] | None = None
-    parent: Parent | None = None
+    model: Model | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,11 @@ def run_tasks(
 ) -> list[Answer | None]:
     """Answers in the order of the tasks; None where the method had failed before.
 
-    Tasks that ask the parent are done here, whoever does the others. Fits do not depend on each
+    Tasks that ask the model are done here, whoever does the others. Fits do not depend on each
     other, so that their answers do not depend on who does them or when.
     """
     answers: list[Answer | None] = [None] * len(tasks)
-    away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_parent]
+    away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_model]
     done = 0
 
     def tell(task: Task) -> None:
@@ -146,7 +146,7 @@ def _carried_out(task: Task) -> Answer:
         )
     begin = perf_counter()
     fitted = fit_calibrator(
-        clone(method.calibrator), part.rows, part.X, training=task.training, parent=task.parent
+        clone(method.calibrator), part.rows, part.X, training=task.training, model=task.model
     )
     seconds = perf_counter() - begin
     answers = {name: calibrated(fitted, *rows) for name, rows in part.asked.items()}

@@ -25,15 +25,15 @@ class Method:
     binary_only: bool = False
 
     @property
-    def asks_parent(self) -> bool:
+    def asks_model(self) -> bool:
         """Whether its fit takes the open model, which cannot go to another process."""
-        return bool(has_fit_parameter(self.calibrator, "parent"))
+        return bool(has_fit_parameter(self.calibrator, "model"))
 
 
 def methods_of(
     calibrators: Sequence[str | tuple[str, Calibrator]], seed: int = 0
 ) -> tuple[Method, ...]:
-    """The parent's own scores first, then the methods asked for.
+    """The model's own scores first, then the methods asked for.
 
     Parameters
     ----------

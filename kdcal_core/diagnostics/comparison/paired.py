@@ -77,15 +77,15 @@ def held_against(spread: Spread, other: int) -> Held:
     return Held(gap.reshape(shape), np.sqrt(square).reshape(shape), allowed.reshape(shape))
 
 
-def against_parent(
-    spread: Spread, measure: Measure, keys: Sequence[str], parent: int, n: int, level: float
+def against_model(
+    spread: Spread, measure: Measure, keys: Sequence[str], model: int, n: int, level: float
 ) -> tuple[PairedDifference, ...]:
-    """Each method less the parent: two-sided, Holm over the methods."""
-    held = held_against(spread, parent)
-    larger, smaller = held.directed(spread.shown - spread.shown[parent])
+    """Each method less the model: two-sided, Holm over the methods."""
+    held = held_against(spread, model)
+    larger, smaller = held.directed(spread.shown - spread.shown[model])
     p = np.minimum(2.0 * stdtr(spread.freedom, -np.maximum(larger, smaller)), 1.0)
-    p[parent] = 1.0
-    others = np.arange(len(keys)) != parent
+    p[model] = 1.0
+    others = np.arange(len(keys)) != model
     adjusted = np.ones(len(keys))
     adjusted[others] = holm(p[others])
     better = smaller > larger if measure.lower_is_better else larger > smaller
@@ -96,7 +96,7 @@ def against_parent(
     quantile = float(stdtrit(spread.freedom, 0.5 + level / 2.0))
     limits = held.limits(quantile)
     how = "paired by row, for this pair alone"
-    return _pairs(spread, measure, keys, parent, n, level, limits, p, adjusted, verdicts, how)
+    return _pairs(spread, measure, keys, model, n, level, limits, p, adjusted, verdicts, how)
 
 
 def against_best(

@@ -10,7 +10,7 @@ import pandas as pd
 from kdcal_core.diagnostics.results import Estimate, Reliability
 
 Group = Literal["inside", "outside", "ranking", "speed"]
-Against = Literal["parent", "best"]
+Against = Literal["model", "best"]
 Verdict = Literal["better", "worse", "cannot be told apart"]
 Judge = Literal["evaluation", "cross-fitted"]
 
@@ -45,9 +45,9 @@ class PairedDifference:
         Of the method.
     difference : Estimate
         In the measure's own unit. Its interval is for this pair alone where the other is the
-        parent; where it is the best, it allows for the best having been picked on these rows.
+        model; where it is the best, it allows for the best having been picked on these rows.
     p_value, adjusted_p : float
-        Against "no difference" from the parent, or "no worse than any other"; the second with
+        Against "no difference" from the model, or "no worse than any other"; the second with
         Holm's correction over the methods.
     verdict : str
         What ``adjusted_p`` allows to say: of the best, a method is "worse" or not told apart.
@@ -98,13 +98,13 @@ class Comparison:
     Attributes
     ----------
     methods : tuple of MethodScores
-        The parent first, then in the order asked for.
+        The model first, then in the order asked for.
     measures : tuple of Measure
         Those that could be measured.
     reference : str
-        Key of the parent's method.
+        Key of the model's method.
     best : dict of measure key to method key
-    paired : dict of (measure key, "parent" or "best") to tuple of PairedDifference
+    paired : dict of (measure key, "model" or "best") to tuple of PairedDifference
         One for each method, in the order of ``methods``; measures of group "speed" have none.
     n : int
         Rows that judge.
@@ -158,7 +158,7 @@ class Comparison:
         for measure in self.measures:
             pairs = {
                 against: {pair.key: pair for pair in self.paired.get((measure.key, against), ())}
-                for against in ("parent", "best")
+                for against in ("model", "best")
             }
             for method in self.methods:
                 score = method.scores[measure.key]

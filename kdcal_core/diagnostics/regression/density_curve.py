@@ -11,7 +11,7 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 
 SMOOTH_FAMILIES = ("normal", "lognormal", "gamma", "student_t")
-Who = Literal["parent", "calibrated"]
+Who = Literal["model", "calibrated"]
 _POINTS = 240
 _QUANTILES = 400
 _TAIL = 5e-4  # probability left out on either side
@@ -23,7 +23,7 @@ class DensityCurve:
 
     Attributes
     ----------
-    who : {"parent", "calibrated"}
+    who : {"model", "calibrated"}
     y, density : (g,)
     low, high : float
         Ends of the central 95% interval.
@@ -43,7 +43,7 @@ class DensityCurve:
 
 
 def density_curve(
-    distribution: PredictiveDistribution, outcome: float, who: Who = "parent"
+    distribution: PredictiveDistribution, outcome: float, who: Who = "model"
 ) -> DensityCurve:
     """The density of a distribution of one row, ready to be drawn.
 

@@ -42,7 +42,7 @@ def local_pit(
     ----------
     pit : (n,) array in [0, 1]
     space : (n, d) array
-        Where rows are near each other: inputs, or a layer of the parent. Standardised first.
+        Where rows are near each other: inputs, or a layer of the model. Standardised first.
     xy : (n, 2) array
         Coordinates of the rows on the map.
     k : int, optional

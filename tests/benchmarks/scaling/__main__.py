@@ -26,7 +26,7 @@ TREES, NODES, MODEST = 500, 1000, 10_000
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 WIDTHS = (10, 30, 100, 300, 1_000, 3_000)
 KEYS = list(asdict(Case("forest", 1, 1)))
-STYLES = {"forest": "parent", "network": "geodesic"}
+STYLES = {"forest": "model", "network": "geodesic"}
 CASES = {
     "rows": [
         Case(kind, n, nodes)

@@ -70,15 +70,15 @@ def in_own_process(case: Case) -> dict[str, Any]:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Seconds and bytes of a fit and of a prediction, the parent's own time apart."""
+    """Seconds and bytes of a fit and of a prediction, the model's own time apart."""
     rows = sample(case)
-    parent, spent = timed(wrap_model(model(case, rows)))
+    wrapped, spent = timed(wrap_model(model(case, rows)))
     maker = KernelDensityForest if case.kind == "forest" else KernelDensityNetwork
     _compile()
     few = slice(0, 200)
-    maker(parent).fit(rows.X[few], rows.y[few]).predict_proba(rows.X[few])
+    maker(wrapped).fit(rows.X[few], rows.y[few]).predict_proba(rows.X[few])
     fit, held, queries = split(case)
-    estimator = maker(parent)
+    estimator = maker(wrapped)
     before = _status("VmRSS")
     _forget_peak()
     in_fit, asked = _seconds(
@@ -91,10 +91,10 @@ def measure(case: Case) -> dict[str, Any]:
         "polytopes": estimator.n_polytopes_,
         "fit_seconds": in_fit.wall,
         "fit_cpu_seconds": in_fit.cpu,
-        "fit_parent_seconds": asked.wall,
+        "fit_model_seconds": asked.wall,
         "predict_seconds": in_predict.wall,
         "predict_cpu_seconds": in_predict.cpu,
-        "predict_parent_seconds": asked_again.wall,
+        "predict_model_seconds": asked_again.wall,
         "peak_gb": peak / 1e9,
         "gb_before": before / 1e9,
     }
@@ -147,8 +147,8 @@ def model(case: Case, rows: Simulated) -> Any:
     return torch.nn.Sequential(*layers, torch.nn.Linear(width, 2))
 
 
-def timed(parent: Any) -> tuple[Any, list[Clock]]:
-    """The parent, and a list to which it adds the time of each of its answers."""
+def timed(model: Any) -> tuple[Any, list[Clock]]:
+    """The model, and a list to which it adds the time of each of its answers."""
     spent: list[Clock] = []
 
     def watched(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -162,12 +162,12 @@ def timed(parent: Any) -> tuple[Any, list[Clock]]:
         return call
 
     for name in ("codes", "predict_proba"):
-        setattr(parent, name, watched(getattr(parent, name)))
-    return parent, spent
+        setattr(model, name, watched(getattr(model, name)))
+    return model, spent
 
 
 def _seconds(call: Callable[[], object], spent: list[Clock]) -> tuple[Clock, Clock]:
-    """Time of a call without the parent's, and the parent's."""
+    """Time of a call without the model's, and the model's."""
     spent.clear()
     start = Clock.now()
     call()

@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--only", nargs="+", help="parts of the study of recalibration")
     parser.add_argument("--quick", action="store_true", help="few sizes and repetitions")
-    parser.add_argument("--parents", nargs="+", default=["forest", "network"])
+    parser.add_argument("--models", nargs="+", default=["forest", "network"])
     parser.add_argument("--data", type=Path, help="folder of the real tables and images")
     parser.add_argument("--cache", type=Path, help="folder that keeps the networks' scores")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where tables and pictures go")
@@ -66,7 +66,7 @@ def main() -> None:
     if options.study == "small_samples":
         _small_samples(options)
         return
-    kinds = tuple(options.parents)
+    kinds = tuple(options.models)
     if options.study == "simulations":
         tasks, run = simulations.tasks(options.quick, kinds), simulations.run
     elif options.study == "depth":

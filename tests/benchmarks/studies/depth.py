@@ -16,12 +16,12 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import kernel_similarity
 from kdcal_core.models import wrap_model
 from kdcal_core.simulation import gaussian_xor
-from tests.benchmarks.studies import drawings, parents, picture, summary
+from tests.benchmarks.studies import drawings, models, picture, summary
 
 DEPTHS = (1, 2, 3, 4, 5, 6)
 N_FIT, N_COMPARED = 1500, 500
 IMAGES = "fashion_mnist"
-STEPS = {"random": 0, "trained": parents.MOST_STEPS}
+STEPS = {"random": 0, "trained": models.MOST_STEPS}
 KEYS = ["data_set", "width", "weights", "measure", "depth"]
 
 Task = dict[str, Any]
@@ -50,10 +50,10 @@ def run(task: Task) -> list[Row]:
     fit, fresh = slice(None, N_FIT), slice(N_FIT, None)
     rows = []
     for weights, steps in STEPS.items():
-        module = parents.network(X[fit], y[fit], seed, task["width"], task["depth"], steps)
-        parent = wrap_model(module)
-        found = kernel_similarity(parent.codes(X[fresh]), y[fresh], n=N_COMPARED, seed=seed)
-        error = np.mean(parent.predict_proba(X[fresh]).argmax(axis=1) != y[fresh])
+        module = models.network(X[fit], y[fit], seed, task["width"], task["depth"], steps)
+        model = wrap_model(module)
+        found = kernel_similarity(model.codes(X[fresh]), y[fresh], n=N_COMPARED, seed=seed)
+        error = np.mean(model.predict_proba(X[fresh]).argmax(axis=1) != y[fresh])
         values = {"within": found.within[-1], "between": found.between[-1], "error": error}
         rows += [
             {**task, "weights": weights, "measure": measure, "value": float(value)}
@@ -95,7 +95,7 @@ def _figures(table: pd.DataFrame) -> list[go.Figure]:
     from kdcal_core.charts.template import new_figure
 
     colours = palette(dark=False)
-    drawn = {"within": ("Same class", colours.calibrated), "between": ("Other", colours.parent)}
+    drawn = {"within": ("Same class", colours.calibrated), "between": ("Other", colours.model)}
     figures = []
     for (name, width), part in table.groupby(["data_set", "width"]):
         figure = new_figure(dark=False, height=340)

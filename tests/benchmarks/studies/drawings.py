@@ -84,7 +84,7 @@ def simulation_figures(summary: pd.DataFrame, kind: str) -> dict[str, list[go.Fi
 
 
 def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
-    """Relative improvement over the parent against training size, over tables (Eq. 21)."""
+    """Relative improvement over the model against training size, over tables (Eq. 21)."""
     figures = []
     for measure, radius in (("error", None), ("ECE", None), ("OCE", 2.0)):
         chosen = rows[(rows["kind"] == kind) & (rows["measure"] == measure)]
@@ -92,8 +92,8 @@ def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
             chosen = chosen[chosen["radius"] == radius]
         keys = ["simulation", "n", "repetition"]
         wide = chosen.pivot_table(index=keys, columns="method", values="value")
-        parent = wide.pop("parent")
-        gain = wide.rsub(parent, axis=0).div(parent.where(parent > 0), axis=0)
+        model = wide.pop("model")
+        gain = wide.rsub(model, axis=0).div(model.where(model > 0), axis=0)
         by_table = gain.groupby(["simulation", "n"]).mean().stack().rename("value").reset_index()
         by_table.columns = ["simulation", "n", "method", "value"]
         grouped = by_table.groupby(["n", "method"])["value"]
@@ -106,9 +106,9 @@ def table_figures(rows: pd.DataFrame, kind: str) -> list[go.Figure]:
                     dark=False,
                     x_title="Training rows",
                     y_title=f"Improvement of {measure}",
-                    target=(0.0, "Parent"),
+                    target=(0.0, "Model"),
                 ),
-                f"Real tables, {kind}: relative improvement of {measure} over the parent",
+                f"Real tables, {kind}: relative improvement of {measure} over the model",
             )
         )
     return figures

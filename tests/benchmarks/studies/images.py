@@ -28,7 +28,7 @@ MEASURES = {
     "flagged": "share flagged unknown",
     "spread": "distance from the mean embedding of ordinary images, theirs is 1",
 }
-DRAWN = ("parent", "isotonic", "geodesic", "geodesic_ratio", "geodesic_paper")
+DRAWN = ("model", "isotonic", "geodesic", "geodesic_ratio", "geodesic_paper")
 KEYS = ["shift", "size", "n", "method", "measure", "place"]
 
 Task = dict[str, Any]
@@ -75,7 +75,7 @@ def run(task: Task) -> list[Row]:
     began, seed, size = time.perf_counter(), 7000 + task["repetition"], task["size"]
     drawn = shapes(task["n"], seed=seed, size=size)
     fitted = Methods("cnn", drawn.X / BRIGHTEST, drawn.y, seed)
-    if not isinstance(fitted.parent, HasHead):
+    if not isinstance(fitted.model, HasHead):
         raise TypeError("The network was not recognised as an encoder with a dense head")
     test = shapes(N_TEST, seed=seed + 500_000, size=size)
     places = [(name, place) for name, shift in SHIFTS.items() for place in shift.places]
@@ -123,10 +123,10 @@ def _spreads(fitted: Methods, ordinary: FloatArray, parts: list[FloatArray]) -> 
 
     Below 1, images lie nearer to the middle than ordinary ones do.
     """
-    embedded = fitted.parent.head_input(ordinary / BRIGHTEST)
+    embedded = fitted.model.head_input(ordinary / BRIGHTEST)
     middle = embedded.mean(axis=0)
     unit = np.square(embedded - middle).mean()
-    far = [np.square(fitted.parent.head_input(part) - middle).mean() for part in parts]
+    far = [np.square(fitted.model.head_input(part) - middle).mean() for part in parts]
     return [float(np.sqrt(each / unit)) for each in far]
 
 

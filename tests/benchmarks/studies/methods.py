@@ -1,4 +1,4 @@
-"""Every method of a comparison, fitted once: parent, isotonic, sigmoid, kernel density graphs."""
+"""Every method of a comparison, fitted once: model, isotonic, sigmoid, kernel density graphs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kdcal_core.calibration import (
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputWarning
 from kdcal_core.models import wrap_model
-from tests.benchmarks.studies import parents
+from tests.benchmarks.studies import models
 
 FLOOR_SHARE = 0.01
 HOLDOUT = 0.3
 METHODS = {
-    "parent": "Parent",
+    "model": "Model",
     "geodesic": "Kernel density, geodesic",
     "geodesic_ratio": "The same without the blend",
     "euclidean": "Kernel density, Euclidean",
@@ -67,7 +67,7 @@ class Outcome:
 class Methods:
     """All methods on one training set, split 70/30 as paper 000 section 3 does.
 
-    The parent and the graph are fitted on the 70%; isotonic, sigmoid, the exponent and the floor
+    The model and the graph are fitted on the 70%; isotonic, sigmoid, the exponent and the floor
     on the 30%. ``standardise`` divides features by their standard deviation first.
     """
 
@@ -83,14 +83,14 @@ class Methods:
         )
         self.prior = np.bincount(y[fit]) / len(fit)
         self.radius = float(np.linalg.norm(X, axis=1).max())
-        model = getattr(parents, kind)(X[fit], y[fit], seed)
-        self.parent = wrap_model(model)
+        model = getattr(models, kind)(X[fit], y[fit], seed)
+        self.model = wrap_model(model)
         family = KernelDensityForest if kind == "forest" else KernelDensityNetwork
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
 
             def fitted(**settings: Any) -> Any:
-                made = family(self.parent, floor_quantile=FLOOR_SHARE, **settings)
+                made = family(self.model, floor_quantile=FLOOR_SHARE, **settings)
                 return made.fit(X[fit], y[fit], X[hold], y[hold])
 
             self.graphs = {each: fitted(distance=each) for each in ("geodesic", "euclidean")}
@@ -103,23 +103,23 @@ class Methods:
                 self.graphs[f"{each}_paper"] = self.graphs[each].in_the_papers(
                     X[fit], y[fit], X[hold], y[hold]
                 )
-            held = self.parent.predict_proba(X[hold])
+            held = self.model.predict_proba(X[hold])
             self.maps = {
                 "isotonic": IsotonicConfidence().fit(held, y[hold]),
                 "sigmoid": SigmoidConfidence().fit(held, y[hold]),
             }
 
     def coordinates(self, X: FloatArray) -> FloatArray:
-        """Features as the parent was trained on them."""
+        """Features as the model was trained on them."""
         return (np.asarray(X, dtype=np.float64) - self.centre) / self.unit
 
     def outcome(self, *parts: FloatArray) -> dict[str, list[Outcome]]:
-        """What every method says of each part's rows, given in the parent's coordinates."""
+        """What every method says of each part's rows, given in the model's coordinates."""
         X = np.concatenate(parts)
         cuts = np.cumsum([len(part) for part in parts])[:-1]
-        proba = self.parent.predict_proba(X)
+        proba = self.model.predict_proba(X)
         never = np.zeros(len(X), dtype=bool)
-        found = {"parent": (proba, proba.argmax(axis=1), never)}
+        found = {"model": (proba, proba.argmax(axis=1), never)}
         for name, fitted in self.maps.items():
             mapped = fitted.predict_proba(proba)
             found[name] = (mapped, mapped.argmax(axis=1), never)

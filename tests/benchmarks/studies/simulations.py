@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 def tasks(quick: bool, kinds: tuple[str, ...]) -> list[Task]:
-    """One task a simulation, parent, size and repetition, whole repetitions first."""
+    """One task a simulation, model, size and repetition, whole repetitions first."""
     sizes = (316, 1000) if quick else (100, 316, 1000, 3162, 10_000)
     dimensions = (2, 10) if quick else (1, 3, 10, 32, 100)
     made: list[Task] = []

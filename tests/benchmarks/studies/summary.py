@@ -21,12 +21,12 @@ def summarised(rows: pd.DataFrame, keys: list[str] = KEYS) -> pd.DataFrame:
     return table.reset_index()
 
 
-def against_parent(rows: pd.DataFrame, method: str, measure: str) -> pd.DataFrame:
-    """Paired difference method - parent over the repetitions: mean and 95% interval."""
+def against_model(rows: pd.DataFrame, method: str, measure: str) -> pd.DataFrame:
+    """Paired difference method - model over the repetitions: mean and 95% interval."""
     keys = ["study", "simulation", "kind", "n", "d"]
     one = rows[rows["measure"] == measure]
     wide = one.pivot_table(index=[*keys, "repetition"], columns="method", values="value")
-    gap = (wide[method] - wide["parent"]).groupby(keys)
+    gap = (wide[method] - wide["model"]).groupby(keys)
     table = gap.agg(["mean", "std", "count"])
     half = 1.96 * table["std"].fillna(0) / np.sqrt(table["count"])
     return table.assign(low=table["mean"] - half, high=table["mean"] + half).reset_index()
@@ -44,9 +44,9 @@ def worst_confidence_gap(rows: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def verdict(rows: pd.DataFrame, method: str = "geodesic") -> pd.DataFrame:
-    """The expected finding, one line a simulation and parent: does it hold at one setting?
+    """The expected finding, one line a simulation and model: does it hold at one setting?
 
-    Error within 0.01 of the parent's, Hellinger distance and ECE at or below the parent's
+    Error within 0.01 of the model's, Hellinger distance and ECE at or below the model's
     (the interval of the paired difference does not lie above 0), and MMC within 0.02 of the
     prior from radius 1.5 on.
     """
@@ -54,12 +54,12 @@ def verdict(rows: pd.DataFrame, method: str = "geodesic") -> pd.DataFrame:
     table = worst_confidence_gap(rows, method).set_index(keys)
     for measure in ("error", "Hellinger", "ECE", "log loss"):
         if (rows["measure"] == measure).any():
-            gap = against_parent(rows, method, measure).set_index(keys)
-            table[f"{measure} - parent"] = gap["mean"]
+            gap = against_model(rows, method, measure).set_index(keys)
+            table[f"{measure} - model"] = gap["mean"]
             table[f"{measure} low"] = gap["low"]
             table[f"{measure} high"] = gap["high"]
             table["runs"] = gap["count"]
-    holds = (table["error - parent"] <= ERROR_SLACK) & (table["gap"] <= MMC_SLACK)
+    holds = (table["error - model"] <= ERROR_SLACK) & (table["gap"] <= MMC_SLACK)
     holds &= table["ECE low"] <= 0
     if "Hellinger low" in table:
         holds &= table["Hellinger low"].isna() | (table["Hellinger low"] <= 0)

@@ -1,4 +1,4 @@
-"""Papers 000 Fig. 4, 001 Fig. 2: real tables, as improvement over the parent."""
+"""Papers 000 Fig. 4, 001 Fig. 2: real tables, as improvement over the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def tasks(quick: bool, kinds: tuple[str, ...], data: Path) -> list[Task]:
-    """One task a table, parent, training size and repetition."""
+    """One task a table, model, training size and repetition."""
     made = []
     for repetition in range(1 if quick else 5):
         for name in TABLES[-3:] if quick else TABLES:

@@ -48,7 +48,7 @@ def scored(n_classes, seed=0, n=N_ROWS):
 
 
 @cache
-def numeric_parent(n_classes):
+def numeric_model(n_classes):
     rows = scored(n_classes)
     X = numbers(table())
     model = RandomForestClassifier(8, max_depth=5, random_state=0).fit(X, rows.y)
@@ -61,21 +61,21 @@ def numbers(frame):
 
 @cache
 def fitted(key, n_classes=3):
-    """The calibrator of this key with its rows' features and parent, as far as it wants them."""
+    """The calibrator of this key with its rows' features and model, as far as it wants them."""
     entry = CALIBRATORS[key]
     rows = scored(n_classes)
-    parent, X = None, table()
-    if "parent" in entry.needs:
-        parent, X = numeric_parent(n_classes), numbers(table())
-        proba = parent.predict_proba(X)
+    model, X = None, table()
+    if "model" in entry.needs:
+        model, X = numeric_model(n_classes), numbers(table())
+        proba = model.predict_proba(X)
         rows = ScoredSet(proba, rows.y, rows.classes, "digest", "calibration")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
         fresh = entry.factory()
         if hasattr(fresh, "n_trees"):
             fresh.set_params(n_trees=5)  # a hundred are no other state
-        calibrator = fit_calibrator(fresh, rows, X, parent=parent)
-    return calibrator, rows, X, parent
+        calibrator = fit_calibrator(fresh, rows, X, model=model)
+    return calibrator, rows, X, model
 
 
 def card(key, calibrator, rows, X):

@@ -25,8 +25,8 @@ def test_every_file_is_tried():
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_file_says_what_it_said_when_it_was_written(name):
     told = EXPECTED[name]
-    parent = load_model(SAMPLES / told["model"]) if "model" in told else None
-    loaded = load_calibrator(FIXTURES / f"{name}.kdcal", parent=parent)
+    model = load_model(SAMPLES / told["model"]) if "model" in told else None
+    loaded = load_calibrator(FIXTURES / f"{name}.kdcal", model=model)
     assert loaded.card.kdcal_version == "0.1.0"
     assert loaded.card.created == "2026-01-31"
     assert loaded.card.data["calibration"].rows == 400

@@ -11,6 +11,9 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
 
 from kdcal_core.calibration import PlattScaling, calibrated, calibrator_entry, fit_calibrator
 from kdcal_core.calibration.export import (
@@ -36,9 +39,9 @@ class Case:
     """The sample's network with some of its rows and a tree on its first hidden layer."""
 
     def __init__(self, folder: Path) -> None:
-        self.parent = load_model(MODEL, task="classification")
-        self.info = model_info(self.parent, MODEL, MODEL.name)
-        self.layer = self.parent.layers[0]
+        self.model = load_model(MODEL, task="classification")
+        self.info = model_info(self.model, MODEL, MODEL.name)
+        self.layer = self.model.layers[0]
         self.X, self.rows = self.read("calibration")
         self.training = self.read("evaluation")
         self.calibrator = fit_calibrator(
@@ -46,7 +49,7 @@ class Case:
             self.rows,
             self.X,
             training=(self.training[0], self.training[1].y),
-            parent=self.parent,
+            model=self.model,
             layer=self.layer,
         )
         self.card = make_card(
@@ -54,7 +57,7 @@ class Case:
             self.calibrator,
             classes=self.rows.classes,
             data={},
-            parent=self.info,
+            model=self.info,
             features=list(self.X.columns),
             layer=self.layer,
         )
@@ -63,10 +66,10 @@ class Case:
 
     def read(self, which: str, n: int = 1500) -> tuple[pd.DataFrame, ScoredSet]:
         table = pd.read_parquet(FOLDER / f"{which}.parquet").head(n)
-        X = table[list(self.parent.feature_names)]
-        y = pd.Categorical(table[TARGET].astype(str), categories=self.parent.classes).codes
-        proba = self.parent.predict_proba(X)
-        return X, ScoredSet(proba, y.astype(np.int64), self.parent.classes, "digest", which)
+        X = table[list(self.model.feature_names)]
+        y = pd.Categorical(table[TARGET].astype(str), categories=self.model.classes).codes
+        proba = self.model.predict_proba(X)
+        return X, ScoredSet(proba, y.astype(np.int64), self.model.classes, "digest", which)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 def test_the_fit_is_that_of_the_embedded_rows(case: Case) -> None:
-    frames = [layer_frame(case.parent, X, case.layer) for X in (case.X, case.training[0])]
+    frames = [layer_frame(case.model, X, case.layer) for X in (case.X, case.training[0])]
     by_hand = HeterogeneousCalibrator(min_rows=40).fit(
         case.rows.proba,
         case.rows.y,
@@ -92,9 +95,9 @@ def test_the_fit_is_that_of_the_embedded_rows(case: Case) -> None:
 
 def test_the_file_asks_the_model_or_takes_the_activations(case: Case) -> None:
     X, rows = case.read("evaluation")
-    units = layer_frame(case.parent, X, case.layer)
+    units = layer_frame(case.model, X, case.layer)
     expected = case.calibrator.predict_proba(rows.proba, units)
-    whole = load_calibrator(case.path, parent=case.parent)
+    whole = load_calibrator(case.path, model=case.model)
     assert whole.card.layer == case.layer
     more = X.assign(other=1)[["other", *reversed(X.columns)]]
     np.testing.assert_array_equal(whole.predict_proba(rows.proba, more), expected)
@@ -106,14 +109,11 @@ def test_the_file_asks_the_model_or_takes_the_activations(case: Case) -> None:
 
 
 def test_a_model_without_the_layer_is_refused(case: Case) -> None:
-    class Other:
-        layers = ("hidden 1 (3)",)
-
-        def embed(self, X: object, layer: str | None = None) -> None: ...
-
-    for parent in (Other(), object()):
+    X, y = load_breast_cancer(return_X_y=True)
+    for unfitted in (MLPClassifier((3,), max_iter=5), RandomForestClassifier(3)):
+        model = unfitted.fit(X[:60], y[:60])
         with pytest.raises(InputError, match="which this model does not have") as error:
-            load_calibrator(case.path, parent=parent)
+            load_calibrator(case.path, model=model)
         assert error.value.file == "layer.kdcal"
 
 
@@ -123,7 +123,7 @@ def test_tables_of_any_length_are_scored_through_the_model(case: Case, tmp_path:
     out = tmp_path / "out.parquet"
     given = (str(case.path), str(tmp_path / "new.parquet"), str(out), ".parquet")
     score_table(*given, model=str(MODEL))
-    units = layer_frame(case.parent, X, case.layer)
+    units = layer_frame(case.model, X, case.layer)
     expected = case.calibrator.predict_proba(rows.proba, units)
     found = pd.read_parquet(out)[[f"proba_{name}" for name in rows.classes]]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
@@ -139,7 +139,7 @@ def test_the_layer_is_read_inside_the_models_graph(
         HeterogeneousCalibrator(partition, n_trees=4, min_rows=40),
         case.rows,
         case.X,
-        parent=case.parent,
+        model=case.model,
         layer=case.layer,
     )
     assert can_export_onnx(calibrator, case.info, case.layer) is None
@@ -149,14 +149,14 @@ def test_the_layer_is_read_inside_the_models_graph(
     export = export_onnx(calibrator, MODEL, out, case.card, X)
     assert export.max_difference < 1e-6
     again = load_model(out)
-    expected = calibrator.predict_proba(rows.proba, layer_frame(case.parent, X, case.layer))
+    expected = calibrator.predict_proba(rows.proba, layer_frame(case.model, X, case.layer))
     np.testing.assert_allclose(again.predict_proba(X), expected, atol=1e-6)
     outputs = [one.name for one in onnxruntime.InferenceSession(out).get_outputs()]
     assert outputs == ["calibrated_probabilities", "predicted_class", "confidence"]
 
 
 def test_what_cannot_read_a_layer_says_so(case: Case) -> None:
-    given = {"parent": case.parent, "layer": case.layer}
+    given = {"model": case.model, "layer": case.layer}
     for key, words in (("platt", "does not divide"), ("kernel_density", "does not divide")):
         with pytest.raises(InputError, match=words):
             fit_calibrator(key, case.rows, case.X, **given)
@@ -166,7 +166,7 @@ def test_what_cannot_read_a_layer_says_so(case: Case) -> None:
     with pytest.raises(InputError, match="there is no model to ask"):
         fit_calibrator(fresh, case.rows, case.X, layer=case.layer)
     with pytest.raises(InputError, match="no hidden layer 'nope'"):
-        fit_calibrator(fresh, case.rows, case.X, parent=case.parent, layer="nope")
+        fit_calibrator(fresh, case.rows, case.X, model=case.model, layer="nope")
 
 
 def test_only_files_with_a_layer_are_of_version_2(case: Case, tmp_path: Path) -> None:

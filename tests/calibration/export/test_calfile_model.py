@@ -27,29 +27,29 @@ def made(tmp_path_factory):
     for seed in (0, 1):
         forest = RandomForestClassifier(10, max_depth=4, random_state=seed).fit(X[::2], y[::2])
         skops.io.dump(forest, folder / f"forest{seed}.skops")
-    parent = load_model(folder / "forest0.skops", task="classification")
-    info = model_info(parent, folder / "forest0.skops", "forest0.skops")
+    model = load_model(folder / "forest0.skops", task="classification")
+    info = model_info(model, folder / "forest0.skops", "forest0.skops")
     held = X[1::2].reset_index(drop=True)
     rows = ScoredSet(
-        parent.predict_proba(held), y[1::2].to_numpy(), parent.classes, "", "calibration"
+        model.predict_proba(held), y[1::2].to_numpy(), model.classes, "", "calibration"
     )
     for key in ("platt", "heterogeneous_tree"):
         fitted = fit_calibrator(key, rows, held)
         card = make_card(
-            key, fitted, classes=rows.classes, data={}, parent=info, features=held.columns
+            key, fitted, classes=rows.classes, data={}, model=info, features=held.columns
         )
         save_calibrator(fitted, folder / f"{key}.kdcal", card)
-    return folder, parent, held
+    return folder, model, held
 
 
 @pytest.mark.parametrize("key", ["platt", "heterogeneous_tree"])
 def test_with_its_model_it_is_checked_and_asks_it_itself(made, key):
-    folder, parent, X = made
+    folder, wrapped, X = made
     wanted = None
-    for model in (folder / "forest0.skops", str(folder / "forest0.skops"), parent):
+    for model in (folder / "forest0.skops", str(folder / "forest0.skops"), wrapped):
         loaded = load_calibrator(folder / f"{key}.kdcal", model=model)
         found = loaded.score_rows(X)
-        by_hand = loaded.predict_proba(parent.predict_proba(X), X)
+        by_hand = loaded.predict_proba(wrapped.predict_proba(X), X)
         np.testing.assert_array_equal(found.proba, by_hand)
         wanted = by_hand if wanted is None else wanted
         np.testing.assert_array_equal(found.proba, wanted)
@@ -59,17 +59,17 @@ def test_with_its_model_it_is_checked_and_asks_it_itself(made, key):
 def test_another_model_is_refused_before_it_scores_a_row(made, key):
     folder, _, X = made
     file, other = folder / f"{key}.kdcal", folder / "forest1.skops"
-    for model in ({"model": other}, {"model": load_model(other)}, {"parent": load_model(other)}):
+    for model in (other, load_model(other)):
         with pytest.raises(InputError, match=r"belongs to the model 'forest0\.skops'") as error:
-            load_calibrator(file, **model)
+            load_calibrator(file, model=model)
         assert "any_model=True (--any-model on the command line)" in str(error.value)
     loaded = load_calibrator(file, model=other, any_model=True)
     assert loaded.score_rows(X).proba.shape == (len(X), 2)
 
 
 def test_probabilities_of_nobody_knows_which_model_are_warned_of(made):
-    folder, parent, X = made
-    proba = parent.predict_proba(X)
+    folder, model, X = made
+    proba = model.predict_proba(X)
     alone = load_calibrator(folder / "platt.kdcal")
     with pytest.warns(InputWarning, match=r"fitted for the model 'forest0.skops'.*model=\.\.\."):
         found = alone.predict_proba(proba)
@@ -98,12 +98,12 @@ def test_what_is_no_model_is_refused_before_it_is_asked(made):
 
 
 def test_an_array_has_the_columns_of_the_fit_in_their_order(made):
-    folder, parent, X = made
-    loaded = load_calibrator(folder / "heterogeneous_tree.kdcal", model=parent)
+    folder, model, X = made
+    loaded = load_calibrator(folder / "heterogeneous_tree.kdcal", model=model)
     wanted = loaded.score_rows(X).proba
     np.testing.assert_array_equal(loaded.score_rows(X.to_numpy()).proba, wanted)
     np.testing.assert_array_equal(loaded.score_rows(X[X.columns[::-1]]).proba, wanted)
-    proba = parent.predict_proba(X)
+    proba = model.predict_proba(X)
     np.testing.assert_array_equal(loaded.predict_proba(proba, X.to_numpy().tolist()), wanted)
     for wrong in (X.to_numpy()[:, :5], X.to_numpy()[:, 0]):
         with pytest.raises(InputError, match=r"was fitted with 6 columns.*in this order: mean rad"):
@@ -111,8 +111,8 @@ def test_an_array_has_the_columns_of_the_fit_in_their_order(made):
 
 
 def test_a_calibrator_in_memory_takes_arrays_too(made):
-    _, parent, X = made
-    proba = parent.predict_proba(X)
+    _, model, X = made
+    proba = model.predict_proba(X)
     y = np.resize([0, 1], len(X))
     fitted = HeterogeneousCalibrator("tree").fit(proba, y, X)
     np.testing.assert_array_equal(

@@ -1,4 +1,4 @@
-"""A parent and its calibrator as one ONNX model, beside the calibrator in Python."""
+"""A model and its calibrator as one ONNX model, beside the calibrator in Python."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def rows(n=500):
     return np.random.default_rng(3).normal(size=(n, N_FEATURES)).astype(np.float32)
 
 
-def scored(parent, X, seed=4):
-    proba = parent.predict_proba(X)
+def scored(model, X, seed=4):
+    proba = model.predict_proba(X)
     honest = np.sqrt(proba)
     honest /= honest.sum(axis=1, keepdims=True)
     y = (np.random.default_rng(seed).random((len(X), 1)) > honest.cumsum(axis=1)).sum(axis=1)
-    return ScoredSet(proba, y, parent.classes, "digest", "calibration")
+    return ScoredSet(proba, y, model.classes, "digest", "calibration")
 
 
 def fit(key, found, **given):
@@ -75,21 +75,21 @@ def fit(key, found, **given):
 
 @cache
 def case(key, end):
-    """A calibrator of the model that ends so, with its rows and their parent."""
-    parent = parent_of(end)
-    found = scored(parent, rows())
-    return fit(key, found), found, parent
+    """A calibrator of the model that ends so, with its rows and their model."""
+    model = model_of(end)
+    found = scored(model, rows())
+    return fit(key, found), found, model
 
 
 @cache
-def parent_of(end):
+def model_of(end):
     with tempfile.TemporaryDirectory() as folder:
-        onnx.save(model(end), Path(folder) / "parent.onnx")
-        return load_model(Path(folder) / "parent.onnx", task="classification")
+        onnx.save(model(end), Path(folder) / "model.onnx")
+        return load_model(Path(folder) / "model.onnx", task="classification")
 
 
 def card(key, calibrator, found, info=None):
-    return make_card(key, calibrator, classes=found.classes, data={}, parent=info)
+    return make_card(key, calibrator, classes=found.classes, data={}, model=info)
 
 
 def answers(path, X):
@@ -105,11 +105,11 @@ PAIRS = [(key, "softmax") for key in KEYS] + [
 
 @pytest.mark.parametrize(("key", "end"), dict.fromkeys(PAIRS))
 def test_the_model_answers_as_the_calibrator_does(key, end, tmp_path):
-    onnx.save(model(end), tmp_path / "parent.onnx")
-    calibrator, found, parent = case(key, end)
+    onnx.save(model(end), tmp_path / "model.onnx")
+    calibrator, found, wrapped = case(key, end)
     export = export_onnx(
         calibrator,
-        tmp_path / "parent.onnx",
+        tmp_path / "model.onnx",
         tmp_path / "out.onnx",
         card(key, calibrator, found),
         rows(),
@@ -117,7 +117,7 @@ def test_the_model_answers_as_the_calibrator_does(key, end, tmp_path):
     assert export.max_difference < 1e-6
     assert export.n_rows == 500
     new = np.random.default_rng(9).normal(size=(3000, N_FEATURES)).astype(np.float32)
-    expected = calibrated(calibrator, parent.predict_proba(new))
+    expected = calibrated(calibrator, wrapped.predict_proba(new))
     proba, predicted, confidence = answers(tmp_path / "out.onnx", new)
     np.testing.assert_allclose(proba, expected.proba, atol=1e-6)
     np.testing.assert_allclose(confidence, expected.confidence, atol=1e-6)
@@ -128,12 +128,12 @@ def test_the_model_answers_as_the_calibrator_does(key, end, tmp_path):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_saturated_scores_go_through(key, tmp_path):
-    onnx.save(model("softmax"), tmp_path / "parent.onnx")
+    onnx.save(model("softmax"), tmp_path / "model.onnx")
     calibrator, found, _ = case(key, "softmax")
     far = np.concatenate([rows() * scale for scale in (0, 1, 30, 1000)])
     export = export_onnx(
         calibrator,
-        tmp_path / "parent.onnx",
+        tmp_path / "model.onnx",
         tmp_path / "out.onnx",
         card(key, calibrator, found),
         far,
@@ -153,31 +153,31 @@ def test_saturated_scores_go_through(key, tmp_path):
 )
 def test_real_networks(sample, key, tmp_path):
     path = SAMPLES / sample / "model.onnx"
-    parent = load_model(path)
+    model = load_model(path)
     frame = pd.read_parquet(SAMPLES / sample / "evaluation.parquet")
-    X = frame[list(parent.feature_names or frame.columns[: parent.n_features])]
-    found = scored(parent, X)
+    X = frame[list(model.feature_names or frame.columns[: model.n_features])]
+    found = scored(model, X)
     calibrator = fit(key, found)
-    info = model_info(parent, path, "model.onnx")
+    info = model_info(model, path, "model.onnx")
     assert can_export_onnx(calibrator, info) is None
     stated = card(key, calibrator, found, info)
     export = export_onnx(calibrator, path, tmp_path / "out.onnx", stated, X)
     assert export.max_difference < 1e-6
     metadata = {one.key: one.value for one in onnx.load(tmp_path / "out.onnx").metadata_props}
     assert metadata["kdcal_calibrator"] == CALIBRATORS[key].name
-    assert metadata["kdcal_parent_sha256"] == info.digest
+    assert metadata["kdcal_model_sha256"] == info.digest
     again = load_model(tmp_path / "out.onnx")
-    assert again.feature_names == parent.feature_names
+    assert again.feature_names == model.feature_names
     assert again.classes == found.classes
 
 
 def test_a_model_of_fixed_batches(tmp_path):
-    onnx.save(model("softmax", batch=32), tmp_path / "parent.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
-    found = scored(parent, rows())
+    onnx.save(model("softmax", batch=32), tmp_path / "model.onnx")
+    wrapped = load_model(tmp_path / "model.onnx", task="classification")
+    found = scored(wrapped, rows())
     calibrator = fit("sts", found)
     stated = card("sts", calibrator, found)
-    export_onnx(calibrator, tmp_path / "parent.onnx", tmp_path / "out.onnx", stated, rows())
+    export_onnx(calibrator, tmp_path / "model.onnx", tmp_path / "out.onnx", stated, rows())
     proba, _, _ = answers(tmp_path / "out.onnx", rows()[:32])
     np.testing.assert_allclose(proba, calibrator.predict_proba(found.proba[:32]), atol=1e-6)
 
@@ -196,42 +196,42 @@ def test_every_calibrator_is_written_or_says_why_not():
 
 
 def test_what_cannot_be_exported_is_told(tmp_path):
-    onnx.save(model("softmax"), tmp_path / "parent.onnx")
+    onnx.save(model("softmax"), tmp_path / "model.onnx")
     onnx.save(model("softmax", opset=11), tmp_path / "old.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
-    found = scored(parent, rows())
+    wrapped = load_model(tmp_path / "model.onnx", task="classification")
+    found = scored(wrapped, rows())
     out = tmp_path / "out.onnx"
     venn, plain = fit("venn_abers", found), fit("sts", found)
     stated = card("sts", plain, found)
     with pytest.raises(InputError, match="last digit"):
-        export_onnx(venn, tmp_path / "parent.onnx", out, stated, rows())
+        export_onnx(venn, tmp_path / "model.onnx", out, stated, rows())
     with pytest.raises(InputError, match="version 11"):
         export_onnx(plain, tmp_path / "old.onnx", out, stated, rows())
     two = dataclasses.replace(found, proba=np.full((500, 2), 0.5), y=found.y % 2)
     with pytest.raises(InputError, match="3 classes"):
-        export_onnx(fit("sts", two), tmp_path / "parent.onnx", out, stated, rows())
+        export_onnx(fit("sts", two), tmp_path / "model.onnx", out, stated, rows())
     info = dataclasses.replace(
-        model_info(parent, tmp_path / "parent.onnx", "parent.onnx"), name="model.skops"
+        model_info(wrapped, tmp_path / "model.onnx", "model.onnx"), name="model.skops"
     )
     assert "no ONNX file" in str(can_export_onnx(plain, info))
     assert not out.exists()
 
 
 def test_a_calibrator_that_onnx_would_change_is_not_written(tmp_path, monkeypatch):
-    onnx.save(model("softmax"), tmp_path / "parent.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
-    found = scored(parent, rows())
+    onnx.save(model("softmax"), tmp_path / "model.onnx")
+    wrapped = load_model(tmp_path / "model.onnx", task="classification")
+    found = scored(wrapped, rows())
     calibrator = fit("sts", found)
     monkeypatch.setitem(MAPS, "TemperatureScaling", MAPS["UncalibratedConfidence"])
     with pytest.raises(InputError, match="differ by up to"):
         export_onnx(
             calibrator,
-            tmp_path / "parent.onnx",
+            tmp_path / "model.onnx",
             tmp_path / "out.onnx",
             card("sts", calibrator, found),
             rows(),
         )
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["parent.onnx"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["model.onnx"]
 
 
 SHRUNK = [key for key in KEYS if hasattr(CALIBRATORS[key].factory(), "shrinkage")]
@@ -241,10 +241,10 @@ SHRUNK = [key for key in KEYS if hasattr(CALIBRATORS[key].factory(), "shrinkage"
 @pytest.mark.parametrize("shrinkage", [None, 20.0, float("inf")])
 @pytest.mark.parametrize("key", SHRUNK)
 def test_any_amount_of_shrinkage_is_written(key, shrinkage, end, tmp_path):
-    parent = parent_of(end)
-    found = scored(parent, rows())
-    onnx.save(model(end), tmp_path / "parent.onnx")
+    wrapped = model_of(end)
+    found = scored(wrapped, rows())
+    onnx.save(model(end), tmp_path / "model.onnx")
     calibrator = fit(CALIBRATORS[key].factory().set_params(shrinkage=shrinkage), found)
     told = card(key, calibrator, found)
-    export = export_onnx(calibrator, tmp_path / "parent.onnx", tmp_path / "out.onnx", told, rows())
+    export = export_onnx(calibrator, tmp_path / "model.onnx", tmp_path / "out.onnx", told, rows())
     assert export.max_difference < 1e-6

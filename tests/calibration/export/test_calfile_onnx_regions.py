@@ -29,7 +29,7 @@ from kdcal_core.partition.tree import InputColumn, bin_inputs
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
 COLOURS = ["red", "blue", "green", "grey"]
-# What the parent's graph takes, one input a column.
+# What the model's graph takes, one input a column.
 KINDS = {
     "size": TensorProto.FLOAT,
     "price": TensorProto.DOUBLE,
@@ -39,7 +39,7 @@ KINDS = {
 }
 
 
-def parent_model(n_classes, *, missing=True, unread=()):
+def model_model(n_classes, *, missing=True, unread=()):
     """A linear model of the columns but those ``unread``, with a place for missing numbers."""
     nodes, ready = [], []
     for at, (name, kind) in enumerate(KINDS.items()):
@@ -95,26 +95,26 @@ def frame(seed=0, n=400, strange=False):
     return table
 
 
-def scored(parent, X, seed=4):
+def scored(model, X, seed=4):
     """Labels that some rows' probabilities miss by far."""
-    proba = parent.predict_proba(X)
+    proba = model.predict_proba(X)
     tilt = np.where((X["colour"] == "red") | X["size"].isna(), 0.2, 1.0)
     honest = proba ** tilt[:, None]
     honest /= honest.sum(axis=1, keepdims=True)
     y = (np.random.default_rng(seed).random((len(X), 1)) > honest.cumsum(axis=1)).sum(axis=1)
-    return ScoredSet(proba, y, parent.classes, "digest", "calibration")
+    return ScoredSet(proba, y, model.classes, "digest", "calibration")
 
 
 @cache
 def case(folder, n_classes):
-    path = Path(folder) / f"parent {n_classes}.onnx"
-    onnx.save(parent_model(n_classes), path)
+    path = Path(folder) / f"model {n_classes}.onnx"
+    onnx.save(model_model(n_classes), path)
     return path, load_model(path, task="classification")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("parents")
+    return tmp_path_factory.mktemp("models")
 
 
 def fit(found, X, **given):
@@ -148,18 +148,18 @@ EXPRESSIBLE = [
 
 @pytest.mark.parametrize(("partition", "inside", "n_classes"), EXPRESSIBLE)
 def test_every_partition_and_map_is_written(partition, inside, n_classes, folder, tmp_path):
-    path, parent = case(folder, n_classes)
-    found, X = scored(parent, frame()), frame()
+    path, model = case(folder, n_classes)
+    found, X = scored(model, frame()), frame()
     column = {"column": "price", "groups": ["colour", "size", "old"]}.get(partition)
     calibrator = fit(found, X, partition=partition, calibrator=inside, n_trees=3, column=column)
     assert sum(layer.partition.n_leaves for layer in calibrator.layers_) > 2
-    assert can_export_onnx(calibrator, model_info(parent, path, "parent.onnx")) is None
+    assert can_export_onnx(calibrator, model_info(model, path, "model.onnx")) is None
     stated = card("", calibrator, found, X)
     export = export_onnx(calibrator, path, tmp_path / "out.onnx", stated, X)
     assert export.max_difference < 1e-6
     assert export.n_rows == 400
     new = frame(seed=1, strange=True)
-    expected = calibrator.predict_proba(parent.predict_proba(new), new)
+    expected = calibrator.predict_proba(model.predict_proba(new), new)
     proba, predicted, confidence = answers(tmp_path / "out.onnx", new)
     np.testing.assert_allclose(proba, expected, atol=1e-6)
     np.testing.assert_allclose(confidence, expected.max(axis=1), atol=1e-6)
@@ -168,11 +168,11 @@ def test_every_partition_and_map_is_written(partition, inside, n_classes, folder
 
 def regional(folder, X=None, **given):
     """A fitted calibrator of two classes with all that its export takes."""
-    path, parent = case(folder, 2)
+    path, model = case(folder, 2)
     X = frame() if X is None else X
-    found = scored(parent, frame())
+    found = scored(model, frame())
     calibrator = fit(found, X, **given)
-    return calibrator, path, card("", calibrator, found, X), model_info(parent, path, "a.onnx")
+    return calibrator, path, card("", calibrator, found, X), model_info(model, path, "a.onnx")
 
 
 def test_trees_without_a_split_have_one_region(folder, tmp_path):
@@ -230,25 +230,25 @@ def test_maps_that_no_graph_should_hold_are_told(folder, tmp_path):
 
 
 def test_the_model_needs_no_operators_for_text_of_its_own(tmp_path):
-    onnx.save(parent_model(2, unread=("colour",)), tmp_path / "parent.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
-    found = scored(parent, frame())
+    onnx.save(model_model(2, unread=("colour",)), tmp_path / "model.onnx")
+    model = load_model(tmp_path / "model.onnx", task="classification")
+    found = scored(model, frame())
     calibrator = fit(found, frame(), partition="column", column="colour")
     stated = card("", calibrator, found, frame())
     out = tmp_path / "out.onnx"
-    export = export_onnx(calibrator, tmp_path / "parent.onnx", out, stated, frame())
+    export = export_onnx(calibrator, tmp_path / "model.onnx", out, stated, frame())
     assert export.max_difference < 1e-6
 
 
 def test_a_model_that_takes_no_missing_number_takes_none_afterwards(tmp_path):
-    onnx.save(parent_model(2, missing=False), tmp_path / "parent.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
+    onnx.save(model_model(2, missing=False), tmp_path / "model.onnx")
+    model = load_model(tmp_path / "model.onnx", task="classification")
     whole = frame().fillna({"size": 0.0, "price": 0.0})
-    found = scored(parent, whole)
+    found = scored(model, whole)
     calibrator = fit(found, whole)
     stated = card("", calibrator, found, whole)
     out = tmp_path / "out.onnx"
-    export_onnx(calibrator, tmp_path / "parent.onnx", out, stated, whole)
+    export_onnx(calibrator, tmp_path / "model.onnx", out, stated, whole)
     again = load_model(out)
     expected = calibrator.predict_proba(found.proba, whole)
     np.testing.assert_allclose(again.predict_proba(whole), expected, atol=1e-5)
@@ -268,11 +268,11 @@ def test_a_model_that_takes_no_missing_number_takes_none_afterwards(tmp_path):
 )
 def test_real_networks(sample, target, partition, tmp_path):
     path = SAMPLES / sample / "model.onnx"
-    parent = load_model(path)
+    model = load_model(path)
     table = pd.read_parquet(SAMPLES / sample / "calibration.parquet")
-    X = table[list(parent.feature_names or table.columns[: parent.n_features])]
-    y = pd.Categorical(table[target].astype(str), categories=parent.classes).codes.astype(int)
-    found = ScoredSet(parent.predict_proba(X), y, parent.classes, "digest", "calibration")
+    X = table[list(model.feature_names or table.columns[: model.n_features])]
+    y = pd.Categorical(table[target].astype(str), categories=model.classes).codes.astype(int)
+    found = ScoredSet(model.predict_proba(X), y, model.classes, "digest", "calibration")
     column = list(X.columns[-3:]) if partition == "groups" else None
     calibrator = fit(found, X, partition=partition, n_trees=5, min_rows=None, column=column)
     stated = card("", calibrator, found, X)
@@ -281,7 +281,7 @@ def test_real_networks(sample, target, partition, tmp_path):
         rows.loc[rows.index[at::50], name] = "a word that nobody knows"
     export = export_onnx(calibrator, path, tmp_path / "out.onnx", stated, rows)
     assert export.max_difference < 1e-6
-    assert load_model(tmp_path / "out.onnx").feature_names == parent.feature_names
+    assert load_model(tmp_path / "out.onnx").feature_names == model.feature_names
 
 
 def test_an_array_has_its_columns_by_number(tmp_path):
@@ -290,16 +290,16 @@ def test_an_array_has_its_columns_by_number(tmp_path):
     kept = [one for one in model.metadata_props if one.key != "feature_names"]
     del model.metadata_props[:]
     model.metadata_props.extend(kept)
-    onnx.save(model, tmp_path / "parent.onnx")
-    parent = load_model(tmp_path / "parent.onnx", task="classification")
-    assert parent.feature_names is None
-    X = np.random.default_rng(0).normal(size=(300, parent.n_features))
-    proba = parent.predict_proba(X)
+    onnx.save(model, tmp_path / "model.onnx")
+    wrapped = load_model(tmp_path / "model.onnx", task="classification")
+    assert wrapped.feature_names is None
+    X = np.random.default_rng(0).normal(size=(300, wrapped.n_features))
+    proba = wrapped.predict_proba(X)
     y = ((X[:, 0] > 0) ^ (proba[:, 1] > 0.5)).astype(int)
-    found = ScoredSet(proba, y, parent.classes, "digest", "calibration")
+    found = ScoredSet(proba, y, wrapped.classes, "digest", "calibration")
     calibrator = fit(found, X)
     stated = card("", calibrator, found, pd.DataFrame(X, columns=calibrator.columns_))
-    export = export_onnx(calibrator, tmp_path / "parent.onnx", tmp_path / "out.onnx", stated, X)
+    export = export_onnx(calibrator, tmp_path / "model.onnx", tmp_path / "out.onnx", stated, X)
     assert export.max_difference < 1e-6
 
 

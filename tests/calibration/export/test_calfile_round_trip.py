@@ -33,12 +33,12 @@ CASES = [
 
 @pytest.mark.parametrize(("key", "n_classes"), CASES)
 def test_every_calibrator_comes_back_to_the_last_bit(key, n_classes, tmp_path):
-    calibrator, rows, X, parent = fitted(key, n_classes)
+    calibrator, rows, X, model = fitted(key, n_classes)
     stated = card(key, calibrator, rows, X)
     save_calibrator(calibrator, tmp_path / "a.kdcal", stated)
-    loaded = load_calibrator(tmp_path / "a.kdcal", parent=parent)
+    loaded = load_calibrator(tmp_path / "a.kdcal", model=model)
     assert loaded.card == stated
-    if parent is None:
+    if model is None:
         rows, X = scored(n_classes, seed=7), table(seed=7)
     ours, theirs = loaded.calibrated(rows.proba, X), calibrated(calibrator, rows.proba, X)
     for name in ("proba", "predicted", "confidence"):
@@ -127,7 +127,7 @@ def test_a_card_comes_back_whole(tmp_path):
     calibrator, rows, X, _ = fitted("confidence")
     full = dataclasses.replace(
         card("confidence", calibrator, rows, X),
-        parent=ModelMark("net.onnx", "ReLU network", "ab" * 32),
+        model=ModelMark("net.onnx", "ReLU network", "ab" * 32),
         estimates=(CardEstimate("Log loss", "Log loss", 0.5, 0.4, 0.3, 0.5, 400, "cross-fitted"),),
         parameters={"a": [1, None, "x"], "b": 0.1},
         notes=("one",),
@@ -135,9 +135,9 @@ def test_a_card_comes_back_whole(tmp_path):
     save_calibrator(calibrator, tmp_path / "c.kdcal", full)
     loaded = load_calibrator(tmp_path / "c.kdcal")
     assert loaded.card == full
-    loaded.check_parent("ab" * 32)
+    loaded.check_model("ab" * 32)
     with pytest.raises(InputError, match=r"belongs to the model 'net\.onnx'"):
-        loaded.check_parent("cd" * 32)
+        loaded.check_model("cd" * 32)
 
 
 def test_a_file_holds_no_pickle_and_its_description_is_json(tmp_path):

@@ -1,4 +1,4 @@
-"""Parents and estimators that the tests of this folder share."""
+"""Models and estimators that the tests of this folder share."""
 
 import pytest
 from kd_models import xor

@@ -19,7 +19,7 @@ from kdcal_core.partition import LeafCodes
 
 
 class Tree:
-    """A parent whose leaves are looked up: feature j is the leaf in tree j."""
+    """A model whose leaves are looked up: feature j is the leaf in tree j."""
 
     kind, named_classes, feature_names = "Made-up forest", True, None
 
@@ -105,10 +105,10 @@ def by_the_equations(
 def test_densities_and_posterior_are_those_of_the_equations(scale, distance, log_floor):
     X, y = made_up(60)
     fresh, y_fresh = made_up(30, seed=1)
-    parent = Tree(3, 3)
+    model = Tree(3, 3)
     gamma, lam = 0.7, 1e-3
     fitted = KernelDensityForest(
-        parent,
+        model,
         distance=distance,
         gamma=gamma,
         variance_floor=lam,
@@ -117,10 +117,10 @@ def test_densities_and_posterior_are_those_of_the_equations(scale, distance, log
         inside="ratio",
     ).fit(X, y, fresh, y_fresh)
     log_f, posterior, ties = by_the_equations(
-        [tuple(row) for row in parent.codes(X).leaves],
+        [tuple(row) for row in model.codes(X).leaves],
         X,
         y,
-        [tuple(row) for row in parent.codes(fresh).leaves],
+        [tuple(row) for row in model.codes(fresh).leaves],
         fresh,
         kernel=trees_in_common,
         euclidean=distance == "euclidean",

@@ -71,7 +71,7 @@ def test_a_prior_that_is_no_distribution_is_refused(forest, prior):
 
 
 @pytest.mark.parametrize(
-    "parent",
+    "trees",
     [
         DecisionTreeClassifier(random_state=0),
         RandomForestClassifier(1, random_state=0),
@@ -79,9 +79,9 @@ def test_a_prior_that_is_no_distribution_is_refused(forest, prior):
         HistGradientBoostingClassifier(max_iter=5, random_state=0),
     ],
 )
-def test_trees_of_any_kind(parent):
+def test_trees_of_any_kind(trees):
     X, y = xor(200)
-    model = KernelDensityForest(parent.fit(X, y)).fit(*xor(200, seed=1))
+    model = KernelDensityForest(trees.fit(X, y)).fit(*xor(200, seed=1))
     assert model.score(X, y) > 0.7
     np.testing.assert_allclose(model.predict_proba([[1e6, 1e6]])[0], model.prior_)
 
@@ -121,7 +121,7 @@ def test_the_outputs_bits_are_left_out_where_they_only_repeat_the_training_label
         for layer in ("probability", "exclude")
     }
     assert losses["exclude"].log_loss.min() < losses["probability"].log_loss.min() - 0.1
-    # On rows that the parent never saw, its answers tell what the four cells cannot.
+    # On rows that the model never saw, its answers tell what the four cells cannot.
     fine = (X[:, 0] > 0.5).astype(int)
     learnt_by_heart.fit(X, fine)
     held = (fresh[0][150:, 0] > 0.5).astype(int)
@@ -146,14 +146,14 @@ class Convolutional(torch.nn.Module):
 def test_an_encoder_with_a_dense_head_is_fitted_on_its_embedding():
     from kdcal_core.models.torch_model import wrap_module
 
-    parent = wrap_module(Convolutional(), n_features=8)
+    wrapped = wrap_module(Convolutional(), n_features=8)
     X = np.random.default_rng(0).standard_normal((80, 8))
     y = np.arange(80) % 3
-    model = KernelDensityNetwork(parent, output_layer="exclude", scale=False).fit(X, y)
+    model = KernelDensityNetwork(wrapped, output_layer="exclude", scale=False).fit(X, y)
     assert model.centres_.shape[1] == 18
     assert model._placement.polytopes.layer_widths == (12,)
     kept = model.locate(X)
-    np.testing.assert_allclose(kept.x, parent.head_input(X))
+    np.testing.assert_allclose(kept.x, wrapped.head_input(X))
 
 
 def test_many_dimensions_and_duplicated_and_constant_features():
@@ -312,10 +312,10 @@ def test_sklearns_own_checks(forest, kind, check):
     check(kind.__name__, kind(forest))
 
 
-def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(forest):
+def test_a_clone_shares_the_fitted_model_and_scores_can_be_cross_validated(forest):
     model = KernelDensityForest(forest, gamma=2.0)
     copy = clone(model)
-    assert copy.parent is forest
+    assert copy.model is forest
     assert copy.gamma == 2.0
     assert is_classifier(model)
     assert cross_val_score(model, *xor(150, seed=1), cv=3).mean() > 0.7
@@ -337,7 +337,7 @@ def test_a_clone_shares_the_fitted_parent_and_scores_can_be_cross_validated(fore
         {"scale": 3},
         {"scale": "largest"},
         {"variance_floor": "holdout"},
-        {"inside": "parent"},
+        {"inside": "model"},
         {"holdout_share": 0.0},
     ],
 )
@@ -352,7 +352,7 @@ def test_wrong_gammas_are_refused(forest, gamma):
         KernelDensityForest(forest, gamma=gamma).fit(*xor(20))
 
 
-def test_a_parent_without_a_partition_is_told_what_remains_possible():
+def test_a_model_without_a_partition_is_told_what_remains_possible():
     X, y = xor(50)
     with pytest.raises(InputError, match="can still be calibrated"):
         KernelDensityForest(LogisticRegression().fit(X, y)).fit(X, y)
@@ -371,7 +371,7 @@ def test_other_activations_beside_relu_are_named():
         KernelDensityNetwork(mixed).fit(*xor(50))
 
 
-def test_each_kind_of_parent_names_the_other_estimator(forest, net):
+def test_each_kind_of_model_names_the_other_estimator(forest, net):
     with pytest.raises(InputError, match="KernelDensityForest"):
         KernelDensityNetwork(forest).fit(*xor(20))
     with pytest.raises(InputError, match="KernelDensityNetwork"):

@@ -86,13 +86,13 @@ def test_what_is_saved_comes_back_to_the_last_bit(case, tmp_path):
     model, draw = CASES[case]()
     model.fit(*draw(seed=1))
     model.save(tmp_path / "model.kd")
-    loaded = type(model).load(tmp_path / "model.kd", model.parent)
+    loaded = type(model).load(tmp_path / "model.kd", model.model)
     new = draw(seed=2)[0]
     for answer in ("predict_proba", "predict", "log_density", "is_unknown", "nearest_polytope"):
         np.testing.assert_array_equal(getattr(loaded, answer)(new), getattr(model, answer)(new))
     assert loaded.predict(new).dtype == model.predict(new).dtype
     ours, theirs = loaded.get_params(deep=False), model.get_params(deep=False)
-    np.testing.assert_equal({**ours, "parent": 0}, {**theirs, "parent": 0})
+    np.testing.assert_equal({**ours, "model": 0}, {**theirs, "model": 0})
     loaded.save(tmp_path / "again.kd")
     assert (tmp_path / "again.kd").read_bytes() == (tmp_path / "model.kd").read_bytes()
 
@@ -108,7 +108,7 @@ def test_a_graph_comes_back_by_itself(tmp_path):
         assert loaded.floor_quantile == one.floor_quantile
 
 
-def test_only_the_parents_columns_are_kept(tmp_path):
+def test_only_the_models_columns_are_kept(tmp_path):
     model = KernelDensityForest(pipeline()).fit(*table(seed=1))
     model.save(tmp_path / "model.kd")
     with zipfile.ZipFile(tmp_path / "model.kd") as archive:
@@ -116,16 +116,16 @@ def test_only_the_parents_columns_are_kept(tmp_path):
     assert probe["names"] == ["size", "colour", "known"]
 
 
-def test_the_same_parent_passes_from_a_file_and_another_does_not(tmp_path):
-    parent = forest()
-    KernelDensityForest(parent).fit(*rows(seed=1)).save(tmp_path / "model.kd")
-    skops.io.dump(parent, tmp_path / "forest.skops")
+def test_the_same_model_passes_from_a_file_and_another_does_not(tmp_path):
+    model = forest()
+    KernelDensityForest(model).fit(*rows(seed=1)).save(tmp_path / "model.kd")
+    skops.io.dump(model, tmp_path / "forest.skops")
     loaded = KernelDensityForest.load(tmp_path / "model.kd", load_model(tmp_path / "forest.skops"))
     assert loaded.graph_.n_polytopes > 10
     narrow = RandomForestClassifier(12, random_state=0).fit(rows()[0][:, :1], rows()[1])
     net = MLPClassifier((40,), random_state=0, max_iter=3000, tol=1e-2).fit(*rows())
     for other in (forest(seed=1), narrow, net):
-        with pytest.raises(InputError, match="another parent") as error:
+        with pytest.raises(InputError, match="another model") as error:
             KernelDensityForest.load(tmp_path / "model.kd", other)
         assert error.value.file == "model.kd"
 
@@ -134,7 +134,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     model = KernelDensityForest(forest()).fit(*rows(seed=1))
     model.save(tmp_path / "model.kd")
     with pytest.raises(InputError, match="holds a KernelDensityForest"):
-        KernelDensityNetwork.load(tmp_path / "model.kd", model.parent)
+        KernelDensityNetwork.load(tmp_path / "model.kd", model.model)
     with pytest.raises(InputError, match="holds a KernelDensityForest"):
         KernelDensityGraph.load(tmp_path / "model.kd")
     with pytest.raises(InputError, match="cannot be opened"):
@@ -155,7 +155,7 @@ def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model.kd"
     model = KernelDensityForest(forest()).fit(*rows(seed=1))
     model.save(path)
-    return path, model.parent
+    return path, model.model
 
 
 HUGE = 10**400
@@ -178,40 +178,40 @@ HOSTILE = [
 
 @pytest.mark.parametrize(("place", "value"), HOSTILE)
 def test_numbers_beyond_all_bounds_are_refused(saved, place, value):
-    path, parent = saved
+    path, model = saved
     with pytest.raises(InputError) as error:
-        KernelDensityForest.load(rewritten(path, about={place: value}), parent)
+        KernelDensityForest.load(rewritten(path, about={place: value}), model)
     assert error.value.file == "rewritten.kd"
 
 
 def test_variances_that_vanish_are_refused(saved):
-    path, parent = saved
+    path, model = saved
     changed = rewritten(path, arrays={"variance_shape": lambda old: np.full_like(old, 5e-324)})
     with pytest.raises(InputError, match="contradicts itself"):
-        KernelDensityForest.load(changed, parent)
+        KernelDensityForest.load(changed, model)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0, 1))
 def test_a_truncated_file_is_refused(saved, share):
-    path, parent = saved
+    path, model = saved
     whole = path.read_bytes()
     cut = path.with_name("cut.kd")
     cut.write_bytes(whole[: int(share * (len(whole) - 1))])
     with pytest.raises(InputError):
-        KernelDensityForest.load(cut, parent)
+        KernelDensityForest.load(cut, model)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9), st.integers(1, 255))
 def test_a_flipped_byte_is_refused_or_harmless(saved, place, flip):
-    path, parent = saved
+    path, model = saved
     content = bytearray(path.read_bytes())
     content[place % len(content)] ^= flip
     changed = path.with_name("changed.kd")
     changed.write_bytes(content)
     try:
-        loaded = KernelDensityForest.load(changed, parent)
+        loaded = KernelDensityForest.load(changed, model)
     except InputError:
         return
     assert np.isfinite(loaded.predict_proba(rows()[0])).all()
@@ -242,9 +242,9 @@ def rewritten(path, *, about=None, arrays=None):
 
 
 def test_a_file_written_anew_with_the_same_content_is_read(saved):
-    path, parent = saved
+    path, model = saved
     same = rewritten(path, about={("version",): 1}, arrays={"prior": lambda a: a})
-    assert KernelDensityForest.load(same, parent).graph_.n_holdout == 36
+    assert KernelDensityForest.load(same, model).graph_.n_holdout == 36
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_file_written_anew_with_the_same_content_is_read(saved):
         {("coordinates", "n_features"): 3},
         {("coordinates", "categories"): [[0, ["a"]]]},
         {("parameters", "distance"): "none"},
-        {("parameters", "parent"): 1},
+        {("parameters", "model"): 1},
         {("parameters", "surprise"): 1},
         {("labels", "type"): "|V8"},
         {("labels", "values"): [1, 2, 3]},
@@ -283,9 +283,9 @@ def test_a_file_written_anew_with_the_same_content_is_read(saved):
     ],
 )
 def test_a_description_that_contradicts_the_arrays_is_refused(saved, about):
-    path, parent = saved
+    path, model = saved
     with pytest.raises(InputError):
-        KernelDensityForest.load(rewritten(path, about=about), parent)
+        KernelDensityForest.load(rewritten(path, about=about), model)
 
 
 @pytest.mark.parametrize(
@@ -329,13 +329,13 @@ def test_a_description_that_contradicts_the_arrays_is_refused(saved, about):
     ],
 )
 def test_an_array_that_does_not_fit_is_refused(saved, name, change):
-    path, parent = saved
+    path, model = saved
     with pytest.raises(InputError):
-        KernelDensityForest.load(rewritten(path, arrays={name: change}), parent)
+        KernelDensityForest.load(rewritten(path, arrays={name: change}), model)
 
 
 def test_an_array_that_says_it_is_longer_than_its_bytes_is_refused(saved):
-    path, parent = saved
+    path, model = saved
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 8), }"
     header += b" " * (118 - len(header) - 1) + b"\n"
     out = path.with_name("long.kd")
@@ -346,7 +346,7 @@ def test_an_array_that_says_it_is_longer_than_its_bytes_is_refused(saved):
                 content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
             target.writestr(name, content)
     with pytest.raises(InputError, match="not as long"):
-        KernelDensityForest.load(out, parent)
+        KernelDensityForest.load(out, model)
 
 
 @settings(deadline=None)

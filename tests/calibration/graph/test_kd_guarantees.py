@@ -26,11 +26,11 @@ def test_far_away_the_posterior_is_the_prior_in_every_direction(fitted, kind, an
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_keeps_the_parents_accuracy_inside(fitted, forest, net, kind):
+def test_it_keeps_the_models_accuracy_inside(fitted, forest, net, kind):
     X, y = xor(1000, seed=3)
-    parent = net if kind == "network" else forest
+    wrapped = net if kind == "network" else forest
     model = fitted[kind]
-    assert model.score(X, y) >= parent.score(X, y) - 0.04
+    assert model.score(X, y) >= wrapped.score(X, y) - 0.04
     assert model.is_unknown(X).mean() < 0.06
     assert model.selection_.n == 200
 
@@ -47,7 +47,7 @@ def test_without_floor_and_smoothing_it_counts_the_polytopes_own_rows(forest, ne
             net, inside="ratio", gamma=1e5, log_floor=-np.inf, output_layer="exclude"
         )
     model.fit(coarse, y, X[:50], y[:50])
-    codes = wrap_model(model.parent).codes(coarse)
+    codes = wrap_model(model.model).codes(coarse)
     same = (geodesic_kernel(codes) == 1.0).astype(float)
     assert same.sum(axis=1).max() > 10
     expected = np.stack([same @ (y == k) for k in (0, 1)], axis=1) / same.sum(axis=1)[:, None]
@@ -70,9 +70,9 @@ def test_the_order_of_rows_does_not_matter(forest, net, kind):
     held = xor(100, seed=7)
     order = np.random.default_rng(0).permutation(200)
     make = KernelDensityForest if kind == "forest" else KernelDensityNetwork
-    parent = forest if kind == "forest" else net
-    one = make(parent).fit(X, y, *held)
-    other = make(parent).fit(X[order], y[order], held[0][::-1], held[1][::-1])
+    model = forest if kind == "forest" else net
+    one = make(model).fit(X, y, *held)
+    other = make(model).fit(X[order], y[order], held[0][::-1], held[1][::-1])
     new = xor(200, seed=8)[0]
     np.testing.assert_allclose(one.predict_proba(new), other.predict_proba(new), rtol=1e-8)
     assert one.log_floor_ == pytest.approx(other.log_floor_)
@@ -90,7 +90,7 @@ def test_the_order_of_classes_does_not_matter(forest):
             return wrap_model(forest).codes(X)
 
     rows = *xor(200, seed=6), *xor(100, seed=7)
-    one, other = (KernelDensityForest(parent).fit(*rows) for parent in (forest, Turned()))
+    one, other = (KernelDensityForest(model).fit(*rows) for model in (forest, Turned()))
     new = xor(200, seed=8)[0]
     assert other.classes_.tolist() == [1, 0]
     np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""The spacing of polytopes and the blend with the parent, against brute force."""
+"""The spacing of polytopes and the blend with the model, against brute force."""
 
 from dataclasses import replace
 
@@ -70,42 +70,42 @@ def test_a_single_polytope_has_no_spacing():
 
 def _opinions(rng, n=300, n_classes=3):
     y = rng.integers(0, n_classes, n)
-    parent = rng.dirichlet(np.ones(n_classes), n)
+    model = rng.dirichlet(np.ones(n_classes), n)
     local = rng.dirichlet(np.ones(n_classes), n)
-    parent[np.arange(n), y] += 0.6 * rng.random(n)
+    model[np.arange(n), y] += 0.6 * rng.random(n)
     local[np.arange(n), y] += 0.3 * rng.random(n)
     return (
-        parent / parent.sum(axis=1, keepdims=True),
+        model / model.sum(axis=1, keepdims=True),
         local / local.sum(axis=1, keepdims=True),
         y,
     )
 
 
-def _log_loss(blend, parent, local, y):
-    return -np.log(blend.mix(parent, local, THIRDS)[np.arange(len(y)), y]).mean()
+def _log_loss(blend, model, local, y):
+    return -np.log(blend.mix(model, local, THIRDS)[np.arange(len(y)), y]).mean()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_weights_are_those_of_a_grid_search(seed):
-    parent, local, y = _opinions(np.random.default_rng(seed), n=60)
-    fitted = fit_blend(parent, local, y, THIRDS)
+    model, local, y = _opinions(np.random.default_rng(seed), n=60)
+    fitted = fit_blend(model, local, y, THIRDS)
     best = brute(
         lambda w: (
-            _log_loss(Blend(w[0], w[1]), parent, local, y)
+            _log_loss(Blend(w[0], w[1]), model, local, y)
             + 3 / 60 * ((w[0] - 0.5) ** 2 + (w[1] - 0.5) ** 2)
         ),
         [(0, 6), (0, 6)],
         Ns=25,
     )
-    assert [fitted.parent, fitted.graph] == pytest.approx(best.tolist(), abs=0.02)
+    assert [fitted.model, fitted.graph] == pytest.approx(best.tolist(), abs=0.02)
 
 
 def test_on_its_own_rows_it_is_no_worse_than_either_opinion():
     rng = np.random.default_rng(5)
-    parent, local, y = _opinions(rng)
-    fitted = _log_loss(fit_blend(parent, local, y, THIRDS), parent, local, y)
+    model, local, y = _opinions(rng)
+    fitted = _log_loss(fit_blend(model, local, y, THIRDS), model, local, y)
     for alone in (Blend(1, 0), Blend(0, 1)):
-        assert fitted <= _log_loss(alone, parent, local, y) + 1e-9
+        assert fitted <= _log_loss(alone, model, local, y) + 1e-9
 
 
 def test_an_opinion_that_knows_nothing_gets_no_weight():
@@ -115,19 +115,19 @@ def test_an_opinion_that_knows_nothing_gets_no_weight():
     useful = np.where(np.eye(2, dtype=bool)[said], 0.8, 0.2)
     noise = rng.dirichlet([1.0, 1.0], 4000)
     fitted = fit_blend(noise, useful, y, np.array([0.5, 0.5]))
-    assert fitted.parent < 0.1
+    assert fitted.model < 0.1
     assert fitted.graph == pytest.approx(1.0, abs=0.1)
 
 
 def test_the_blend_is_that_of_its_formula():
     rng = np.random.default_rng(4)
-    parent, local, _ = _opinions(rng, n=20)
-    parent[0], local[1] = [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+    model, local, _ = _opinions(rng, n=20)
+    model[0], local[1] = [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]
     prior, a, b = np.array([0.2, 0.3, 0.5]), 0.7, 1.9
-    mixed = Blend(a, b).mix(parent, local, prior)
+    mixed = Blend(a, b).mix(model, local, prior)
     for i in range(20):
         score = [
-            (0.999 * parent[i, k] + 0.001 * prior[k]) ** a * max(local[i, k], 1e-6) ** b
+            (0.999 * model[i, k] + 0.001 * prior[k]) ** a * max(local[i, k], 1e-6) ** b
             for k in range(3)
         ]
         np.testing.assert_allclose(mixed[i], np.array(score) / sum(score), rtol=1e-12)
@@ -135,8 +135,8 @@ def test_the_blend_is_that_of_its_formula():
 
 @given(st.floats(0, 10), st.floats(0, 10), st.integers(0, 10**6))
 def test_the_slope_is_that_of_finite_differences(a, b, seed):
-    parent, local, y = _opinions(np.random.default_rng(seed), n=40)
-    logs, step = opinions(parent, local, THIRDS), 1e-5
+    model, local, y = _opinions(np.random.default_rng(seed), n=40)
+    logs, step = opinions(model, local, THIRDS), 1e-5
     _, slope = log_loss_and_slope(np.array([a, b]), logs, y)
     for at, move in enumerate(np.eye(2) * step):
         up, down = (log_loss_and_slope(np.array([a, b]) + s * move, logs, y)[0] for s in (1, -1))
@@ -148,11 +148,11 @@ def test_the_slope_is_that_of_finite_differences(a, b, seed):
     st.floats(0, 20),
     st.lists(st.sampled_from([0.0, 1e-300, 0.25, 1.0]), min_size=3, max_size=3),
 )
-def test_any_opinions_blend_to_a_distribution(parent, graph, raw):
+def test_any_opinions_blend_to_a_distribution(model, graph, raw):
     opinion = np.array([raw]) if sum(raw) else np.array([[1.0, 0.0, 0.0]])
     opinion = opinion / opinion.sum()
     prior = np.array([0.0, 0.5, 0.5])
-    mixed = Blend(parent, graph).mix(opinion, opinion[:, ::-1], prior)
+    mixed = Blend(model, graph).mix(opinion, opinion[:, ::-1], prior)
     assert np.isfinite(mixed).all()
     assert mixed.sum() == pytest.approx(1.0)
 
@@ -166,9 +166,9 @@ def test_certain_opinions_that_agree_keep_finite_weights():
 
 
 def test_one_row_does_not_run_away_with_the_weights():
-    parent, local = np.array([[0.6, 0.4]]), np.array([[0.4, 0.6]])
-    fitted = fit_blend(parent, local, np.array([0]), np.array([0.5, 0.5]))
-    assert 0.5 <= fitted.parent < 1.0
+    model, local = np.array([[0.6, 0.4]]), np.array([[0.4, 0.6]])
+    fitted = fit_blend(model, local, np.array([0]), np.array([0.5, 0.5]))
+    assert 0.5 <= fitted.model < 1.0
     assert 0.0 <= fitted.graph <= 0.5
 
 
@@ -212,13 +212,13 @@ def test_the_posterior_is_the_blend_as_far_as_the_density_reaches(forest, model)
     assert ratio.gamma_ == model.gamma_
 
 
-def test_weights_of_one_and_nothing_are_the_parent_and_the_graph(forest, model):
+def test_weights_of_one_and_nothing_are_the_model_and_the_graph(forest, model):
     X = _noisy_xor(100, 4)[0]
     located = model.locate(X)
     graph = model.graph_.with_settings(log_floor=-np.inf)
-    parent = replace(graph, blend=Blend(1.0, 0.0)).posterior(located)
+    wrapped = replace(graph, blend=Blend(1.0, 0.0)).posterior(located)
     expected = 0.999 * forest.predict_proba(X) + 0.001 * model.prior_
-    np.testing.assert_allclose(parent, expected, rtol=1e-12)
+    np.testing.assert_allclose(wrapped, expected, rtol=1e-12)
     alone = replace(graph, blend=Blend(0.0, 1.0)).posterior(located)
     np.testing.assert_allclose(alone, replace(graph, blend=None).posterior(located), atol=1e-5)
 
@@ -243,9 +243,9 @@ def test_only_another_gamma_moves_the_weights(forest, model):
     assert graph.with_holdout(half, graph.holdout_y[::2]).blend != graph.blend
 
 
-def test_rows_without_the_parents_probabilities_are_refused_by_a_blend_alone(model):
+def test_rows_without_the_models_probabilities_are_refused_by_a_blend_alone(model):
     bare = replace(model.locate(ROWS[0]), proba=None)
-    with pytest.raises(InputError, match="no probabilities of the parent"):
+    with pytest.raises(InputError, match="no probabilities of the model"):
         model.graph_.posterior(bare)
     assert np.isfinite(model.graph_.log_marginal(bare)).all()
     assert np.isfinite(replace(model.graph_, blend=None).posterior(bare)).all()
@@ -319,10 +319,10 @@ def test_classes_in_another_order_blend_alike(forest, model):
             return forest.predict_proba(X)[:, ::-1]
 
         def codes(self, X):
-            return model._placement.parent.codes(X)
+            return model._placement.model.codes(X)
 
     other = KernelDensityForest(Turned()).fit(*ROWS)
-    assert other.blend_.parent == pytest.approx(model.blend_.parent, abs=1e-6)
+    assert other.blend_.model == pytest.approx(model.blend_.model, abs=1e-6)
     assert other.blend_.graph == pytest.approx(model.blend_.graph, abs=1e-6)
 
 
@@ -407,11 +407,11 @@ def test_a_given_prior_rules_a_class_without_rows_in_or_out(forest):
 
 
 def test_held_out_rows_of_a_class_without_prior_leave_the_weights_alone():
-    parent, local, y = _opinions(np.random.default_rng(8), n=60)
+    model, local, y = _opinions(np.random.default_rng(8), n=60)
     prior = np.array([0.4, 0.0, 0.6])
     among = y != 1
-    fitted = fit_blend(parent, local, y, prior)
-    assert fitted == fit_blend(parent[among], local[among], y[among], prior)
-    mixed = fitted.mix(parent, local, prior)
-    np.testing.assert_allclose(mixed[:, 1], parent[:, 1])
+    fitted = fit_blend(model, local, y, prior)
+    assert fitted == fit_blend(model[among], local[among], y[among], prior)
+    mixed = fitted.mix(model, local, prior)
+    np.testing.assert_allclose(mixed[:, 1], model[:, 1])
     np.testing.assert_allclose(mixed.sum(axis=1), 1.0)

@@ -15,7 +15,7 @@ from kdcal_core.partition.tree import Residual
 
 
 def rows(n=2000, seed=0):
-    """A parent that is over-confident, blind to one column and too steep in half of another."""
+    """A model that is over-confident, blind to one column and too steep in half of another."""
     rng = np.random.default_rng(seed)
     X, score = rng.normal(size=(n, 3)), rng.normal(size=n)
     y = rng.random(n) < expit(np.where(X[:, 1] > 0, 1.5, 0.3) * score + 2 * (X[:, 0] > 0) - 1)
@@ -36,7 +36,7 @@ def test_a_stage_of_platts_map_is_affine_in_the_logit():
 
 
 def test_the_whole_is_the_composition_of_its_stages():
-    """Slopes multiply: the answer is affine in the parent's logit inside each cell."""
+    """Slopes multiply: the answer is affine in the model's logit inside each cell."""
     proba, y, X = rows()
     fitted = HeterogeneousCalibrator("boosted", n_trees=5).fit(proba, y, X)
     score = logit(proba[:, 1])

@@ -27,7 +27,7 @@ QUICK = [kind for kind in MAPS if kind != "kde"]
 
 
 def people(n=1500, seed=0):
-    """A parent that is over-confident and blind to the job; categories and missing values."""
+    """A model that is over-confident and blind to the job; categories and missing values."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -52,7 +52,7 @@ def make(partition, **settings):
 @pytest.mark.parametrize(
     ("partition", "kind"), [*itertools.product(CUTS, QUICK), ("column", "kde")]
 )
-def test_it_repairs_what_the_parent_does_not_see(partition, kind):
+def test_it_repairs_what_the_model_does_not_see(partition, kind):
     proba, y, frame = people()
     fresh, truth, new = people(4000, 1)
     calibrator = make(partition, calibrator=kind).fit(proba, y, frame)
@@ -401,7 +401,7 @@ def test_it_is_not_said_that_training_rows_lack_where_they_were_given():
     given = HeterogeneousCalibrator("auc").fit(proba, y, frame, X_partition=frame, y_partition=y)
     alone = HeterogeneousCalibrator("auc").fit(proba, y, frame)
     assert "left aside" in given.notes_[0]
-    assert "No rows of the parent's training set" in alone.notes_[0]
+    assert "No rows of the model's training set" in alone.notes_[0]
 
 
 def care(n=3000, seed=0):

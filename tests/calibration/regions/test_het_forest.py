@@ -42,7 +42,7 @@ def test_its_answer_is_the_mean_of_its_partitions(n_classes):
 
 
 def smooth(n, seed):
-    """What the parent does not see grows with every column: no few regions hold it."""
+    """What the model does not see grows with every column: no few regions hold it."""
     rng = np.random.default_rng(seed)
     X, score = rng.normal(size=(n, 6)), rng.normal(size=n)
     p = expit(2 * score)
@@ -135,13 +135,13 @@ def test_a_hidden_layer_partitions():
 
 
 @pytest.mark.parametrize(
-    ("parent", "layer", "match"),
+    ("model", "layer", "match"),
     [
         (Network(), "hidden 3", "no hidden layer 'hidden 3'"),
         (object(), None, "no hidden layer to partition by"),
         (object(), "hidden 1", "does not name its hidden layers"),
     ],
 )
-def test_layers_that_are_not_there(parent, layer, match):
+def test_layers_that_are_not_there(model, layer, match):
     with pytest.raises(InputError, match=match):
-        layer_frame(parent, np.zeros((2, 2)), layer)
+        layer_frame(model, np.zeros((2, 2)), layer)

@@ -42,7 +42,7 @@ def many_classes(n, n_classes, seed=0):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_slope_one_and_offset_zero_give_back_the_parent(n_classes):
+def test_slope_one_and_offset_zero_give_back_the_model(n_classes):
     proba = np.random.default_rng(0).dirichlet(np.ones(n_classes) / 3, 500)
     leaf = np.arange(500) % 3
     n_maps = 1 if n_classes == 2 else n_classes
@@ -251,7 +251,7 @@ def test_one_class_moves_no_region_away_from_it():
         np.testing.assert_allclose(fit.parameters[name][0, 1], everywhere.parameters[name][0, 0])
 
 
-def test_all_rows_of_one_class_keep_the_parent():
+def test_all_rows_of_one_class_keep_the_model():
     scores, leaf = regions(50)
     scores.y[:] = 1
     fit = fit_maps("platt", scores, leaf * 0, Hierarchy.flat(1))

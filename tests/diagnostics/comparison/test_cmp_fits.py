@@ -97,12 +97,12 @@ def test_each_row_is_judged_by_the_fit_that_left_its_fold_out(weighted):
     assert (found.n, found.folds, found.overlap) == (300, 4, None)
 
 
-@pytest.mark.parametrize("against", ["parent", "best"])
+@pytest.mark.parametrize("against", ["model", "best"])
 def test_a_difference_is_that_of_the_two_estimates_shown(against):
     """Whatever corrects a measure for noise corrects its interval, not one number of three."""
     found = compare(["isotonic", "histogram", "sts"], review(400, 3, seed=1), folds=4, n_boot=100)
     other = {
-        key: found.reference if against == "parent" else best for key, best in found.best.items()
+        key: found.reference if against == "model" else best for key, best in found.best.items()
     }
     looked_at = 0
     for measure in (one.key for one in found.measures if (one.key, against) in found.paired):
@@ -195,7 +195,7 @@ def test_methods_that_read_features_get_those_of_the_rows():
 
 
 class Flat:
-    """A parent that says the same everywhere."""
+    """A model that says the same everywhere."""
 
     def predict_proba(self, X):
         return np.tile([0.9, 0.1], (len(X), 1))
@@ -206,13 +206,13 @@ def test_far_rows_are_the_users_own_or_on_a_sphere(foreign):
     rows = scored(200, 2, 0)
     X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=200), "kind": ["a", "b"] * 100})
     own = {"mine": X.iloc[:30] + X.iloc[:30]} if foreign else {}
-    data = ReviewData(rows, None, rows.classes, {"calibration": X}, parent=Flat(), foreign=own)
+    data = ReviewData(rows, None, rows.classes, {"calibration": X}, model=Flat(), foreign=own)
     found = compare(["confidence"], data, n_boot=100)
-    parent = found.method("uncalibrated").scores
+    model = found.method("uncalibrated").scores
     prior = max(np.mean(rows.y == 0), np.mean(rows.y == 1))
-    assert parent["oce"].value == pytest.approx(abs(0.9 - prior))
-    assert parent["oce"].n == (30 if foreign else 1000)
-    pair = found.paired["oce", "parent"][1]
+    assert model["oce"].value == pytest.approx(abs(0.9 - prior))
+    assert model["oce"].n == (30 if foreign else 1000)
+    pair = found.paired["oce", "model"][1]
     assert pair.difference.value == pytest.approx(
         found.method("confidence").scores["oce"].value - abs(0.9 - prior)
     )
@@ -223,11 +223,11 @@ def test_far_away_less_confidence_than_the_prior_is_not_better():
     y = (np.arange(200) >= 180).astype(np.int64)  # nine tenths are of one class
     rows = ScoredSet(np.tile([0.9, 0.1], (200, 1)), y, ("a", "b"), "", "calibration")
     X = pd.DataFrame({"x": np.random.default_rng(0).normal(0.5, 0.1, 200)})  # Shy says a half
-    data = ReviewData(rows, None, rows.classes, {"calibration": X}, parent=Flat())
+    data = ReviewData(rows, None, rows.classes, {"calibration": X}, model=Flat())
     found = compare([("shy", Shy())], data, n_boot=100)
     outside = [one.key for one in found.measures if one.group == "outside"]
     assert [found.best[key] for key in outside] == ["uncalibrated"] * len(outside)
-    assert [found.paired[key, "parent"][1].verdict for key in outside] == ["worse"] * len(outside)
+    assert [found.paired[key, "model"][1].verdict for key in outside] == ["worse"] * len(outside)
 
 
 def test_without_a_model_nothing_is_asked_far_away():
@@ -321,7 +321,7 @@ def test_fewer_than_twenty_rows_that_are_all_right_get_no_interval(n):
     rows = ScoredSet(proba, y, ("no", "yes"), "digest", "calibration")
     found = compare(["isotonic"], ReviewData(rows, None, rows.classes, {}), n_boot=100, far=False)
     shown = [one.scores[m.key] for one in found.methods for m in found.measures[:2]]
-    shown += [pair.difference for pair in found.paired["log_loss", "parent"]]
+    shown += [pair.difference for pair in found.paired["log_loss", "model"]]
     few = n < 20
     assert all(np.isnan([one.low, one.high]).all() == few for one in shown)
     assert all(np.isfinite(one.value) for one in shown)
@@ -338,7 +338,7 @@ def test_the_models_auc_is_that_of_every_other_page(n_classes):
     want = auroc(rows.proba, rows.y)
     shown = found.methods[0].scores["auc"]
     assert (shown.value, shown.low, shown.high) == pytest.approx((want.value, want.low, want.high))
-    (_, pair) = found.paired["auc", "parent"]
+    (_, pair) = found.paired["auc", "model"]
     change = found.methods[1].scores["auc"].value - shown.value
     assert change == pytest.approx(pair.difference.value)
     assert change != 0.0

@@ -11,7 +11,7 @@ from scipy.stats import ttest_rel
 from kdcal_core.diagnostics import paired_auc
 from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.comparison.error_measures import binned_spread, smooth_spread
-from kdcal_core.diagnostics.comparison.paired import against_best, against_parent, holm
+from kdcal_core.diagnostics.comparison.paired import against_best, against_model, holm
 from kdcal_core.diagnostics.comparison.scoring import MEASURES
 from kdcal_core.diagnostics.comparison.spread import of_areas, of_means
 from kdcal_core.diagnostics.ranking import Pairing
@@ -20,9 +20,9 @@ from kdcal_core.diagnostics.targets import confidence_target
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
 
 
-def parent(spread, measure=LOSS, n=100):
+def model(spread, measure=LOSS, n=100):
     keys = [str(i) for i in range(len(spread.value))]
-    return against_parent(spread, measure, keys, 0, n, 0.95)
+    return against_model(spread, measure, keys, 0, n, 0.95)
 
 
 def best(spread, measure=LOSS, n=100):
@@ -40,7 +40,7 @@ def errors_of(scores, hit, seed=0, n_boot=300, strategy="uniform"):
 def test_means_are_compared_by_the_paired_t_test():
     rng = np.random.default_rng(0)
     losses = rng.gamma(1.0, size=(1, 60)) + rng.normal(0, 0.3, size=(3, 60)) + [[0], [0.1], [-0.1]]
-    pairs = parent(of_means(losses, np.ones(60)))
+    pairs = model(of_means(losses, np.ones(60)))
     for i in (1, 2):
         wanted = ttest_rel(losses[i], losses[0])
         assert pairs[i].p_value == pytest.approx(wanted.pvalue)
@@ -53,8 +53,8 @@ def test_a_weight_of_two_counts_a_row_as_a_row_twice_in_the_value():
     losses = np.random.default_rng(0).normal(size=(2, 30))
     weight = np.r_[np.full(10, 2.0), np.ones(20)]
     twice = np.concatenate([losses, losses[:, :10]], axis=1)
-    one = parent(of_means(losses, weight))[1].difference
-    two = parent(of_means(twice, np.ones(40)))[1].difference
+    one = model(of_means(losses, weight))[1].difference
+    two = model(of_means(twice, np.ones(40)))[1].difference
     assert one.value == pytest.approx(two.value)
     # the pairs of rows are not independent, so that the honest interval is the wider
     assert one.high - one.low > two.high - two.low
@@ -70,7 +70,7 @@ def test_areas_are_compared_by_delongs_covariances():
     scores = [np.column_stack([1 - s, s]) for s in (1 / (1 + np.exp(-a)), 1 / (1 + np.exp(-b)))]
     areas, parts = zip(*(pairing.area(one) for one in scores), strict=True)
     part = np.array(parts)
-    got = parent(of_areas(np.array(areas), part, pairing.lead, y, np.ones(n)), AREA)[1]
+    got = model(of_areas(np.array(areas), part, pairing.lead, y, np.ones(n)), AREA)[1]
     want = paired_auc(a, b, y)
     assert got.difference.value == pytest.approx(want.difference.value)
     assert got.difference.low == pytest.approx(want.difference.low)
@@ -91,7 +91,7 @@ def test_equal_areas_are_told_apart_no_more_often_than_said_with_few_positives()
             *(pairing.area(np.column_stack([1 - s, s])) for s in scores), strict=True
         )
         spread = of_areas(np.array(areas), np.array(parts), pairing.lead, y, np.ones(200))
-        refused += parent(spread, AREA)[1].p_value < 0.05
+        refused += model(spread, AREA)[1].p_value < 0.05
     assert refused <= 24  # 0.1% quantile of a binomial of 300 draws with chance 0.05
 
 
@@ -103,7 +103,7 @@ def test_a_class_of_one_row_tells_no_difference_of_areas():
     areas, parts = (np.array(column) for column in zip(*found, strict=True))
     spread = of_areas(areas, parts, pairing.lead, y, np.ones(51))
     assert np.ptp(areas) == 1.0
-    assert parent(spread, AREA)[1].verdict == "cannot be told apart"
+    assert model(spread, AREA)[1].verdict == "cannot be told apart"
 
 
 def test_rows_are_ranked_inside_their_fold_alone():
@@ -147,7 +147,7 @@ def test_methods_that_say_the_same_do_not_differ():
     hit = (rng.random(200) < p).astype(np.int64)
     losses = np.tile(rng.gamma(1.0, size=200), (2, 1))
     for spread in (errors_of([p, p], hit), of_means(losses, np.ones(200))):
-        for pairs in (parent(spread), best(spread)):
+        for pairs in (model(spread), best(spread)):
             for pair in pairs:
                 assert pair.difference.value == 0.0
                 assert pair.p_value >= 0.5
@@ -156,7 +156,7 @@ def test_methods_that_say_the_same_do_not_differ():
 
 def test_accuracy_that_differs_on_no_row_is_not_certain():
     right = np.tile((np.arange(50) % 5 > 0) * 1.0, (2, 1))
-    pair = parent(of_means(right, np.ones(50), floor=1.0), MEASURES["accuracy"])[1]
+    pair = model(of_means(right, np.ones(50), floor=1.0), MEASURES["accuracy"])[1]
     assert pair.difference.low < 0.0 < pair.difference.high
     assert pair.difference.high < 0.06
 
@@ -173,7 +173,7 @@ def test_a_method_of_more_bins_is_not_called_worse_for_its_noise(strategy):
         p = rng.uniform(0.5, 1.0, n)
         hit = (rng.random(n) < p).astype(np.int64)
         spread = errors_of([np.full(n, 0.75), p], hit, seed, 150, strategy)
-        told += parent(spread, ECE)[1].verdict != "cannot be told apart"
+        told += model(spread, ECE)[1].verdict != "cannot be told apart"
         gap = spread.value[1] - spread.value[0]
         c = spread.covariance[:, -1, :, -1]
         naive += gap > 1.96 * np.sqrt(c[0, 0] + c[1, 1] - 2 * c[0, 1])
@@ -189,7 +189,7 @@ def test_equal_errors_of_opposite_sign_are_not_told_apart(by):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.55, 0.9, n)
         hit = (rng.random(n) < p).astype(np.int64)
-        told += parent(errors_of([p + by, p - by], hit, seed, 150), ECE)[1].verdict != (
+        told += model(errors_of([p + by, p - by], hit, seed, 150), ECE)[1].verdict != (
             "cannot be told apart"
         )
     assert told <= 7
@@ -200,9 +200,9 @@ def test_no_verdict_contradicts_the_difference_shown():
     rng = np.random.default_rng(0)
     losses = rng.normal(size=(1, 400)) + 0.1 * rng.normal(size=(2, 400)) + [[0.0], [0.1]]
     spread = of_means(losses, np.ones(400))
-    assert parent(spread)[1].verdict == "worse"
+    assert model(spread)[1].verdict == "worse"
     other_way = replace(spread, shown=-spread.value)
-    (_, pair) = parent(other_way)
+    (_, pair) = model(other_way)
     assert (pair.verdict, pair.p_value) == ("cannot be told apart", 1.0)
     assert pair.difference.low == pair.difference.value < 0.0 < pair.difference.high
     picked = against_best(other_way, LOSS, ["0", "1"], 1, 400, 0.95, 0)
@@ -215,7 +215,7 @@ def test_a_larger_error_is_found_and_its_size_told():
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.55, 0.85, 2000)
         hit = (rng.random(2000) < p).astype(np.int64)
-        pair = parent(errors_of([p + 0.1, p], hit, seed), ECE)[1]
+        pair = model(errors_of([p + 0.1, p], hit, seed), ECE)[1]
         assert pair.verdict == "better"
         inside += pair.difference.low <= -0.1 <= pair.difference.high
     assert inside >= 17
@@ -229,7 +229,7 @@ def test_smooth_errors_likewise():
         hit = (rng.random(n) < p).astype(np.int64)
         scores = [np.full(n, p.mean()), p, p + 0.2]
         spread = smooth_spread([confidence_target(s, hit) for s in scores], 100, seed)
-        pairs = parent(spread, MEASURES["smooth_ece"])
+        pairs = model(spread, MEASURES["smooth_ece"])
         told += pairs[1].verdict != "cannot be told apart"
         found += pairs[2].verdict == "worse"
     assert told <= 2
@@ -274,4 +274,4 @@ def test_the_truly_best_is_kept_and_the_bad_are_dropped():
 
 def test_alone_a_method_is_the_best():
     spread = of_means(np.random.default_rng(0).normal(size=(1, 20)), np.ones(20))
-    assert best(spread)[0].verdict == parent(spread)[0].verdict == "cannot be told apart"
+    assert best(spread)[0].verdict == model(spread)[0].verdict == "cannot be told apart"

@@ -34,8 +34,8 @@ def test_table_has_every_measure_and_method_once(found):
     assert len(table) == len(found.measures) * len(found.methods)
     assert not table.duplicated(["measure", "method"]).any()
     log_loss = table[table["measure"] == "log_loss"].set_index("method")
-    sts, parent = log_loss.loc["sts"], log_loss.loc["uncalibrated"]
-    assert sts["less_parent"] == pytest.approx(sts["value"] - parent["value"])
+    sts, model = log_loss.loc["sts"], log_loss.loc["uncalibrated"]
+    assert sts["less_model"] == pytest.approx(sts["value"] - model["value"])
     assert sts["low"] <= sts["value"] <= sts["high"]
 
 

@@ -15,11 +15,11 @@ _OUT = 0.35  # mean ranks between two bars
 
 
 def critical_difference_figure(
-    found: CriticalDifference, *, dark: bool, parent: str | None = None
+    found: CriticalDifference, *, dark: bool, model: str | None = None
 ) -> go.Figure:
     """Mean rank of each method, best first; bars join methods that cannot be told apart.
 
-    ``parent`` is the name of the method to be drawn in the parent's colour. The stroke at the
+    ``model`` is the name of the method to be drawn in the model's colour. The stroke at the
     foot is as long as the critical difference.
     """
     colours = palette(dark)
@@ -28,7 +28,7 @@ def critical_difference_figure(
     rank, n = found.mean_rank[order], len(order)
     names = [found.methods[at] for at in order]
     figure = new_figure(dark, height=_LINE * (n + 1) + 110)
-    colour = [colours.parent if name == parent else colours.calibrated for name in names]
+    colour = [colours.model if name == model else colours.calibrated for name in names]
     figure.add_trace(
         go.Scatter(
             x=rank,
@@ -37,7 +37,7 @@ def critical_difference_figure(
             marker={
                 "size": 10,
                 "color": colour,
-                "symbol": ["circle" if name == parent else "diamond" for name in names],
+                "symbol": ["circle" if name == model else "diamond" for name in names],
             },
             text=[escape_html(name, limit=40) for name in names],
             hovertemplate="%{text}<br>mean rank %{x:.2f}<extra></extra>",

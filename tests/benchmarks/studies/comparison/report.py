@@ -9,7 +9,7 @@ import pandas as pd
 
 from kdcal_core import __version__
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts import PARENT_NAME
+from kdcal_core.charts import MODEL_NAME
 from kdcal_core.diagnostics.comparison import (
     MEASURES,
     CriticalDifference,
@@ -42,7 +42,7 @@ def write_ranks(study: ComparisonStudy, out: Path) -> None:
     """`ranks.md`, by every measure, and `ranks.png`, by the first."""
     (out / "ranks.md").write_text(_report(study), encoding="utf-8")
     found = ranked(study, study.measures[0])
-    figure = critical_difference_figure(found, dark=False, parent=PARENT_NAME)
+    figure = critical_difference_figure(found, dark=False, model=MODEL_NAME)
     picture.save([figure], out / "ranks.png")
 
 
@@ -50,7 +50,7 @@ def ranked(study: ComparisonStudy, measure: str) -> CriticalDifference:
     """Mean ranks of the methods by one measure, with their names."""
     values, methods = study.scores(measure)
     names = tuple(
-        PARENT_NAME if key == "uncalibrated" else CALIBRATORS[key].label for key in methods
+        MODEL_NAME if key == "uncalibrated" else CALIBRATORS[key].label for key in methods
     )
     return critical_difference(values, names, lower_is_better=MEASURES[measure].lower_is_better)
 

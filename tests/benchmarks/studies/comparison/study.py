@@ -94,8 +94,8 @@ def _rows(name: str, model: str, review: ReviewData, found: Comparison) -> list[
 def _sample(name: str, folder: Path) -> tuple[str, ReviewData]:
     workspace = Workspace(folder)
     review = start_sample(workspace, name)
-    assert review.parent is not None
-    return review.parent.kind, review_data(workspace, review.id, with_parent=True)
+    assert review.model is not None
+    return review.model.kind, review_data(workspace, review.id, with_model=True)
 
 
 def _table(name: str, folder: Path, kind: str) -> ReviewData:
@@ -108,10 +108,10 @@ def _table(name: str, folder: Path, kind: str) -> ReviewData:
         if kind == "forest"
         else MLPClassifier((100, 100), max_iter=300, random_state=SEED)
     )
-    parent = wrap_model(model.fit(X.iloc[train].to_numpy(), y[train]))
+    wrapped = wrap_model(model.fit(X.iloc[train].to_numpy(), y[train]))
 
     def scored(rows: IntArray, which: str) -> ScoredSet:
-        proba = parent.predict_proba(X.iloc[rows].to_numpy())
+        proba = wrapped.predict_proba(X.iloc[rows].to_numpy())
         return ScoredSet(proba, y[rows], classes, f"{name} {which}", which)
 
     parts = {"calibration": calibrate, "evaluation": judge, "training": train}
@@ -121,7 +121,7 @@ def _table(name: str, folder: Path, kind: str) -> ReviewData:
         classes,
         {which: X.iloc[rows].reset_index(drop=True) for which, rows in parts.items()},
         training_y=y[train],
-        parent=parent,
+        model=wrapped,
     )
 
 

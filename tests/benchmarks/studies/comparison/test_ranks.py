@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kdcal_core.charts import PARENT_NAME
+from kdcal_core.charts import MODEL_NAME
 from kdcal_core.diagnostics import critical_difference
 from tests.benchmarks.studies.comparison.figure import critical_difference_figure, ranks_words
 from tests.benchmarks.studies.comparison.report import ranked
@@ -19,8 +19,8 @@ HOSTILE = "<b>bold</b>"
 def test_ranks_are_drawn_with_bars_for_what_cannot_be_told_apart() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(np.array([0.0, 0.1, 3.0]), size=(20, 3))
-    found = critical_difference(scores, ("a", PARENT_NAME, HOSTILE))
-    figure = critical_difference_figure(found, dark=False, parent=PARENT_NAME)
+    found = critical_difference(scores, ("a", MODEL_NAME, HOSTILE))
+    figure = critical_difference_figure(found, dark=False, model=MODEL_NAME)
     dots, bar, ruler = figure.data
     np.testing.assert_allclose(dots.x, np.sort(found.mean_rank))
     assert list(bar.y) == [-0.25, 1.25]

@@ -1,4 +1,4 @@
-"""Real tables and four kinds of parent: which recalibrator, which space, how many neighbours."""
+"""Real tables and four kinds of model: which recalibrator, which space, how many neighbours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kdcal_core.regression import (
 from tests.benchmarks.studies.recalibration import (
     measured,
     real_answers,
-    real_parents,
+    real_models,
     real_tables,
 )
 
@@ -42,34 +42,34 @@ Spaces = dict[str, tuple[FloatArray, FloatArray]]
 
 
 def tasks(quick: bool, folder: Path | None = None) -> list[measured.Row]:
-    """One task a seed, table, size and parent; without a folder the shipped tables alone."""
+    """One task a seed, table, size and model; without a folder the shipped tables alone."""
     names = [name for name in SIZES if folder or name not in real_tables.IN_FOLDER]
     return [
-        {"table": name, "n": n, "parent": parent, "seed": seed, "folder": folder and str(folder)}
+        {"table": name, "n": n, "model": model, "seed": seed, "folder": folder and str(folder)}
         for seed in range(1 if quick else SEEDS)
         for name in names
         for n in (SIZES[name][:1] if quick else SIZES[name])
-        for parent in real_parents.PARENTS
+        for model in real_models.MODELS
     ]
 
 
 def run(task: measured.Row) -> list[measured.Row]:
-    """One parent on one draw: as it is, and by every method, space, k and smoothing."""
+    """One model on one draw: as it is, and by every method, space, k and smoothing."""
     folder, seed = task.pop("folder"), task["seed"]
     warnings.simplefilter("ignore")  # few rows for k; quantiles that touch
     X, y = real_tables.load(task["table"], folder)
     parts = _split(len(y), task["n"], seed)
     ys = [y[rows] for rows in parts]
-    parent = real_parents.stated(
-        task["parent"],
+    model = real_models.stated(
+        task["model"],
         [X[rows] for rows in parts],
         ys,
         task["table"] in real_tables.LOGARITHMIC,
         seed,
     )
-    spaces = _spaces(parent, X[parts[1]], X[parts[2]])
+    spaces = _spaces(model, X[parts[1]], X[parts[2]])
     chosen = select_neighbours(
-        parent.before,
+        model.before,
         ys[1],
         {name: both[0] for name, both in spaces.items()},
         [k for k in KS if 2 * k <= len(parts[1])],
@@ -77,12 +77,12 @@ def run(task: measured.Row) -> list[measured.Row]:
         max_rows=1000,
     )
     scale = measured.scale_of(ys[1])
-    rows = measured.entries(_of(task, "parent"), parent.after, ys[2], scale)
+    rows = measured.entries(_of(task, "model"), model.after, ys[2], scale)
     for name, space, k, method in _methods(chosen, seed):
         common = _of(task, name, space, k)
         before, after = spaces[space or "inputs"]
         with measured.timed(common, rows, "seconds"):
-            mended = method.fit(parent.before, ys[1], before).predict(parent.after, after)
+            mended = method.fit(model.before, ys[1], before).predict(model.after, after)
         rows += measured.entries(common, mended, ys[2], scale)
         if name == "where needed":
             share = float(method.test_.needed_at(after).mean())
@@ -110,16 +110,16 @@ def _split(n_rows: int, n: int, seed: int) -> tuple[Any, Any, Any]:
     return order[:train], order[train : train + n], order[train + n : train + n + N_TEST]
 
 
-def _spaces(parent: real_parents.Stated, before: FloatArray, after: FloatArray) -> Spaces:
+def _spaces(model: real_models.Stated, before: FloatArray, after: FloatArray) -> Spaces:
     """Inputs, the prediction's mean and spread, both together, and the last hidden layer."""
-    said = (_said(parent.before), _said(parent.after))
+    said = (_said(model.before), _said(model.after))
     found = {
         "inputs": (before, after),
         "prediction": said,
         "inputs and prediction": (np.hstack([before, said[0]]), np.hstack([after, said[1]])),
     }
-    if parent.layers is not None:
-        found["last layer"] = parent.layers
+    if model.layers is not None:
+        found["last layer"] = model.layers
     return found
 
 
@@ -160,7 +160,7 @@ def _choices(
     picks["local, k and space chosen", ""] = best
     picks["local, chosen, if it helps", ""] = best if chosen.helps else ("", 0)
     for (name, space), (where, k) in picks.items():
-        source = "local" if k else "parent"
+        source = "local" if k else "model"
         for row in rows:
             if (row["method"], row["space"], row["k"]) == (source, where, k):
                 yield _of(task, name, space) | {key: row[key] for key in ("measure", "value")}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-CASE = ["table", "n", "parent"]
+CASE = ["table", "n", "model"]
 WAY = ["method", "space", "k"]
 SHOWN = {  # title -> method, space and k
     "global": ("global", "", 0),
@@ -32,7 +32,7 @@ RULES: dict[str, Callable[[float], float]] = {
 
 
 def per_run(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line a run and way, with the CRPS in per cent off the parent's on the same test rows.
+    """One line a run and way, with the CRPS in per cent off the model's on the same test rows.
 
     The way "where needed" and those that choose have no space and k of their own.
     """
@@ -41,10 +41,10 @@ def per_run(rows: pd.DataFrame) -> pd.DataFrame:
     index = [*CASE, "seed", *WAY]
     runs = rows.pivot_table(index=index, columns="measure", values="value", sort=False)
     runs = runs.reset_index()
-    parent = runs.loc[runs["method"] == "parent", [*CASE, "seed", "crps", "log_score"]]
-    runs = runs.merge(parent, on=[*CASE, "seed"], suffixes=("", " of the parent"))
-    runs["crps change"] = 100 * (runs["crps"] / runs.pop("crps of the parent") - 1)
-    runs["log score change"] = runs["log_score"] - runs.pop("log_score of the parent")
+    model = runs.loc[runs["method"] == "model", [*CASE, "seed", "crps", "log_score"]]
+    runs = runs.merge(model, on=[*CASE, "seed"], suffixes=("", " of the model"))
+    runs["crps change"] = 100 * (runs["crps"] / runs.pop("crps of the model") - 1)
+    runs["log score change"] = runs["log_score"] - runs.pop("log_score of the model")
     return runs
 
 
@@ -59,13 +59,13 @@ def summarised(runs: pd.DataFrame) -> pd.DataFrame:
 
 def methods(runs: pd.DataFrame) -> str:
     """Change of CRPS by method, one line a case, and means over all runs below."""
-    lines = [_line("table", "rows", "parent", *SHOWN), _line(*["---"] * (3 + len(SHOWN)))]
+    lines = [_line("table", "rows", "model", *SHOWN), _line(*["---"] * (3 + len(SHOWN)))]
     for case, part in runs.groupby(CASE, sort=False):
         lines.append(_line(*case, *(_change(_way(part, way)) for way in SHOWN.values())))
     found = [_way(runs, way) for way in SHOWN.values()]
     of_all = {
         "mean change of CRPS, %": [part["crps change"].mean() for part in found],
-        "CRPS better than the parent's, % of runs": [
+        "CRPS better than the model's, % of runs": [
             100 * (part["crps change"] < 0).mean() for part in found
         ],
         "log score, median change": [part["log score change"].median() for part in found],

@@ -50,7 +50,7 @@ def tasks(quick: bool) -> list[measured.Row]:
 
 
 def run(task: measured.Row) -> list[measured.Row]:
-    """Both parents on one split: as they are, and by every method."""
+    """Both models on one split: as they are, and by every method."""
     quick, seed = task.pop("quick"), task["seed"]
     table = diamonds()
     price = table.pop("price").to_numpy(dtype=np.float64)

@@ -69,7 +69,7 @@ def scored(name: str, folder: Path | None, cache: Path | None) -> Scored:
     assert folder is not None
     proba, y = _trained(name, folder)
     if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.model.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(kept, proba=proba, y=y)
     return proba, y
 

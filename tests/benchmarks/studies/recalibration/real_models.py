@@ -1,4 +1,4 @@
-"""Parents of the study on real tables: what each says of calibration and test rows."""
+"""Models of the study on real tables: what each says of calibration and test rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdcal_core.distributions import LogNormal, Normal, PredictiveDistribution, 
 from tests.benchmarks.studies.recalibration.networks import Network
 
 LEVELS = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)
-PARENTS = ("linear", "boosted", "network", "quantiles")
+MODELS = ("linear", "boosted", "network", "quantiles")
 Layer = Callable[[FloatArray], FloatArray]
 
 

@@ -1,4 +1,4 @@
-"""The papers' parents (paper 000 Tables 3 and 4), trained on the spot."""
+"""The papers' models (paper 000 Tables 3 and 4), trained on the spot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.models import Parent
+from kdcal_core.models import Model
 
 TREES = 500
 LAYERS = 4
@@ -52,7 +52,7 @@ def network(
     return _trained(module, X, y, seed, most_steps)
 
 
-def cnn(X: FloatArray, y: IntArray, seed: int) -> Parent:
+def cnn(X: FloatArray, y: IntArray, seed: int) -> Model:
     """One 3 x 3 convolution, dense layers of 10 and 2 (paper 000 section 3.2.1) on square images.
 
     Three channels are those of paper 001 section 5.2; paper 000 does not say. Ten units over
@@ -70,9 +70,9 @@ def cnn(X: FloatArray, y: IntArray, seed: int) -> Parent:
     for start in range(CNN_STARTS):
         module = _cnn(size, seed + 10_000 * start)
         _trained(module, np.reshape(X, (len(X), 1, size, size)), y, seed, CNN_STEPS)
-        parent = wrap_module(module, input_shape=(1, size, size))
-        if np.mean(parent.predict_proba(X).argmax(axis=1) != y) < CNN_ERROR:
-            return parent
+        model = wrap_module(module, input_shape=(1, size, size))
+        if np.mean(model.predict_proba(X).argmax(axis=1) != y) < CNN_ERROR:
+            return model
     raise RuntimeError("The network learnt nothing from any of its random weights")
 
 
