@@ -132,7 +132,7 @@ def test_outcomes_beyond_samples_that_are_all_equal_are_counted(
     workspace: Workspace, review_id: str
 ) -> None:
     frame = rows().drop(columns="true_mean")
-    review = predictions(workspace, review_id, frame.assign(sample_1=0.0, sample_2=0.0))
+    review = predictions(workspace, review_id, frame.assign(sample_1=0.25, sample_2=0.25))
     assert review.sets["calibration"].outside == N
     fit = fitness_of(workspace, review_id, "calibration")
     assert any(flag.startswith(f"{N} outcomes lie beyond") for flag in fit.flags)
