@@ -20,7 +20,6 @@ from typing import IO
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.snapshot import JobSnapshot
-from kdcal_core.store import decode, encode
 from kdcal_core.store.disk import make_folder, read_json, try_lock, write_json
 
 KEEP_DAYS = 7
@@ -79,6 +78,8 @@ class Records:
         OSError
             Where the disk does not take it.
         """
+        from kdcal_core.store import encode  # not at a worker's start
+
         told = _Record(job.id, job.title, job.owners, job.key, job.submitted, job.started)
         write_json(self.folder() / f"{job.id}.json", encode(told))
 
@@ -160,6 +161,8 @@ def _delete(path: Path) -> None:
 
 
 def _decode(path: Path) -> JobSnapshot | None:
+    from kdcal_core.store import decode
+
     try:
         told = decode(_Record, read_json(path))
         owner, *others = told.owners

@@ -1,16 +1,24 @@
-"""The one codec: dataclasses and arrays to JSON and npy, in a folder or in a sealed zip."""
+"""The one codec: dataclasses and arrays to JSON and npy, in a folder or in a sealed zip.
+
+Names are loaded on first use: a job's worker needs `kdcal_core.store.disk` alone, which is quick to
+import.
+"""
 
 from __future__ import annotations
 
-from kdcal_core.store.archive import (
-    new_file,
-    read_archive,
-    telling_contradictions,
-    write_archive,
-)
-from kdcal_core.store.folder import damaged, keep_array, load, load_part, read_array, save
-from kdcal_core.store.named import Describer, Maker, is_storable, storable, storable_class
-from kdcal_core.store.values import decode, encode
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kdcal_core.store.archive import (
+        new_file,
+        read_archive,
+        telling_contradictions,
+        write_archive,
+    )
+    from kdcal_core.store.folder import damaged, keep_array, load, load_part, read_array, save
+    from kdcal_core.store.named import Describer, Maker, is_storable, storable, storable_class
+    from kdcal_core.store.values import decode, encode
 
 __all__ = [
     "Describer",
@@ -31,3 +39,18 @@ __all__ = [
     "telling_contradictions",
     "write_archive",
 ]
+
+_HOME = {
+    **dict.fromkeys(
+        ("new_file", "read_archive", "telling_contradictions", "write_archive"), "archive"
+    ),
+    **dict.fromkeys(("damaged", "keep_array", "load", "load_part", "read_array", "save"), "folder"),
+    **dict.fromkeys(("Describer", "Maker", "is_storable", "storable", "storable_class"), "named"),
+    **dict.fromkeys(("decode", "encode"), "values"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"kdcal_core.store.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'kdcal_core.store' has no attribute {name!r}")

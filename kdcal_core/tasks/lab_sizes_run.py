@@ -129,7 +129,7 @@ def sizes_request(settings: SizesSettings) -> Request:
 
 
 def repeat(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
-    """Repeat a simulation, in a worker process; `SizesRun.read` reads what it leaves.
+    """Repeat a simulation, in a worker process, which leaves a `SizesRun`.
 
     Parameters
     ----------
