@@ -21,7 +21,7 @@ _HOME = {
     "wrap_model": "models",
     "reliability": "diagnostics",
     "calibration_error": "diagnostics",
-    "compare": "diagnostics",
+    "compare": "evaluation",
     "find_regions": "diagnostics",
     "smooth_calibration_error": "diagnostics",
     "TopLabelHistogram": "calibration",

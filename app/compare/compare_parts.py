@@ -26,9 +26,9 @@ from kdcal_core.charts import (
 )
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.diagnostics.comparison import Comparison
-from kdcal_core.diagnostics.comparison.results import Against, Group
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Comparison
+from kdcal_core.evaluation.comparison import Against, Group
 from kdcal_core.review import Review
 from kdcal_core.store import load
 from kdcal_core.tasks import ComparisonRun, comparison_request

@@ -10,7 +10,7 @@ import streamlit as st
 from app.compare import compare_text as text
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
-from kdcal_core.diagnostics.comparison.results import Judge
+from kdcal_core.evaluation.comparison import Judge
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
 

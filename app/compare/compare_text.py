@@ -11,8 +11,8 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.registry import Family
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
-from kdcal_core.diagnostics.comparison.results import Group
+from kdcal_core.evaluation import Comparison, PairedDifference
+from kdcal_core.evaluation.comparison import Group
 
 FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),

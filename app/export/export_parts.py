@@ -21,8 +21,8 @@ from kdcal_core.charts.export_maps import (
     calibrator_map_table,
     calibrator_map_words,
 )
-from kdcal_core.diagnostics.comparison import MEASURES
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import CalibratorMap, Gain
 from kdcal_core.tasks.export_run import export_request

@@ -8,8 +8,8 @@ from pathlib import Path
 import streamlit as st
 
 from app.shared import job_results, waiting
-from kdcal_core.diagnostics.comparison import Comparison
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import Comparison
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.store import load

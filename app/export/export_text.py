@@ -14,7 +14,7 @@ from app.shared.numbers import interval, number
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.calibration.registry import Family
 from kdcal_core.diagnostics import Estimate, ReliabilityCurve
-from kdcal_core.diagnostics.comparison import MEASURES, Comparison, PairedDifference
+from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import ExportRecord, Gain
 from kdcal_core.text import escape_html, listed

@@ -12,8 +12,8 @@ from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.diagnostics.comparison import Comparison, MethodScores
-from kdcal_core.diagnostics.comparison.results import Against
+from kdcal_core.evaluation import Comparison, MethodScores
+from kdcal_core.evaluation.comparison import Against
 
 MODEL_NAME = "The model as it is"
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kdcal_core.charts.comparison import method_name, ranked
 from kdcal_core.diagnostics import estimate_text
-from kdcal_core.diagnostics.comparison import Comparison, PairedDifference
+from kdcal_core.evaluation import Comparison, PairedDifference
 from kdcal_core.text import bytes_text, listed, number_text
 
 
@@ -20,7 +20,7 @@ def finding(found: Comparison, measure: str) -> str:
     --------
     >>> import numpy as np
     >>> from kdcal_core.data import ScoredSet
-    >>> from kdcal_core.diagnostics import compare
+    >>> from kdcal_core.evaluation import compare
     >>> from kdcal_core.review import ReviewData
     >>> p = np.random.default_rng(0).uniform(0.05, 0.95, 400)
     >>> y = (np.random.default_rng(1).random(400) < p).astype(int)

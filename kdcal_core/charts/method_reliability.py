@@ -15,7 +15,7 @@ from kdcal_core.charts.parts import boxes, identity
 from kdcal_core.charts.reliability import bin_points
 from kdcal_core.charts.template import template
 from kdcal_core.diagnostics import ReliabilityCurve
-from kdcal_core.diagnostics.comparison import Comparison
+from kdcal_core.evaluation import Comparison
 from kdcal_core.text import escape_html
 
 _COLUMNS = 5

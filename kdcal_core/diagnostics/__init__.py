@@ -7,16 +7,6 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.comparison import (
-    MEASURES,
-    Comparison,
-    CriticalDifference,
-    Measure,
-    MethodScores,
-    PairedDifference,
-    compare,
-    critical_difference,
-)
 from kdcal_core.diagnostics.confusion import confusion
 from kdcal_core.diagnostics.decomposition import (
     brier_decomposition,
@@ -129,14 +119,11 @@ from kdcal_core.diagnostics.smooth_error import (
 from kdcal_core.diagnostics.summary import all_estimates, summary
 
 __all__ = [
-    "MEASURES",
     "SURE",
     "BandKind",
-    "Comparison",
     "Confusion",
     "Coverage",
     "CoverageRow",
-    "CriticalDifference",
     "DensityCounts",
     "DensityCurve",
     "DistanceCurve",
@@ -148,12 +135,9 @@ __all__ = [
     "Kind",
     "LocalPit",
     "LogDensities",
-    "Measure",
-    "MethodScores",
     "Misses",
     "Norm",
     "PairedAuc",
-    "PairedDifference",
     "PitHistogram",
     "QuantileReliability",
     "Region",
@@ -176,7 +160,6 @@ __all__ = [
     "brier_decomposition",
     "calibration_error",
     "column_regions",
-    "compare",
     "confidence_brier",
     "confidence_brier_decomposition",
     "confidence_by_distance",
@@ -189,7 +172,6 @@ __all__ = [
     "confusion_finding",
     "coverage",
     "coverage_finding",
-    "critical_difference",
     "density_curve",
     "describe_pit_regions",
     "describe_regions",

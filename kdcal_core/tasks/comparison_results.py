@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kdcal_core.diagnostics.comparison import Comparison
-from kdcal_core.diagnostics.comparison.results import Judge
+from kdcal_core.evaluation import Comparison
+from kdcal_core.evaluation.comparison import Judge
 
 
 @dataclass(frozen=True)

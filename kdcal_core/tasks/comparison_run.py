@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import MEASURES, compare
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, review_data
 from kdcal_core.review.inputs import input_columns

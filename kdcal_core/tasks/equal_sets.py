@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kdcal_core.data import Roles, outcome_column, target_labels
-from kdcal_core.diagnostics.comparison.overlap import SetRows, shared, shared_words
+from kdcal_core.evaluation.overlap import SetRows, shared, shared_words
 from kdcal_core.review import Review, rows_of
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import WHICH

@@ -16,9 +16,9 @@ from kdcal_core.calibration.export import CalibratorCard, CardEstimate, DataMark
 from kdcal_core.calibration.fitting import check_layer, layer_inputs
 from kdcal_core.calibration.settings import title_of
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.comparison import Comparison, compare
-from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import Comparison, compare
+from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
     Review,

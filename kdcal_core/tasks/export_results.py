@@ -9,7 +9,7 @@ from typing import Literal
 
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.comparison import Comparison, MethodScores, PairedDifference
+from kdcal_core.evaluation import Comparison, MethodScores, PairedDifference
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
 

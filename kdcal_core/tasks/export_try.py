@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
-from kdcal_core.diagnostics.comparison import compare
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import compare
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewData, Workspace, review_data
 from kdcal_core.store import save

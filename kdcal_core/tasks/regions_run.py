@@ -16,8 +16,8 @@ from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
-from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (

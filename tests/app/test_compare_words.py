@@ -8,7 +8,7 @@ import pytest
 from app.compare import compare_parts, compare_text
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
-from kdcal_core.diagnostics.comparison import PairedDifference
+from kdcal_core.evaluation import PairedDifference
 
 FAR, AUROC = (
     "Far away means 14 times the norm.",

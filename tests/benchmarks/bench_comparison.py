@@ -10,7 +10,7 @@ import pandas as pd
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import compare
+from kdcal_core.evaluation import compare
 from kdcal_core.review import ReviewData
 
 SIZES = ((1_797, 10, 30.0), (100_000, 2, 300.0))  # rows, classes, goal in seconds

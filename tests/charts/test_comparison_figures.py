@@ -23,7 +23,7 @@ from kdcal_core.charts import (
     ranked,
 )
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics.comparison import Comparison, compare
+from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.review import ReviewData
 
 HOSTILE = "<b>bold</b>"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from small_reviews import Made, quiet
 
-from kdcal_core.diagnostics.comparison import MEASURES, compare
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import MEASURES, compare
 from kdcal_core.review import review_data
 from kdcal_core.store import load, save
 from kdcal_core.tasks import (

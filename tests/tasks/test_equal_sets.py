@@ -11,8 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
 from workerless import working_here
 
-from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.review import (
     Workspace,
     add_foreign,

@@ -24,10 +24,10 @@ from kdcal_core.calibration import (
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.cli import main
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.comparison import compare
-from kdcal_core.diagnostics.comparison.far import far_rows
-from kdcal_core.diagnostics.comparison.methods import methods_of
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import compare
+from kdcal_core.evaluation.far import far_rows
+from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, add_training, review_data
 from kdcal_core.store import load

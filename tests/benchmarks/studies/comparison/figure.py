@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.template import new_figure
-from kdcal_core.diagnostics.comparison import CriticalDifference
+from kdcal_core.evaluation import CriticalDifference
 from kdcal_core.text import escape_html, listed, p_text
 
 _LINE = 28

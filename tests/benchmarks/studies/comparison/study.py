@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.data import IntArray, ScoredSet
-from kdcal_core.diagnostics.comparison import Comparison, compare
 from kdcal_core.errors import InputWarning
+from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.models import wrap_model
 from kdcal_core.review import ReviewData, Workspace, review_data, start_sample
 

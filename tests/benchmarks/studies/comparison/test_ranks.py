@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.charts import MODEL_NAME
-from kdcal_core.diagnostics import critical_difference
+from kdcal_core.evaluation import critical_difference
 from tests.benchmarks.studies.comparison.figure import critical_difference_figure, ranks_words
 from tests.benchmarks.studies.comparison.report import ranked
 from tests.benchmarks.studies.comparison.scores import read_study, save_study

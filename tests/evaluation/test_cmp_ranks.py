@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import f as fisher
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
-from kdcal_core.diagnostics import critical_difference
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import critical_difference
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (4, 2.569), (6, 2.850), (10, 3.164)])

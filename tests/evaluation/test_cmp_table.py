@@ -5,7 +5,8 @@ import pytest
 
 from kdcal_core.calibration import TopLabelConfidence
 from kdcal_core.data import ScoredSet
-from kdcal_core.diagnostics import all_estimates, compare
+from kdcal_core.diagnostics import all_estimates
+from kdcal_core.evaluation import compare
 from kdcal_core.review import ReviewData
 
 

@@ -16,8 +16,9 @@ from kdcal_core.calibration import (
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.diagnostics import auroc, brier, calibration_error, compare, estimate_text, log_loss
+from kdcal_core.diagnostics import auroc, brier, calibration_error, estimate_text, log_loss
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import compare
 from kdcal_core.review import ReviewData
 
 SPEED = {"fit_seconds", "predict_seconds"}

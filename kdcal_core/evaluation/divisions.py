@@ -10,11 +10,11 @@ import pandas as pd
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.diagnostics.comparison.far import FarRows
-from kdcal_core.diagnostics.comparison.fits import Answer, Part, Rows
-from kdcal_core.diagnostics.comparison.paired import LEAST_ROWS
-from kdcal_core.diagnostics.comparison.results import Judge
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation.comparison import Judge
+from kdcal_core.evaluation.far import FarRows
+from kdcal_core.evaluation.fits import Answer, Part, Rows
+from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.review import ReviewData
 
 

@@ -11,35 +11,35 @@ import numpy as np
 
 from kdcal_core.calibration import Calibrator
 from kdcal_core.data import FloatArray, ScoredSet, check_weight
-from kdcal_core.diagnostics.comparison.far import FarRows, far_rows
-from kdcal_core.diagnostics.comparison.fits import Answer, Task, run_tasks
-from kdcal_core.diagnostics.comparison.methods import REFERENCE, Method, methods_of
-from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
-from kdcal_core.diagnostics.comparison.paired import (
-    LEAST_ROWS,
-    against_best,
-    against_model,
-    untested,
-    without_interval,
-)
-from kdcal_core.diagnostics.comparison.parts import joined, judging_rows, parts_of
-from kdcal_core.diagnostics.comparison.results import (
+from kdcal_core.diagnostics.reliability import confidence_reliability
+from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.targets import check_choice, check_level, check_seed
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation.comparison import (
     Against,
     Comparison,
     Judge,
     MethodScores,
     PairedDifference,
 )
-from kdcal_core.diagnostics.comparison.scoring import (
+from kdcal_core.evaluation.divisions import joined, judging_rows, parts_of
+from kdcal_core.evaluation.far import FarRows, far_rows
+from kdcal_core.evaluation.fits import Answer, Task, run_tasks
+from kdcal_core.evaluation.methods import REFERENCE, Method, methods_of
+from kdcal_core.evaluation.overlap import overlap, overlap_words
+from kdcal_core.evaluation.paired import (
+    LEAST_ROWS,
+    against_best,
+    against_model,
+    untested,
+    without_interval,
+)
+from kdcal_core.evaluation.scoring import (
     MEASURES,
     Judged,
     Scored,
     scored_measures,
 )
-from kdcal_core.diagnostics.reliability import confidence_reliability
-from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.diagnostics.targets import check_choice, check_level, check_seed
-from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
 

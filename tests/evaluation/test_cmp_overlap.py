@@ -6,7 +6,7 @@ import pytest
 
 from kdcal_core.data import ScoredSet
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
-from kdcal_core.diagnostics.comparison.overlap import overlap, overlap_words
+from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.review import ReviewData
 
 

@@ -93,7 +93,7 @@ class MethodScores:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Calibrators side by side on the same rows; see :func:`kdcal_core.diagnostics.compare`.
+    """Calibrators side by side on the same rows; see :func:`kdcal_core.evaluation.compare`.
 
     Attributes
     ----------

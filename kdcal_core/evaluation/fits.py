@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 from kdcal_core.calibration import Calibrated, Calibrator, calibrated, fit_calibrator
 from kdcal_core.data import FloatArray, IntArray, ScoredSet
-from kdcal_core.diagnostics.comparison.methods import Method
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation.methods import Method
 from kdcal_core.models import Model
 from kdcal_core.progress import Progress
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from kdcal_core.diagnostics.comparison.compare import compare
-from kdcal_core.diagnostics.comparison.ranks import CriticalDifference, critical_difference
-from kdcal_core.diagnostics.comparison.results import (
+from kdcal_core.evaluation.compare import compare
+from kdcal_core.evaluation.comparison import (
     Comparison,
     Measure,
     MethodScores,
     PairedDifference,
 )
-from kdcal_core.diagnostics.comparison.scoring import MEASURES
+from kdcal_core.evaluation.ranks import CriticalDifference, critical_difference
+from kdcal_core.evaluation.scoring import MEASURES
 
 __all__ = [
     "MEASURES",

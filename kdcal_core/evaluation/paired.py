@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.comparison.results import Measure, PairedDifference, Verdict
-from kdcal_core.diagnostics.comparison.spread import Spread
 from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.evaluation.comparison import Measure, PairedDifference, Verdict
+from kdcal_core.evaluation.spread import Spread
 from kdcal_core.statistics import holm
 
 JOINT_DRAWS = 4000
