@@ -5,11 +5,8 @@ them (paper 003 section 2 writes F^ for a row's predictive distribution function
 """
 
 from kdcal_core.data.types import Family
-from kdcal_core.distributions._shapes import central_levels
-from kdcal_core.distributions.base import PredictiveDistribution
 from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
-from kdcal_core.distributions.concatenated import Concatenated, concatenate
-from kdcal_core.distributions.empirical import Empirical
+from kdcal_core.distributions.distribution import PredictiveDistribution, central_levels
 from kdcal_core.distributions.families import (
     FAMILIES,
     FamilySpec,
@@ -17,15 +14,11 @@ from kdcal_core.distributions.families import (
     distribution_of,
     spread_of,
 )
-from kdcal_core.distributions.gamma import Gamma
-from kdcal_core.distributions.mapped import Mapped
-from kdcal_core.distributions.normal import LogNormal, Normal
-from kdcal_core.distributions.pit import even, randomised_pit
-from kdcal_core.distributions.quantiles import Quantiles
-from kdcal_core.distributions.resolved import resolution_note
-from kdcal_core.distributions.scored import RegressionSet
-from kdcal_core.distributions.student_t import StudentT
+from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
+from kdcal_core.distributions.pit import RegressionSet, even, randomised_pit
+from kdcal_core.distributions.sampled import Empirical, Quantiles, resolution_note
 from kdcal_core.distributions.weighted import Weighted
+from kdcal_core.distributions.wrapped import Concatenated, Mapped, concatenate
 
 __all__ = [
     "FAMILIES",

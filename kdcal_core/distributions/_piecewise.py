@@ -1,16 +1,20 @@
-"""Distribution functions that run linearly between points, with a tail beyond either end."""
+"""Distribution functions that run linearly between points, with a tail beyond either end.
+
+A tail is seen from the outermost point of its row outwards.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import _rowwise
-from kdcal_core.distributions._tails import Tail
-from kdcal_core.distributions.base import PredictiveDistribution
+from kdcal_core.distributions.distribution import PredictiveDistribution
+from kdcal_core.distributions.parametric import log_normal_density
 
 
 class Piecewise(PredictiveDistribution):
@@ -102,3 +106,134 @@ def _mean_square(start: FloatArray, end: FloatArray) -> FloatArray:
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
     """part / whole, and 0 for 0 / 0."""
     return np.where(part == 0, 0.0, part / whole)
+
+
+class Tail(ABC):
+    """What lies beyond one end of n rows; distances are positive outwards, (n, g) or (1, g).
+
+    Attributes
+    ----------
+    mass : float
+        Probability beyond the end.
+    scale : (n, 1)
+        Zero where a row has no tail: its end is the end of the support, and holds the mass.
+    """
+
+    mass: float
+    scale: FloatArray
+
+    def survival(self, distance: FloatArray) -> FloatArray:
+        """Probability beyond the distance."""
+        return np.where(self.scale > 0, self._survival(self._units(distance)), 0.0)
+
+    def distance(self, survival: FloatArray) -> FloatArray:
+        """The distance beyond which that probability lies."""
+        with np.errstate(invalid="ignore"):
+            beyond = self.scale * self._distance(np.minimum(survival, self.mass))
+        return np.where(self.scale > 0, beyond, 0.0)
+
+    def log_density(self, distance: FloatArray) -> FloatArray:
+        """Minus infinity where a row has no tail."""
+        density = self._log_density(self._units(distance)) - np.log(self._safe)
+        return np.where(self.scale > 0, density, -np.inf)
+
+    def crps(self, distance: FloatArray) -> FloatArray:
+        """This tail's part of the CRPS of an outcome at the distance, which is 0 inside the end."""
+        units = self._units(distance)
+        part = self._safe * (self._beyond(units) + self._within(units))
+        return np.where(self.scale > 0, part, distance)
+
+    @property
+    def _safe(self) -> FloatArray:
+        return np.where(self.scale > 0, self.scale, 1.0)
+
+    def _units(self, distance: FloatArray) -> FloatArray:
+        units: FloatArray = distance / self._safe
+        return units
+
+    # in units of the scale
+
+    @abstractmethod
+    def _survival(self, units: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _distance(self, survival: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _log_density(self, units: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _beyond(self, units: FloatArray) -> FloatArray:
+        """Integral of the squared survival from there outwards."""
+
+    @abstractmethod
+    def _within(self, units: FloatArray) -> FloatArray:
+        """Integral of (1 - survival)^2 from the end to there."""
+
+
+class NormalTail(Tail):
+    """That of a normal distribution whose end lies ``start`` standard deviations from its mean."""
+
+    def __init__(self, mass: float, scale: FloatArray) -> None:
+        self.mass, self.scale, self.start = mass, scale, float(-ndtri(mass))
+
+    def _survival(self, units: FloatArray) -> FloatArray:
+        return np.asarray(ndtr(-self.start - units))
+
+    def _distance(self, survival: FloatArray) -> FloatArray:
+        return np.asarray(-ndtri(survival) - self.start)
+
+    def _log_density(self, units: FloatArray) -> FloatArray:
+        return np.asarray(log_normal_density(self.start + units))
+
+    def _beyond(self, units: FloatArray) -> FloatArray:
+        return squared_normal_tail(self.start + units)
+
+    def _within(self, units: FloatArray) -> FloatArray:
+        end = np.array(-self.start)
+        return squared_normal_tail(-self.start - units) - squared_normal_tail(end)
+
+
+class ParetoTail(Tail):
+    """Generalised Pareto: survival mass (1 + distance / (shape scale))^(-shape).
+
+    With the mean excess of ``shape`` samples as scale it is the predictive distribution of one
+    more excess of an exponential tail; its own mean excess is finite for a shape above 1.
+    """
+
+    def __init__(self, mass: float, scale: FloatArray, shape: float) -> None:
+        self.mass, self.scale, self.shape = mass, scale, shape
+
+    def _log_growth(self, units: FloatArray) -> FloatArray:
+        return np.log1p(units / self.shape)
+
+    def _survival(self, units: FloatArray) -> FloatArray:
+        return np.asarray(self.mass * np.exp(-self.shape * self._log_growth(units)))
+
+    def _distance(self, survival: FloatArray) -> FloatArray:
+        fewer = np.log(self.mass) - np.log(survival)
+        return np.asarray(self.shape * np.expm1(fewer / self.shape))
+
+    def _log_density(self, units: FloatArray) -> FloatArray:
+        return np.asarray(np.log(self.mass) - (self.shape + 1) * self._log_growth(units))
+
+    def _beyond(self, units: FloatArray) -> FloatArray:
+        return self.mass**2 * self._integral(2 * self.shape, units)
+
+    def _within(self, units: FloatArray) -> FloatArray:
+        start, k = np.zeros(1), self.shape
+        once = self._integral(k, start) - self._integral(k, units)
+        twice = self._integral(2 * k, start) - self._integral(2 * k, units)
+        return units - 2 * self.mass * once + self.mass**2 * twice
+
+    def _integral(self, power: float, units: FloatArray) -> FloatArray:
+        """Of (1 + u / shape)^(-power) from ``units`` outwards."""
+        grown = np.exp((1 - power) * self._log_growth(units))
+        return np.asarray(self.shape / (power - 1) * grown)
+
+
+def squared_normal_tail(z: FloatArray) -> FloatArray:
+    """Integral of (1 - Phi)^2 from z to infinity, Phi the standard normal distribution function."""
+    tail, height = ndtr(-z), np.exp(log_normal_density(z))
+    integral: FloatArray = -z * tail**2 + 2 * height * tail - ndtr(-np.sqrt(2) * z) / np.sqrt(np.pi)
+    return integral

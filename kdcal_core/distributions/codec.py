@@ -13,14 +13,11 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from kdcal_core.distributions.base import PredictiveDistribution
-from kdcal_core.distributions.empirical import Empirical
-from kdcal_core.distributions.gamma import Gamma
-from kdcal_core.distributions.mapped import Mapped
-from kdcal_core.distributions.normal import LogNormal, Normal
-from kdcal_core.distributions.quantiles import Quantiles
-from kdcal_core.distributions.student_t import StudentT
+from kdcal_core.distributions.distribution import PredictiveDistribution
+from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
+from kdcal_core.distributions.sampled import Empirical, Quantiles
 from kdcal_core.distributions.weighted import Weighted
+from kdcal_core.distributions.wrapped import Mapped
 from kdcal_core.errors import InputError
 from kdcal_core.store import decode, encode
 from kdcal_core.store.disk import write_json

@@ -10,14 +10,9 @@ from numpy.typing import ArrayLike
 
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.data.types import Family, FloatArray
-from kdcal_core.distributions._parametric import finite_parameter
-from kdcal_core.distributions._shapes import checked_outcomes
-from kdcal_core.distributions.base import PredictiveDistribution
-from kdcal_core.distributions.empirical import Empirical
-from kdcal_core.distributions.gamma import Gamma
-from kdcal_core.distributions.normal import LogNormal, Normal
-from kdcal_core.distributions.quantiles import Quantiles
-from kdcal_core.distributions.student_t import StudentT
+from kdcal_core.distributions.distribution import PredictiveDistribution, checked_outcomes
+from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT, finite_parameter
+from kdcal_core.distributions.sampled import Empirical, Quantiles
 from kdcal_core.errors import InputError
 
 

@@ -9,10 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import _rowwise
-from kdcal_core.distributions._parametric import refuse
-from kdcal_core.distributions._shapes import checked_table, numbers_of
-from kdcal_core.distributions.base import PredictiveDistribution, Rows
-from kdcal_core.distributions.normal import LOG_ROOT_TWO_PI
+from kdcal_core.distributions.distribution import (
+    PredictiveDistribution,
+    Rows,
+    checked_table,
+    numbers_of,
+)
+from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI, refuse
 from kdcal_core.errors import InputError
 
 BELOW_ONE = 1 - 2.0**-53

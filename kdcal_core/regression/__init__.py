@@ -23,7 +23,7 @@ from kdcal_core.distributions import (
     save_distribution,
     spread_of,
 )
-from kdcal_core.distributions.concatenated import Concatenated, concatenate
+from kdcal_core.distributions.wrapped import Concatenated, concatenate
 from kdcal_core.regression.base import Recalibrator
 from kdcal_core.regression.cross_fit import cross_fitted
 from kdcal_core.regression.density import DensityRecalibration

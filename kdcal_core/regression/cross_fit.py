@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
-from kdcal_core.distributions.concatenated import concatenate
+from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
-from kdcal_core.distributions.base import Rows
+from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.weighted import SMALLEST
 from kdcal_core.regression.base import PIT_EDGE
 

@@ -10,8 +10,8 @@ from scipy.special import betainc, ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
-from kdcal_core.distributions.base import Rows
-from kdcal_core.distributions.normal import LOG_ROOT_TWO_PI
+from kdcal_core.distributions.distribution import Rows
+from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
 from kdcal_core.regression.base import PIT_EDGE
 from kdcal_core.regression.recalibrated import Recalibrated
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
-from kdcal_core.distributions.concatenated import concatenate
+from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
 

@@ -3,7 +3,6 @@
 Arrays in, numbers out: nothing here knows a model, a review or a screen.
 """
 
-from kdcal_core.statistics.corrections import holm
 from kdcal_core.statistics.intervals import (
     bounded_mean_interval,
     clopper_pearson,
@@ -11,7 +10,6 @@ from kdcal_core.statistics.intervals import (
     mean_interval,
     normal_quantile,
 )
-from kdcal_core.statistics.rank_tests import one_sided_wilcoxon
 from kdcal_core.statistics.row_losses import (
     CLIP,
     brier_losses,
@@ -20,6 +18,7 @@ from kdcal_core.statistics.row_losses import (
     top_label_brier_losses,
     top_label_log_losses,
 )
+from kdcal_core.statistics.significance import holm, one_sided_wilcoxon
 
 __all__ = [
     "CLIP",

@@ -131,7 +131,7 @@ def test_rows_are_chosen_like_an_arrays(name):
 def test_blocks_change_nothing(name, monkeypatch):
     ours, at = ALL[name], RNG.random((N, 3))
     whole = [ours.cdf(at), ours.ppf(at), ours.log_density(at), ours.crps(at[:, 0]), ours.std()]
-    monkeypatch.setattr("kdcal_core.distributions.base.BLOCK_FLOATS", 8)
+    monkeypatch.setattr("kdcal_core.distributions.distribution.BLOCK_FLOATS", 8)
     parts = [ours.cdf(at), ours.ppf(at), ours.log_density(at), ours.crps(at[:, 0]), ours.std()]
     for one, other in zip(whole, parts, strict=True):
         assert_allclose(other, one, rtol=1e-14)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.distributions import Gamma, Normal, Weighted, randomised_pit
-from kdcal_core.distributions.concatenated import concatenate
+from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import IsotonicRecalibration, Recalibrator, cross_fitted
 
