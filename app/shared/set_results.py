@@ -21,9 +21,11 @@ import streamlit as st
 
 from app.shared import job_results, session, waiting
 from app.shared.kept import KEPT
-from kdcal_core.review import Review, Which, load_set
+from kdcal_core.data import ScoredSet
+from kdcal_core.review import Review, ReviewReader, Which, identity
 from kdcal_core.tasks import (
     LAYER,
+    Keep,
     Request,
     Sets,
     Space,
@@ -31,6 +33,7 @@ from kdcal_core.tasks import (
     load_space,
     read_measure,
     reads_asides,
+    reads_of,
     regression_space,
     set_request,
     space_request,
@@ -121,48 +124,44 @@ def on_demand(
 def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
     workspace = session.workspace()
 
-    def read(which: Which) -> Any:
-        return KEPT.get(
-            ("scored", which, review.sets[which].digest),
-            lambda: load_set(workspace, review.id, which),
-        )
+    reader = ReviewReader(workspace, review.id, reads_of(measure), review=review)
+    keep = keep_of(review, measure)
+
+    def read(which: Which) -> ScoredSet:
+        found: ScoredSet = keep(("scored", which), lambda: reader.scored(which))
+        return found
 
     def make() -> T:
         with st.spinner(escape_markdown(title_of(measure, settings), 120)):
             sets = Sets(
-                workspace, review.id, read, open_space=partial(_space, review), keep=keep_of(review)
+                workspace,
+                review.id,
+                read,
+                open_space=partial(_space, review),
+                keep=keep,
+                reader=reader,
             )
             return measure(sets, **settings)
 
-    asides = _asides_of(review) if reads_asides(measure) else ()
-    return KEPT.get(
-        (measure.__name__, json.dumps(settings, sort_keys=True), asides, *_rows_of(review)), make
-    )
+    found: T = keep((measure.__name__, json.dumps(settings, sort_keys=True)), make)
+    return found
 
 
 def _is_large(review: Review, measure: Callable[..., Any]) -> bool:
     return is_large(review, with_asides=reads_asides(measure))
 
 
-def _asides_of(review: Review) -> tuple[Hashable, ...]:
-    foreign = tuple((name, table.digest) for name, table in review.foreign.items())
-    return review.training and review.training.digest, foreign
+def keep_of(review: Review, measure: Callable[..., Any]) -> Keep:
+    """What a measure of a review keeps in the server, as `kdcal_core.tasks.Sets` takes it.
 
-
-def keep_of(review: Review) -> Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]:
-    """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it."""
+    It goes by the identity of what the measure may read.
+    """
+    known = json.dumps(identity(review, reads_of(measure)), sort_keys=True)
 
     def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        return KEPT.get((*key, *_rows_of(review)), make)
+        return KEPT.get((*key, known), make)
 
     return keep
-
-
-def _rows_of(review: Review) -> tuple[Hashable, ...]:
-    """What tells the rows of a review from others, and what is read of them."""
-    rows = [(which, one.digest, review.tables[which].digest) for which, one in review.sets.items()]
-    training = review.training.digest if review.training else None
-    return tuple(sorted(rows)), training, review.roles, review.classes
 
 
 def _space(review: Review, name: str) -> Space:

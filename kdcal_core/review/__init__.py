@@ -19,6 +19,7 @@ from kdcal_core.review.loading import (
     rows_of,
 )
 from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.reader import PARTS, Part, ReviewReader, identity
 from kdcal_core.review.reviewed import ReviewData, review_data
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
@@ -34,9 +35,12 @@ from kdcal_core.review.steps import (
 from kdcal_core.review.workspace import Workspace
 
 __all__ = [
+    "PARTS",
     "ColumnInfo",
+    "Part",
     "Review",
     "ReviewData",
+    "ReviewReader",
     "Sample",
     "SetInfo",
     "TableInfo",
@@ -50,6 +54,7 @@ __all__ = [
     "confirm_class",
     "create_review",
     "fitness_of",
+    "identity",
     "input_columns",
     "left_out",
     "left_out_words",

@@ -30,7 +30,7 @@ def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
         Where the set has not been scored, or the review is of a regression.
     """
     review = workspace.read(review_id)
-    info = _scored_info(review, which, "classification")
+    info = scored_info(review, which, "classification")
     folder = workspace.folder(review_id) / info.folder
     return scored_arrays(folder, review.classes, info.digest, which)
 
@@ -44,7 +44,7 @@ def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> R
         Where the set has not been scored, or the review is of a classification.
     """
     review = workspace.read(review_id)
-    info = _scored_info(review, which, "regression")
+    info = scored_info(review, which, "regression")
     return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
 
 
@@ -66,7 +66,14 @@ def check_scored(workspace: Workspace, review: Review) -> None:
                     scored_arrays(folder, review.classes, info.digest, which)
 
 
-def _scored_info(review: Review, which: Which, task: Task) -> SetInfo:
+def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
+    """What is known of a scored set of a review of this task.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of another task.
+    """
     check_which(which)
     if review.task != task:
         raise InputError(

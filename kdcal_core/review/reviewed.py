@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import IntArray, Roles, ScoredSet
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.review.loading import load_set, rows_of
-from kdcal_core.review.model import Review, TableInfo
-from kdcal_core.review.seals import check_digest
+from kdcal_core.review.model import WHICH, TableInfo
+from kdcal_core.review.reader import PARTS, ReviewReader
 from kdcal_core.review.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -80,20 +79,21 @@ def review_data(
         Where the review is of a regression, its calibration set is not scored, a file is gone or
         damaged, or the training rows name a class that the model does not know.
     """
-    review = workspace.read(review_id)
-    calibration = load_set(workspace, review_id, "calibration")
-    evaluation = None
-    if "evaluation" in review.sets:
-        evaluation = load_set(workspace, review_id, "evaluation")
-    roles = review.roles or Roles()
+    reader = ReviewReader(workspace, review_id, PARTS)
+    review, roles = reader.review, reader.roles
+    calibration = reader.scored("calibration")
+    evaluation = reader.scored("evaluation") if "evaluation" in review.sets else None
     columns = input_columns(review)
-    inputs, groups = {}, {}
-    for which in review.sets:
-        frame = rows_of(workspace, review_id, review.tables[which])
+    inputs: dict[str, pd.DataFrame] = {}
+    groups: dict[str, pd.DataFrame] = {}
+    for which in WHICH:
+        if which not in review.sets:
+            continue
+        frame = reader.frame(which)
         inputs[which], groups[which] = frame[columns], free_columns(frame, roles, columns)
     training_y = None
     if review.training is not None:
-        frame = rows_of(workspace, review_id, review.training)
+        frame = reader.frame("training")
         inputs["training"], groups["training"] = frame[columns], free_columns(frame, roles, columns)
         training_y = _labels(frame, review.training, roles, review.classes)
     foreign = review.foreign if with_foreign and roles.features else {}
@@ -104,8 +104,8 @@ def review_data(
         inputs,
         groups,
         training_y,
-        _open(workspace, review) if with_model else None,
-        {name: rows_of(workspace, review_id, table)[columns] for name, table in foreign.items()},
+        reader.model() if with_model and reader.has("model") else None,
+        {name: reader.foreign(name).reset_index(drop=True) for name in foreign},
     )
 
 
@@ -121,15 +121,3 @@ def _labels(
     from kdcal_core.data import target_labels
 
     return target_labels(frame, roles, classes, file=table.name)
-
-
-def _open(workspace: Workspace, review: Review) -> Model | None:
-    if review.model is None or review.model_file is None:
-        return None
-    from kdcal_core.models import load_model
-    from kdcal_core.review.reading import in_file
-
-    path = workspace.folder(review.id) / review.model_file
-    with in_file(review.model.name):
-        check_digest(path, review.model.digest)
-        return load_model(path, name=review.model.name, task="classification")

@@ -146,6 +146,7 @@ from kdcal_core.tasks.regions_results import (
 from kdcal_core.tasks.regions_run import regions_request
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
+    Keep,
     Losses,
     PredictedClass,
     SetFitness,
@@ -165,7 +166,13 @@ from kdcal_core.tasks.set_measures import (
     set_overview,
     set_reliability,
 )
-from kdcal_core.tasks.set_run import read_measure, reads_asides, set_request, title_of
+from kdcal_core.tasks.set_run import (
+    read_measure,
+    reads_asides,
+    reads_of,
+    set_request,
+    title_of,
+)
 from kdcal_core.tasks.space_run import load_space, space_request
 from kdcal_core.tasks.spaces import (
     LAYER,
@@ -222,6 +229,7 @@ __all__ = [
     "GridRun",
     "GridSettings",
     "IntervalRows",
+    "Keep",
     "LabRecord",
     "LabRows",
     "LabRun",
@@ -305,6 +313,7 @@ __all__ = [
     "principal_axes",
     "read_measure",
     "reads_asides",
+    "reads_of",
     "recalibrated_intervals",
     "recalibrated_map",
     "recalibrated_pit",

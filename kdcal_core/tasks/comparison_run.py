@@ -11,7 +11,7 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES, compare
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, Workspace, review_data
+from kdcal_core.review import Review, Workspace, identity, review_data
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_results import ComparisonRun, ComparisonSettings
@@ -20,7 +20,6 @@ from kdcal_core.tasks.inputs import (
     check_ranges,
     request,
     require_classification,
-    review_identity,
 )
 
 _RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
@@ -68,7 +67,7 @@ def comparison_request(
         "kdcal_core.tasks.comparison_run:compare_calibrators",
         "Comparing calibrators",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**review_identity(review), **asked, "measures": list(MEASURES)},
+        {**identity(review), **asked, "measures": list(MEASURES)},
     )
 
 

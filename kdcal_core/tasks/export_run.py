@@ -11,7 +11,7 @@ from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, Workspace
+from kdcal_core.review import Review, Workspace, identity
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_run import usable_calibrators
@@ -29,7 +29,6 @@ from kdcal_core.tasks.inputs import (
     check_ranges,
     request,
     require_classification,
-    review_identity,
 )
 
 FEW_TREES = 10
@@ -56,7 +55,7 @@ def export_request(workspace: Workspace, review_id: str, settings: ExportSetting
         "kdcal_core.tasks.export_run:export_calibrator",
         "Fitting and writing the calibrator",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**review_identity(review), **asked, "names": names, "model": model},
+        {**identity(review), **asked, "names": names, "model": model},
     )
 
 

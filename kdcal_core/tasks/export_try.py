@@ -16,11 +16,11 @@ from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import compare
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, ReviewData, Workspace, review_data
+from kdcal_core.review import Review, ReviewData, Workspace, identity, review_data
 from kdcal_core.store import save
 from kdcal_core.tasks.export_fit import AsFitted
 from kdcal_core.tasks.export_results import TriedRun
-from kdcal_core.tasks.inputs import Request, request, review_identity
+from kdcal_core.tasks.inputs import Request, request
 from kdcal_core.text import listed
 
 _KEY = "file"
@@ -43,7 +43,7 @@ def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> 
         "kdcal_core.tasks.export_try:try_calibrator",
         "Opening the calibrator file",
         {"home": str(workspace.root), "review": review_id, "path": str(path), "name": name},
-        {**review_identity(review), "file": digest},
+        {**identity(review), "file": digest},
     )
 
 

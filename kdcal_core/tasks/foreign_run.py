@@ -23,7 +23,7 @@ from kdcal_core.diagnostics.foreign_rows import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Workspace
+from kdcal_core.review import PARTS, Part, ReviewReader, Workspace
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.foreign_results import (
     ForeignKind,
@@ -34,14 +34,7 @@ from kdcal_core.tasks.foreign_results import (
 )
 from kdcal_core.tasks.graph_results import Rows, request_on_graph
 from kdcal_core.tasks.graph_run import load_estimator, placed
-from kdcal_core.tasks.inputs import (
-    Request,
-    ReviewFiles,
-    check_ranges,
-    features_of,
-    open_model,
-    review_files,
-)
+from kdcal_core.tasks.inputs import Request, check_ranges, opened_reader, require_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,19 +63,20 @@ def foreign_request(
     """
     settings = settings or ForeignSettings()
     check_ranges(settings, _RANGES)
+    reader = ReviewReader(workspace, review_id, PARTS)
+    require_model(reader.review)
     return request_on_graph(
         "kdcal_core.tasks.foreign_run:score_foreign",
         "Asking about foreign rows",
-        review_files(workspace, review_id),
+        reader,
         settings,
         graph_folder,
-        with_foreign=True,
         rows="within what columns hold",
     )
 
 
 def score_foreign(
-    files: dict[str, Any],
+    read: dict[str, Any],
     settings: dict[str, Any],
     graph_folder: str | None,
     folder: str,
@@ -92,8 +86,10 @@ def score_foreign(
 
     Parameters
     ----------
-    files, settings : dict
-        ReviewFiles and ForeignSettings as JSON.
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        ForeignSettings as JSON.
 
     Raises
     ------
@@ -101,15 +97,16 @@ def score_foreign(
         For uploaded rows that do not fit the model. A set that was to be made and cannot be is
         told in the record's notes instead.
     """
-    sources, chosen = decode(ReviewFiles, files), decode(ForeignSettings, settings)
+    reader, chosen = opened_reader(read, PARTS), decode(ForeignSettings, settings)
     check_ranges(chosen, _RANGES)
-    model = open_model(sources, progress)
+    progress(0.0, "Opening the model")
+    model = reader.model()
     estimator = load_estimator(graph_folder, model) if graph_folder else None
-    reference = features_of(sources, sources.reference)
-    batches, notes = _made(sources, chosen, reference)
+    reference = reader.features(reader.reference)
+    batches, notes = _made(reader, chosen, reference)
     where = _extent(reference)
     left: dict[str, tuple[str, float, float]] = {}
-    batches = [*_uploaded(sources), *batches]
+    batches = [*_uploaded(reader), *batches]
     pieces: list[Rows] = []
     sets: list[ForeignSet] = []
     for at, batch in enumerate(batches):
@@ -133,14 +130,14 @@ def score_foreign(
     record = ForeignRecord(
         settings=chosen,
         sets=tuple(sets),
-        classes=sources.classes,
+        classes=reader.review.classes,
         n_numeric=len(numeric_columns(reference)),
         n_features=reference.shape[1],
         notes=tuple(notes),
         n_bounded=0 if where is None else int(where.bounded.sum()),
         impossible=left,
     )
-    save(Path(folder), ForeignRun(record, _joined(pieces, len(sources.classes))))
+    save(Path(folder), ForeignRun(record, _joined(pieces, len(reader.review.classes))))
     return encode(record)
 
 
@@ -156,10 +153,11 @@ def foreign_frame(
     InputError
         Where the review no longer has these rows.
     """
-    files = review_files(workspace, review_id)
-    batches = _uploaded(files)
+    reads: tuple[Part, ...] = ("calibration", "evaluation", "training", "foreign")
+    reader = ReviewReader(workspace, review_id, reads)
+    batches = _uploaded(reader)
     if one.kind != "uploaded":
-        batches, _ = _made(files, settings, features_of(files, files.reference))
+        batches, _ = _made(reader, settings, reader.features(reader.reference))
     for batch in batches:
         values = [value for name, value in batch.sets if name == one.name]
         if batch.kind == one.kind and one.value in values:
@@ -182,18 +180,18 @@ class _Batch:
     file: str | None = None
 
 
-def _uploaded(files: ReviewFiles) -> list[_Batch]:
+def _uploaded(reader: ReviewReader) -> list[_Batch]:
     return [
-        _Batch("uploaded", ((name, None),), partial(features_of, files, file), file.name)
-        for name, file in files.foreign.items()
+        _Batch("uploaded", ((name, None),), partial(reader.foreign, name), table.name)
+        for name, table in reader.review.foreign.items()
     ]
 
 
 def _made(
-    files: ReviewFiles, settings: ForeignSettings, reference: pd.DataFrame
+    reader: ReviewReader, settings: ForeignSettings, reference: pd.DataFrame
 ) -> tuple[list[_Batch], list[str]]:
     """What is made of the data, and why some of it cannot be."""
-    own, n, seed = features_of(files, files.judged), settings.n, settings.seed
+    own, n, seed = reader.features(reader.judged), settings.n, settings.seed
     batches = [_Batch("shuffled", (("Shuffled features", None),), partial(shuffled, own, n, seed))]
     try:
         where = extent(reference)

@@ -11,8 +11,9 @@ import numpy as np
 from kdcal_core.calibration import KernelDensityGraph, Located
 from kdcal_core.calibration.graph.blend import Blend
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.review import ReviewReader
 from kdcal_core.store import encode, load_part
-from kdcal_core.tasks.inputs import Request, ReviewFiles, request
+from kdcal_core.tasks.inputs import Request, review_request
 
 Kind = Literal["forest", "network"]
 
@@ -179,11 +180,10 @@ class GraphRun:
 def request_on_graph(
     target: str,
     title: str,
-    files: ReviewFiles,
+    reader: ReviewReader,
     settings: Any,
     graph_folder: str | Path | None,
     *,
-    with_foreign: bool = False,
     rows: str = "",
 ) -> Request:
     """A request that also depends on the review's graph, where ``graph_folder`` holds one.
@@ -191,20 +191,12 @@ def request_on_graph(
     ``rows`` tells the way in which rows are made from other ways.
     """
     asked = encode(settings)
-    return request(
+    return review_request(
         target,
         title,
-        {
-            "files": encode(files),
-            "settings": asked,
-            "graph_folder": str(graph_folder) if graph_folder else None,
-        },
-        {
-            **files.identity(with_foreign=with_foreign),
-            "settings": asked,
-            "graph": graph_identity(graph_folder),
-            "rows": rows,
-        },
+        reader,
+        {"settings": asked, "graph_folder": str(graph_folder) if graph_folder else None},
+        {"settings": asked, "graph": graph_identity(graph_folder), "rows": rows},
     )
 
 

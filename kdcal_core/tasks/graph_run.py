@@ -16,7 +16,7 @@ from kdcal_core.calibration.graph.as_calibrator import UNWEIGHTED, KernelDensity
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Workspace
+from kdcal_core.review import Part, ReviewReader, Workspace
 from kdcal_core.store import decode, encode, load, save
 from kdcal_core.tasks.graph_results import (
     FIT,
@@ -28,11 +28,9 @@ from kdcal_core.tasks.graph_results import (
 )
 from kdcal_core.tasks.inputs import (
     Request,
-    ReviewFiles,
-    labelled,
-    open_model,
-    request,
-    review_files,
+    opened_reader,
+    require_model,
+    review_request,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 
 Estimator = KernelDensityForest | KernelDensityNetwork
 
+READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 _ESTIMATOR = "estimator.zip"
 _FEWEST = 10
 
@@ -57,8 +56,9 @@ def graph_request(
         Where the review is not scored, has no model, or its model makes no partition.
     """
     settings = settings or GraphSettings()
-    files = review_files(workspace, review_id)
-    model = workspace.read(review_id).model
+    reader = ReviewReader(workspace, review_id, READS)
+    require_model(reader.review)
+    model = reader.review.model
     assert model is not None
     if not model.has_codes:
         others = ", ".join(model.other_activations)
@@ -69,23 +69,27 @@ def graph_request(
             fix="Its own confidence can still be seen far from the data, and its probabilities "
             "can still be calibrated.",
         )
-    return request(
+    asked = {"settings": encode(settings)}
+    return review_request(
         "kdcal_core.tasks.graph_run:fit_graph",
         "Fitting the kernel density version",
-        {"files": encode(files), "settings": encode(settings)},
-        {**files.identity(), "settings": encode(settings), "fit": FIT},
+        reader,
+        asked,
+        {**asked, "fit": FIT},
     )
 
 
 def fit_graph(
-    files: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Fit the graph, in a worker process, which leaves a `GraphRun` in ``folder``.
 
     Parameters
     ----------
-    files, settings : dict
-        ReviewFiles and GraphSettings as JSON.
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        GraphSettings as JSON.
 
     Raises
     ------
@@ -95,16 +99,17 @@ def fit_graph(
     """
     from kdcal_core.review.reading import in_file, in_rows_of, predict
 
-    sources, chosen = decode(ReviewFiles, files), decode(GraphSettings, settings)
-    model = open_model(sources, progress)
+    reader, chosen = opened_reader(read, READS), decode(GraphSettings, settings)
+    progress(0.0, "Opening the model")
+    model = reader.model()
     calibrator = KernelDensityCalibrator(
         chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
     )
-    X, y = labelled(sources, sources.calibration)
+    X, y = reader.labelled("calibration")
     given: dict[str, Any] = {}
     inside = np.ones(len(y), dtype=bool)
-    if sources.training is not None:
-        given["X_partition"], given["y_partition"] = labelled(sources, sources.training)
+    if reader.has("training"):
+        given["X_partition"], given["y_partition"] = reader.labelled("training")
     elif len(y) < _FEWEST:
         raise InputError(
             f"There are {len(y)} rows, too few to fit on some and hold out others",
@@ -114,26 +119,26 @@ def fit_graph(
         inside = calibrator.held_out(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
-        with in_file(sources.calibration.name), in_rows_of(X):
+        with in_file(reader.name("calibration")), in_rows_of(X):
             proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.05))
-        with in_file(sources.reference.name), in_rows_of(given.get("X_partition", X)):
+        with in_file(reader.name(reader.reference)), in_rows_of(given.get("X_partition", X)):
             calibrator.fit(proba, y, X, model=model, progress=part_of(progress, 0.05, 0.9), **given)
-        if sources.evaluation is not None:
-            X, y = labelled(sources, sources.evaluation)
+        if reader.has("evaluation"):
+            X, y = reader.labelled("evaluation")
             inside = np.ones(len(y), dtype=bool)
         estimator = calibrator.estimator_
         rows = placed(model, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
     path = Path(folder)
     estimator.save(path / _ESTIMATOR)
     notes = list(calibrator.notes_)
-    if sources.roles.weight is not None:
+    if reader.roles.weight is not None:
         notes.append(UNWEIGHTED)
     record = GraphRecord(
         settings=chosen,
         kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
-        fitted_on="training" if sources.training else "calibration",
-        judged_on="evaluation" if sources.evaluation else "holdout",
-        classes=sources.classes,
+        fitted_on="training" if reader.has("training") else "calibration",
+        judged_on="evaluation" if reader.has("evaluation") else "holdout",
+        classes=reader.review.classes,
         n_fit=estimator.graph_.n,
         n_holdout=estimator.graph_.n_holdout,
         n_judged=len(rows),

@@ -10,24 +10,17 @@ import numpy as np
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Workspace
+from kdcal_core.review import Part, ReviewReader, Workspace
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.graph_results import request_on_graph
 from kdcal_core.tasks.graph_run import load_estimator, placed
 from kdcal_core.tasks.grid_results import WIDER, GridRecord, GridRun, GridSettings
-from kdcal_core.tasks.inputs import (
-    Request,
-    ReviewFiles,
-    check_ranges,
-    features_of,
-    labelled,
-    open_model,
-    review_files,
-)
+from kdcal_core.tasks.inputs import Request, check_ranges, opened_reader, require_model
 from kdcal_core.tasks.plane import Plane, feature_plane, principal_plane, span
 
 PICTURE_ROWS = 2_000
 
+READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 _RANGES = {"resolution": (2.0, 500.0)}
 
 
@@ -52,10 +45,12 @@ def grid_request(
     """
     settings = settings or GridSettings()
     check_ranges(settings, _RANGES)
+    reader = ReviewReader(workspace, review_id, READS)
+    require_model(reader.review)
     return request_on_graph(
         "kdcal_core.tasks.grid_run:posterior_grid",
         "Drawing the posterior map",
-        review_files(workspace, review_id),
+        reader,
         settings,
         graph_folder,
         rows="shown apart",
@@ -63,7 +58,7 @@ def grid_request(
 
 
 def posterior_grid(
-    files: dict[str, Any],
+    read: dict[str, Any],
     settings: dict[str, Any],
     graph_folder: str | None,
     folder: str,
@@ -73,8 +68,10 @@ def posterior_grid(
 
     Parameters
     ----------
-    files, settings : dict
-        ReviewFiles and GridSettings as JSON.
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        GridSettings as JSON.
 
     Raises
     ------
@@ -82,12 +79,13 @@ def posterior_grid(
         Where there are no two features that are numbers, a chosen one is none, or the row to
         hold does not exist.
     """
-    sources, chosen = decode(ReviewFiles, files), decode(GridSettings, settings)
+    reader, chosen = opened_reader(read, READS), decode(GridSettings, settings)
     check_ranges(chosen, _RANGES)
-    model = open_model(sources, progress)
+    progress(0.0, "Opening the model")
+    model = reader.model()
     estimator = load_estimator(graph_folder, model) if graph_folder else None
-    reference = features_of(sources, sources.reference)
-    judged, labels = labelled(sources, sources.judged)
+    reference = reader.features(reader.reference)
+    judged, labels = reader.labelled(reader.judged)
     plane = _plane(chosen, reference, judged)
     x, y = (np.linspace(*ends, chosen.resolution) for ends in span(plane.project(reference), WIDER))
     grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
@@ -97,7 +95,7 @@ def posterior_grid(
         settings=chosen,
         x_name=names[0],
         y_name=names[1],
-        classes=sources.classes,
+        classes=reader.review.classes,
         explained=plane.explained,
         strongest=tuple(map(plane.strongest, range(2))) if plane.explained else (),
         n_rows=len(judged),

@@ -30,9 +30,15 @@ from kdcal_core.regression import (
     local_uniformity,
     select_neighbours,
 )
-from kdcal_core.review import Workspace
+from kdcal_core.review import ReviewReader, Workspace
 from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import Request, check_ranges, request
+from kdcal_core.tasks.inputs import (
+    Request,
+    check_ranges,
+    opened_reader,
+    require_regression,
+    review_request,
+)
 from kdcal_core.tasks.recalibration_results import (
     MODEL,
     MOST_SHOWN,
@@ -44,9 +50,8 @@ from kdcal_core.tasks.recalibration_results import (
     RowAnswers,
     Selection,
 )
-from kdcal_core.tasks.regression_inputs import RegressionFiles, regression_files
 from kdcal_core.tasks.row_answers import KeptAnswers
-from kdcal_core.tasks.spaces import Space, principal_axes, read_space, space_names
+from kdcal_core.tasks.spaces import SPACE_READS, Space, principal_axes, read_space, space_names
 
 _BLOCK_ROWS = 5_000
 _RANGES = {"k": (1.0, 1e7), "folds": (2.0, 50.0), "seed": (0.0, 2.0**31)}
@@ -66,16 +71,14 @@ def recalibration_request(
     InputError
         Where the review is not a scored regression, or a setting is none that there is.
     """
-    files = regression_files(workspace, review_id)
-    names = space_names(workspace.read(review_id))
+    reader = ReviewReader(workspace, review_id, SPACE_READS)
+    require_regression(reader.review)
+    names = space_names(reader.review)
     settings = settings or RecalibrationSettings(space=names[0])
     _check(settings, names)
     asked = {"settings": encode(settings), "spaces": list(names)}
-    return request(
-        "kdcal_core.tasks.recalibration_run:recalibrate",
-        "Recalibrating",
-        {"files": encode(files), **asked},
-        {**files.identity(), **asked},
+    return review_request(
+        "kdcal_core.tasks.recalibration_run:recalibrate", "Recalibrating", reader, asked
     )
 
 
@@ -92,7 +95,7 @@ class _Rows:
 
 
 def recalibrate(
-    files: dict[str, Any],
+    read: dict[str, Any],
     settings: dict[str, Any],
     spaces: list[str],
     folder: str,
@@ -102,8 +105,10 @@ def recalibrate(
 
     Parameters
     ----------
-    files, settings : dict
-        RegressionFiles and RecalibrationSettings as JSON.
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        RecalibrationSettings as JSON.
     spaces : list of str
         Spaces that the review offers, to choose among.
 
@@ -113,28 +118,28 @@ def recalibrate(
         For rows that do not fit the model. A method that cannot be fitted on so few rows is told
         in the record's notes instead.
     """
-    sources, chosen = decode(RegressionFiles, files), decode(RecalibrationSettings, settings)
+    reader, chosen = opened_reader(read, SPACE_READS), decode(RecalibrationSettings, settings)
     _check(chosen, tuple(spaces))
     path = Path(folder)
-    fit = sources.calibration.read()
-    judged = fit if sources.evaluation is None else sources.evaluation.read()
+    fit = reader.distributions("calibration")
+    judged = reader.distributions(reader.judged)
     candidates = tuple(spaces) if chosen.choose else (chosen.space,)
-    read = [
+    spaces_read = [
         read_space(
-            sources,
+            reader,
             name,
             part_of(progress, 0.1 * at / len(candidates), 0.1 * (at + 1) / len(candidates)),
         )
         for at, name in enumerate(candidates)
     ]
-    selection = _selection(fit, read, chosen, part_of(progress, 0.1, 0.3))
+    selection = _selection(fit, spaces_read, chosen, part_of(progress, 0.1, 0.3))
     if selection is not None:
         chosen = replace(chosen, k=selection.k, space=selection.space)
-    space = next(one for one in read if one.name == chosen.space)
+    space = next(one for one in spaces_read if one.name == chosen.space)
     shown = _shown(judged.n_rows, chosen.seed)
     size = float(np.mean(np.abs(fit.y)))
     scale = size if size > _LEAST_SCALE else 1.0
-    rows = _Rows(fit, judged, space, shown, scale, sources.evaluation is None)
+    rows = _Rows(fit, judged, space, shown, scale, not reader.has("evaluation"))
     results, kept, notes = _methods(rows, chosen, path, part_of(progress, 0.3, 1.0))
     if fit.weight is not None:
         notes.append("The measures count by the rows' weights; the fits count every row once.")
@@ -153,7 +158,7 @@ def recalibrate(
         scale=scale,
         methods=tuple(results),
         selection=selection,
-        has_evaluation=sources.evaluation is not None,
+        has_evaluation=reader.has("evaluation"),
         has_truth=judged.true_mean is not None,
         weighted=judged.weight is not None,
         notes=tuple(notes),

@@ -11,10 +11,16 @@ from kdcal_core.diagnostics import RegionSearch, find_regions
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import bin_inputs, unusable_columns
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, Which, Workspace, load_set, rows_of
+from kdcal_core.review import Review, ReviewReader, Which, Workspace
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.inputs import Request, check_ranges, request, require_classification
+from kdcal_core.tasks.inputs import (
+    Request,
+    check_ranges,
+    opened_reader,
+    require_classification,
+    review_request,
+)
 
 _RANGES = {"max_depth": (1.0, 12.0), "redraws": (20.0, 10_000.0), "seed": (0.0, 2.0**31)}
 _READING = 0.05  # share of the progress that reading takes
@@ -56,15 +62,14 @@ def region_search_request(
     InputError
         Where the review is not a scored classification, or a setting is none that there is.
     """
-    review = workspace.read(review_id)
     settings = settings or RegionSearchSettings()
-    _check(review, settings)
-    asked = {"settings": encode(settings)}
-    return request(
+    reader = ReviewReader(workspace, review_id, (settings.which,))
+    _check(reader.review, settings)
+    return review_request(
         "kdcal_core.tasks.region_search_run:search_regions",
         "Searching for regions",
-        {"home": str(workspace.root), "review": review_id, **asked},
-        {**_identity(review, settings.which), **asked},
+        reader,
+        {"settings": encode(settings)},
     )
 
 
@@ -88,26 +93,15 @@ def _check(review: Review, settings: RegionSearchSettings) -> None:
         )
 
 
-def _identity(review: Review, which: Which) -> dict[str, Any]:
-    """What results depend on."""
-    return {
-        "table": review.tables[which].digest,
-        "set": review.sets[which].digest,
-        "inputs": input_columns(review),
-        "roles": encode(review.roles) if review.roles else None,
-        "classes": list(review.classes),
-    }
-
-
 def search_regions(
-    home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Search in a worker process, which leaves a `RegionSearchRun`.
 
     Parameters
     ----------
-    home, review : str
-        The workspace's folder and the review's id.
+    read : dict
+        What `review_request` made of the review.
     settings : dict
         RegionSearchSettings as JSON.
 
@@ -116,11 +110,11 @@ def search_regions(
     InputError
         Where there are no inputs to cut, too few rows, or a file is gone.
     """
-    chosen, workspace = decode(RegionSearchSettings, settings), Workspace(Path(home))
-    opened = workspace.read(review)
-    _check(opened, chosen)
+    chosen = decode(RegionSearchSettings, settings)
+    reader = opened_reader(read, (chosen.which,))
+    _check(reader.review, chosen)
     progress(0.0, "Reading the rows")
-    inputs = rows_of(workspace, review, opened.tables[chosen.which])[input_columns(opened)]
+    inputs = reader.frame(chosen.which)[input_columns(reader.review)]
     kept = [name for name in inputs.columns if name not in unusable_columns(inputs)]
     if not kept:
         raise InputError(
@@ -131,7 +125,7 @@ def search_regions(
         warnings.simplefilter("ignore", InputWarning)  # pooled categories are named "other"
         binned = bin_inputs(inputs[kept])
     found = find_regions(
-        load_set(workspace, review, chosen.which),
+        reader.scored(chosen.which),
         binned,
         target="confidence" if chosen.label is None else chosen.label,
         max_depth=chosen.max_depth,

@@ -24,6 +24,7 @@ from kdcal_core.review import (
     Review,
     ReviewData,
     Workspace,
+    identity,
     left_out,
     left_out_words,
     review_data,
@@ -35,7 +36,6 @@ from kdcal_core.tasks.inputs import (
     check_ranges,
     request,
     require_classification,
-    review_identity,
 )
 from kdcal_core.tasks.recalibration_results import MODEL
 from kdcal_core.tasks.regions_results import (
@@ -75,7 +75,7 @@ def regions_request(
         "kdcal_core.tasks.regions_run:calibrate_regions",
         "Calibrating by regions",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**review_identity(review, with_foreign=False), **asked},
+        {**identity(review, ("model", "calibration", "evaluation", "training")), **asked},
     )
 
 

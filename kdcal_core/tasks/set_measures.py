@@ -45,11 +45,10 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress
 from kdcal_core.review import (
     Review,
+    ReviewReader,
     Which,
     Workspace,
     fitness_of,
-    load_frame,
-    load_regression_set,
 )
 from kdcal_core.tasks.spaces import Space, regression_space
 
@@ -116,6 +115,8 @@ class Sets:
     keep : callable
         Called with a key and a function that makes what is kept under it, for what several
         measures need. What is kept must not be changed.
+    reader : ReviewReader, optional
+        What may be read; all of the review without it.
     """
 
     workspace: Workspace
@@ -124,6 +125,7 @@ class Sets:
     progress: Progress = _untold
     open_space: Callable[[str], Space] | None = None
     keep: Keep = field(default_factory=_kept)
+    reader: ReviewReader | None = None
 
     def distributions(self, which: Which) -> RegressionSet:
         """A scored set of a regression.
@@ -133,15 +135,20 @@ class Sets:
         InputError
             As `kdcal_core.review.load_regression_set`.
         """
-        at = self.workspace, self.review_id, which
-        found: RegressionSet = self.keep(("set", which), lambda: load_regression_set(*at))
+        found: RegressionSet = self.keep(
+            ("set", which), lambda: self._reader().distributions(which)
+        )
         return found
 
     def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
         """A set's table: all columns, or only those asked for."""
-        at = self.workspace, self.review_id, which
-        found: pd.DataFrame = self.keep(("frame", which, columns), lambda: load_frame(*at, columns))
+        found: pd.DataFrame = self.keep(
+            ("frame", which, columns), lambda: self._reader().frame(which, columns)
+        )
         return found
+
+    def _reader(self) -> ReviewReader:
+        return self.reader or ReviewReader(self.workspace, self.review_id)
 
     def space(self, name: str) -> Space:
         """Coordinates of a regression's rows in a space.

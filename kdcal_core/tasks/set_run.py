@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.data import ScoredSet
 from kdcal_core.progress import Progress
-from kdcal_core.review import Review, Which, Workspace, load_set
+from kdcal_core.review import PARTS, Part, Review, ReviewReader, Workspace
 from kdcal_core.store import load, save
 from kdcal_core.tasks import foreign_measures as foreign
 from kdcal_core.tasks import map_measures as posterior
@@ -18,8 +17,7 @@ from kdcal_core.tasks import recalibrated_measures as recalibrated
 from kdcal_core.tasks import region_measures as regions
 from kdcal_core.tasks import set_measures as of
 from kdcal_core.tasks.equal_sets import equal_sets
-from kdcal_core.tasks.inputs import Request, request, review_identity
-from kdcal_core.tasks.regression_inputs import regression_files
+from kdcal_core.tasks.inputs import Request, opened_reader, review_request
 from kdcal_core.tasks.set_measures import Sets
 from kdcal_core.tasks.spaces import Space, read_space
 
@@ -102,6 +100,17 @@ def reads_asides(measure: Callable[..., Any]) -> bool:
     return measure in _WITH_ASIDES
 
 
+def reads_of(measure: Callable[..., Any]) -> tuple[Part, ...]:
+    """The parts of a review that a measure may read.
+
+    Examples
+    --------
+    >>> "foreign" in reads_of(of.set_overview)
+    False
+    """
+    return PARTS if reads_asides(measure) else ("model", "calibration", "evaluation", "training")
+
+
 def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
     """What a measure does at these settings, for people. May hold a column's untrusted name.
 
@@ -134,25 +143,15 @@ def set_request(
     settings : dict
         Its arguments but for the sets, JSON.
     """
-    identity = {
-        "measure": measure.__name__,
-        "settings": settings,
-        "review": review_identity(review, with_foreign=reads_asides(measure)),
-    }
-    kwargs = {
-        "home": str(workspace.root),
-        "review": review.id,
-        "measure": measure.__name__,
-        "settings": settings,
-    }
-    return request(
-        "kdcal_core.tasks.set_run:measure_set", title_of(measure, settings), kwargs, identity
+    reader = ReviewReader(workspace, review.id, reads_of(measure), review=review)
+    asked = {"measure": measure.__name__, "settings": settings}
+    return review_request(
+        "kdcal_core.tasks.set_run:measure_set", title_of(measure, settings), reader, asked
     )
 
 
 def measure_set(
-    home: str,
-    review: str,
+    read: dict[str, Any],
     measure: str,
     settings: dict[str, Any],
     folder: str,
@@ -167,15 +166,12 @@ def measure_set(
     """
     if measure not in _MEASURES:
         raise ValueError(f"{measure!r} is not a measure of a set")
-    workspace = Workspace(Path(home))
+    reader = opened_reader(read, reads_of(_MEASURES[measure]))
 
     def space(name: str) -> Space:
-        return read_space(regression_files(workspace, review), name, progress)
+        return read_space(reader, name, progress)
 
-    def read(which: Which) -> ScoredSet:
-        return load_set(workspace, review, which)
-
-    sets = Sets(workspace, review, read, progress, space)
+    sets = Sets(reader.workspace, reader.review.id, reader.scored, progress, space, reader=reader)
     save(Path(folder), _MEASURES[measure](sets, **settings))
     return {"measure": measure}
 

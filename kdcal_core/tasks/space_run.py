@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.progress import Progress
-from kdcal_core.review import Workspace
-from kdcal_core.store import decode, encode, load, save
-from kdcal_core.tasks.inputs import Request, request
-from kdcal_core.tasks.regression_inputs import RegressionFiles, regression_files
-from kdcal_core.tasks.spaces import Space, read_space
+from kdcal_core.review import ReviewReader, Workspace
+from kdcal_core.store import load, save
+from kdcal_core.tasks.inputs import (
+    Request,
+    opened_reader,
+    require_regression,
+    review_request,
+)
+from kdcal_core.tasks.spaces import SPACE_READS, Space, read_space
 
 
 def space_request(workspace: Workspace, review_id: str, name: str) -> Request:
@@ -21,18 +25,16 @@ def space_request(workspace: Workspace, review_id: str, name: str) -> Request:
     InputError
         Where the review is not a scored regression.
     """
-    files = regression_files(workspace, review_id)
-    return request(
-        "kdcal_core.tasks.space_run:keep_space",
-        "Reading a hidden layer",
-        {"files": encode(files), "name": name},
-        {**files.identity(), "name": name},
+    reader = ReviewReader(workspace, review_id, SPACE_READS)
+    require_regression(reader.review)
+    return review_request(
+        "kdcal_core.tasks.space_run:keep_space", "Reading a hidden layer", reader, {"name": name}
     )
 
 
-def keep_space(files: dict[str, Any], name: str, folder: str, progress: Progress) -> dict[str, Any]:
+def keep_space(read: dict[str, Any], name: str, folder: str, progress: Progress) -> dict[str, Any]:
     """Read a space, in a worker process; `load_space` reads what it leaves in ``folder``."""
-    space = read_space(decode(RegressionFiles, files), name, progress)
+    space = read_space(opened_reader(read, SPACE_READS), name, progress)
     save(Path(folder), space.single())
     return {"name": name}
 

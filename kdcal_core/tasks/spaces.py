@@ -13,19 +13,14 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review import Review, Workspace
+from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
-from kdcal_core.tasks.regression_inputs import (
-    RegressionFiles,
-    Scored,
-    features,
-    open_layers,
-    regression_files,
-)
+from kdcal_core.tasks.inputs import require_regression
 
 if TYPE_CHECKING:
     import pandas as pd
 
+SPACE_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 INPUTS = "inputs"
 PREDICTION = "prediction"
 BOTH = "inputs and prediction"
@@ -87,7 +82,7 @@ def space_title(name: str) -> str:
     return name.capitalize()
 
 
-def read_space(files: RegressionFiles, name: str, progress: Progress) -> Space:
+def read_space(reader: ReviewReader, name: str, progress: Progress) -> Space:
     """Coordinates of all rows.
 
     Opens the model for a hidden layer, so such a space is read in a worker process alone; the
@@ -99,17 +94,19 @@ def read_space(files: RegressionFiles, name: str, progress: Progress) -> Space:
         For a space that the review does not offer.
     """
     if name == PREDICTION:
-        return _of_sets(files, name, lambda scored: moments(scored.read().distribution))
-    if not files.roles.features:
+        return _of_sets(
+            reader, name, lambda which: moments(reader.distributions(which).distribution)
+        )
+    if not reader.roles.features:
         raise InputError(
             "The review has no feature columns, so there are no inputs to compare rows by",
             fix="Give columns the role of a feature, or choose the predictions as the space.",
         )
     if name in (INPUTS, BOTH):
-        return _inputs(files, with_prediction=name == BOTH)
+        return _inputs(reader, with_prediction=name == BOTH)
     if not name.startswith(LAYER):
         raise InputError(f"There is no space {name!r}", fix="Choose one of those offered.")
-    return _layer(files, name, progress)
+    return _layer(reader, name, progress)
 
 
 def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
@@ -126,7 +123,9 @@ def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
             "A hidden layer is read by the model, in a process of its own",
             fix="Start the job that reads it.",
         )
-    return read_space(regression_files(workspace, review_id), name, silent)
+    reader = ReviewReader(workspace, review_id, SPACE_READS)
+    require_regression(reader.review)
+    return read_space(reader, name, silent)
 
 
 def moments(distribution: PredictiveDistribution) -> FloatArray:
@@ -184,27 +183,28 @@ def principal_axes(fitted: FloatArray, shown: FloatArray) -> FloatArray:
     return np.asarray(placed)
 
 
-def _inputs(files: RegressionFiles, *, with_prediction: bool) -> Space:
-    first = features(files, files.calibration)
+def _inputs(reader: ReviewReader, *, with_prediction: bool) -> Space:
+    first = reader.features("calibration")
     names = tuple(str(name) for name in first.columns)
     coordinates = fit_coordinates(
         first, n_features=len(names), feature_names=names, scale="standard"
     )
 
-    def encoded(scored: Scored) -> FloatArray:
-        frame = first if scored is files.calibration else features(files, scored)
-        with in_file(scored.table.name), in_rows_of(frame):
+    def encoded(which: Which) -> FloatArray:
+        frame = reader.features(which)
+        with in_file(reader.name(which)), in_rows_of(frame):
             values = coordinates.transform(frame)
         if with_prediction:
-            values = np.column_stack([values, moments(scored.read().distribution)])
+            values = np.column_stack([values, moments(reader.distributions(which).distribution)])
         return values
 
-    return _of_sets(files, BOTH if with_prediction else INPUTS, encoded)
+    return _of_sets(reader, BOTH if with_prediction else INPUTS, encoded)
 
 
-def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
+def _layer(reader: ReviewReader, name: str, progress: Progress) -> Space:
     layer = name.removeprefix(LAYER)
-    model = open_layers(files, progress)
+    progress(0.0, "Opening the model")
+    model = reader.layers()
     if layer not in model.layers:
         raise InputError(
             f"The model has no hidden layer {layer!r}",
@@ -212,10 +212,10 @@ def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
         )
     done = 0.0
 
-    def embedded(scored: Scored) -> FloatArray:
+    def embedded(which: Which) -> FloatArray:
         nonlocal done
-        frame = features(files, scored)
-        with in_file(scored.table.name), in_rows_of(frame):
+        frame = reader.features(which)
+        with in_file(reader.name(which)), in_rows_of(frame):
             width = model.embed(frame.iloc[:1], layer).shape[1]
 
             def answer(block: pd.DataFrame) -> FloatArray:
@@ -227,20 +227,17 @@ def _layer(files: RegressionFiles, name: str, progress: Progress) -> Space:
             raise InputError(
                 f"The hidden layer {layer!r} is not finite for every row",
                 fix="Choose another layer, or the inputs.",
-                file=scored.table.name,
+                file=reader.name(which),
                 row=int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0]) + 1,
             )
         return values
 
-    return _of_sets(files, name, embedded)
+    return _of_sets(reader, name, embedded)
 
 
-def _of_sets(
-    files: RegressionFiles, name: str, coordinates: Callable[[Scored], FloatArray]
-) -> Space:
-    evaluation = files.evaluation
+def _of_sets(reader: ReviewReader, name: str, coordinates: Callable[[Which], FloatArray]) -> Space:
     return Space(
         name,
-        coordinates(files.calibration),
-        None if evaluation is None else coordinates(evaluation),
+        coordinates("calibration"),
+        coordinates("evaluation") if reader.has("evaluation") else None,
     )

@@ -18,6 +18,7 @@ from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
+    ReviewReader,
     Workspace,
     add_table,
     check_scored,
@@ -32,7 +33,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.review.seals import SEAL, check_folder, seal
 from kdcal_core.store.disk import digest_of
-from kdcal_core.tasks.inputs import open_model, review_files
 
 pytestmark = pytest.mark.usefixtures("work_here")
 N = 400
@@ -173,7 +173,7 @@ def test_a_model_of_another_content_is_refused(workspace: Workspace) -> None:
     for read in (
         lambda: score(workspace, review.id),
         lambda: review_data(workspace, review.id, with_model=True),
-        lambda: open_model(review_files(workspace, review.id), lambda share, note: None),
+        lambda: ReviewReader(workspace, review.id).model(),
     ):
         with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):
             read()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +35,12 @@ def fit(one, folder, settings=None):
     said = fit_graph(**json.loads(json.dumps(request.kwargs)), folder=str(folder), progress=quiet)
     json.dumps(said, allow_nan=False)
     return load(folder, GraphRun)
+
+
+def copied(one, folder):
+    """The same review in a workspace of its own, where it can be changed."""
+    root = Path(shutil.copytree(one.workspace.root, folder / "home"))
+    return replace(one, workspace=Workspace(root))
 
 
 def test_without_training_rows_the_calibration_set_is_divided(forest, tmp_path):
@@ -183,12 +192,13 @@ def test_rows_in_both_sets_are_noted(forest, tmp_path):
 
 
 def test_weights_are_not_used_and_that_is_noted(forest, tmp_path):
-    request = graph_request(forest.workspace, forest.review.id)
-    files = request.kwargs["files"]
-    kwargs = {**request.kwargs, "files": {**files, "roles": {**files["roles"], "weight": "a"}}}
-    fit_graph(**kwargs, folder=str(tmp_path), progress=quiet)
-    (tmp_path / "plain").mkdir()
-    weighted, plain = load(tmp_path, GraphRun), fit(forest, tmp_path / "plain")
+    other = copied(forest, tmp_path)
+    other.workspace.update(
+        other.review.id, lambda review: replace(review, roles=replace(review.roles, weight="a"))
+    )
+    for name in ("weighted", "plain"):
+        (tmp_path / name).mkdir()
+    weighted, plain = fit(other, tmp_path / "weighted"), fit(forest, tmp_path / "plain")
     assert "weights are not used" in weighted.record.notes[-1]
     np.testing.assert_array_equal(weighted.graph.class_masses, plain.graph.class_masses)
 
@@ -236,16 +246,20 @@ def test_a_sample_network_as_a_real_job(tmp_path):
 
 
 def test_a_review_that_renames_the_classes_is_fitted_alike(forest, tmp_path):
-    before = fit(forest, tmp_path)
-    request = graph_request(forest.workspace, forest.review.id)
-    files = {**request.kwargs["files"], "classes": ["OTHER", "SAME"]}
+    (tmp_path / "before").mkdir()
+    before = fit(forest, tmp_path / "before")
+    other = copied(forest, tmp_path)
+    tables = {}
     for which, table in forest.tables.items():
-        path = tmp_path / f"{which}.arrow"
+        path = other.workspace.folder(other.review.id) / f"renamed_{which}.arrow"
         table.assign(kind=table["kind"].str.upper()).to_feather(path, compression="uncompressed")
-        files[which] = {**files[which], "path": str(path)}
-    kwargs = {**request.kwargs, "files": files}
-    fit_graph(**kwargs, folder=str(tmp_path), progress=quiet)
-    after = load(tmp_path, GraphRun)
+        tables[which] = replace(forest.review.tables[which], file=path.name, sha256="")
+    other.workspace.update(
+        other.review.id,
+        lambda review: replace(review, classes=("OTHER", "SAME"), tables=tables),
+    )
+    (tmp_path / "after").mkdir()
+    after = fit(other, tmp_path / "after")
     assert after.record.classes == ("OTHER", "SAME")
     np.testing.assert_array_equal(
         after.graph.posterior(after.rows.located), before.graph.posterior(before.rows.located)

@@ -1,0 +1,168 @@
+"""The one reader of a review, and the identity that covers exactly what it may read."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from workerless import run_here
+
+from kdcal_core.errors import InputError
+from kdcal_core.review import (
+    PARTS,
+    Review,
+    ReviewReader,
+    Workspace,
+    add_foreign,
+    identity,
+    load_frame,
+    load_set,
+    start_sample,
+)
+from kdcal_core.tasks import graph_request, set_overview, set_request
+from kdcal_core.tasks.inputs import opened_reader, review_request
+
+pytestmark = pytest.mark.usefixtures("work_here")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+@pytest.fixture
+def review_id(workspace: Workspace) -> str:
+    return start_sample(workspace, "xor_network").id
+
+
+def uses(reader: ReviewReader) -> dict:
+    """Every way to each part."""
+    return {
+        "model": [reader.model, reader.layers, lambda: reader.has("model")],
+        "calibration": [
+            lambda: reader.scored("calibration"),
+            lambda: reader.distributions("calibration"),
+            lambda: reader.frame("calibration"),
+            lambda: reader.features("calibration"),
+            lambda: reader.labelled("calibration"),
+            lambda: reader.name("calibration"),
+        ],
+        "evaluation": [
+            lambda: reader.scored("evaluation"),
+            lambda: reader.frame("evaluation"),
+            lambda: reader.judged,
+        ],
+        "training": [
+            lambda: reader.frame("training"),
+            lambda: reader.labelled("training"),
+            lambda: reader.reference,
+        ],
+        "foreign": [lambda: reader.foreign("far.csv"), lambda: reader.has("foreign")],
+    }
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_was_not_declared_cannot_be_read(
+    workspace: Workspace, review_id: str, part: str
+) -> None:
+    reader = ReviewReader(workspace, review_id, [one for one in PARTS if one != part])
+    for read in uses(reader)[part]:
+        with pytest.raises(RuntimeError, match=f"'{part}' is read, but only"):
+            read()
+
+
+def test_the_identity_covers_what_is_declared_and_nothing_else(
+    workspace: Workspace, review_id: str
+) -> None:
+    review = workspace.read(review_id)
+    table = review.tables["calibration"]
+    changes = {
+        "model": replace(review, model=replace(review.model, digest="other")),
+        "calibration": replace(
+            review, tables={**review.tables, "calibration": replace(table, digest="other")}
+        ),
+        "evaluation": replace(
+            review,
+            sets={**review.sets, "evaluation": replace(review.sets["evaluation"], digest="other")},
+        ),
+        "training": replace(review, training=replace(table, digest="other")),
+        "foreign": replace(review, foreign={"far.csv": table}),
+    }
+    for part, changed in changes.items():
+        for reads in ([part], PARTS, [one for one in PARTS if one != part]):
+            same = identity(review, reads) == identity(changed, reads)
+            assert same == (part not in reads), (part, reads)
+    for changed in (
+        replace(review, classes=("u", "v")),
+        replace(review, roles=replace(review.roles, weight="x1")),
+    ):
+        assert identity(changed, ()) != identity(review, ())
+
+
+def test_the_reader_gives_what_is_there(workspace: Workspace, review_id: str) -> None:
+    far = pd.DataFrame({"x2": [9.0, 8.0], "x1": [7.0, 6.0]})
+    add_foreign(workspace, review_id, io.BytesIO(far.to_csv(index=False).encode()), "far.csv")
+    reader = ReviewReader(workspace, review_id)
+    frame = load_frame(workspace, review_id, "evaluation")
+    pd.testing.assert_frame_equal(reader.frame("evaluation"), frame)
+    assert reader.scored("evaluation") is reader.scored("evaluation")
+    assert (reader.scored("evaluation").y == load_set(workspace, review_id, "evaluation").y).all()
+    features, labels = reader.labelled("evaluation")
+    assert list(features.columns) == list(reader.roles.features)
+    assert (labels == reader.scored("evaluation").y).all()
+    assert list(reader.foreign("far.csv").columns) == list(reader.roles.features)
+    assert reader.model() is reader.model()
+    assert reader.judged == "evaluation"
+
+
+def test_what_a_review_does_not_have_is_said(workspace: Workspace) -> None:
+    reader = ReviewReader(workspace, start_sample(workspace, "digits_predictions").id)
+    with pytest.raises(InputError, match="holds predictions without their model"):
+        reader.model()
+    with pytest.raises(InputError, match="has no training table"):
+        reader.frame("training")
+    with pytest.raises(InputError, match="is of a classification"):
+        reader.distributions("calibration")
+
+
+def test_a_job_refuses_a_review_that_has_changed_since(
+    workspace: Workspace, review_id: str
+) -> None:
+    reads = ("calibration",)
+    asked = review_request("a.b:c", "Counting", ReviewReader(workspace, review_id, reads), {})
+    sent = json.loads(json.dumps(asked.kwargs["read"]))
+    assert opened_reader(sent, reads).identity
+    with pytest.raises(InputError, match="has changed since"):
+        opened_reader(sent, ("calibration", "foreign"))
+    workspace.update(review_id, lambda review: replace(review, title="Another"))
+    assert opened_reader(sent, reads).review.title == "Another"
+    workspace.update(review_id, lambda review: replace(review, classes=("u", "v")))
+    with pytest.raises(InputError, match="has changed since"):
+        opened_reader(sent, reads)
+
+
+def test_the_review_is_read_once_in_a_run(
+    workspace: Workspace, review_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review = workspace.read(review_id)
+    jobs = (
+        graph_request(workspace, review_id),
+        set_request(workspace, review, set_overview, {"which": "calibration"}),
+    )
+    read, whole = [], Workspace.read
+
+    def counted(self: Workspace, review_id: str) -> Review:
+        read.append(review_id)
+        return whole(self, review_id)
+
+    monkeypatch.setattr(Workspace, "read", counted)
+    for at, job in enumerate(jobs):
+        read.clear()
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        run_here(job.target, job.kwargs, folder=folder)
+        assert read == [review_id]
