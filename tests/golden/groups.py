@@ -230,7 +230,7 @@ def _kernel_density(folder: Path) -> Any:
         graph, located = run.graph, run.rows.located
         assert located is not None
         told[name] = {
-            "record": figures(run.record),
+            "record": _without(figures(run.record), "facts"),
             "gamma": figures(graph.gamma),
             "log_floor": figures(graph.effective_log_floor),
             "polytopes": graph.n_polytopes,
