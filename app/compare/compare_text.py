@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from app.shared.numbers import interval, number
-from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.calibration.registry import Family
+from kdcal_core.calibration import CALIBRATORS, Family
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import Comparison, PairedDifference

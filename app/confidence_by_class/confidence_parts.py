@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.shared import set_results
 from app.shared.charts import PAPER_002, chart, drawn_once, estimate_row, is_dark
-from kdcal_core.calibration import BY_CLASS, CALIBRATORS, ConfidenceCurve
+from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_figure,
     confidence_curve_figure,
@@ -328,7 +328,7 @@ def methods(review: Review, overview: SetOverview, label: int) -> None:
         st.markdown("**Methods compared**")
         chosen = st.multiselect(
             "Methods",
-            options=BY_CLASS,
+            options=methods_by_class(),
             default=list(DEFAULT_METHODS),
             format_func=lambda key: CALIBRATORS[key].label,
             key="methods",

@@ -11,8 +11,8 @@ import numpy as np
 
 from app.shared.charts import file_stem
 from app.shared.numbers import interval, number
+from kdcal_core.calibration import Family
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.calibration.registry import Family
 from kdcal_core.diagnostics import Estimate, ReliabilityCurve
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review

@@ -1,8 +1,17 @@
-"""Calibrators: top-label (paper 002), kernel density (000, 001), partition (004), standard."""
+"""Calibrators: top-label, temperature, standard, by regions, kernel density graphs."""
 
 from __future__ import annotations
 
 from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator, spread, top_label
+from kdcal_core.calibration.calibrators import (
+    CALIBRATORS,
+    CalibratorEntry,
+    Family,
+    calibrator_entry,
+    import_calibrators,
+    methods_by_class,
+    score_calibrator,
+)
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
 from kdcal_core.calibration.compare import MethodComparison, compare_methods
@@ -24,20 +33,14 @@ from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
 from kdcal_core.calibration.losses import MethodLosses, top_label_losses
 from kdcal_core.calibration.noise import histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
-from kdcal_core.calibration.registry import (
-    BY_CLASS,
-    CALIBRATORS,
-    CalibratorEntry,
-    calibrator_entry,
-    score_calibrator,
-)
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 from kdcal_core.calibration.venn_abers import VennAbers
 
+import_calibrators(__path__, __name__)
+
 __all__ = [
-    "BY_CLASS",
     "CALIBRATORS",
     "BetaCalibration",
     "Calibrated",
@@ -47,6 +50,7 @@ __all__ = [
     "ConfidenceCurve",
     "CumulativeConfidence",
     "DirichletScaling",
+    "Family",
     "HistogramAnchor",
     "IsotonicConfidence",
     "KernelDensityCalibrator",
@@ -73,6 +77,7 @@ __all__ = [
     "cross_fit_confidence",
     "fit_calibrator",
     "histogram_anchor",
+    "methods_by_class",
     "score_calibrator",
     "spread",
     "top_label",

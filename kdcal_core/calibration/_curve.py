@@ -35,6 +35,11 @@ class Curve:
         found: FloatArray = CubicHermiteSpline(self.at, self.value, self.slope)(score)
         return found
 
+    def pieces(self) -> FloatArray:
+        """Coefficients of each piece in the distance from its first node, (4, g - 1)."""
+        found: FloatArray = CubicHermiteSpline(self.at, self.value, self.slope).c
+        return found
+
 
 def fit_curve(
     right: KernelSum, wrong: KernelSum, bandwidth: float, lower: float, upper: float

@@ -6,7 +6,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,14 @@ from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputWarning
 
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
+
+CORNERS_AT_SCORES = (
+    "its steps stand at the very scores of the calibration rows, where the last digit of another "
+    "runtime would decide on which side a row lies"
+)
+"""Why some step functions cannot be written in ONNX."""
 # A number that is fitted is worth having from about so many rows on.
 ROWS_PER_PARAMETER = 10
 
@@ -57,6 +65,35 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     n_classes_: int
     notes_: tuple[str, ...]
     _class_names: tuple[str, ...] | None = None
+    _why_no_onnx: ClassVar[str | None] = "kdcal does not know how to write it"
+
+    def why_no_onnx(self) -> str | None:
+        """Why it cannot be written in ONNX, as half a sentence; None where it can.
+
+        Examples
+        --------
+        >>> from kdcal_core.calibration import TopLabelHistogram
+        >>> TopLabelHistogram().why_no_onnx()
+        >>> TopLabelHistogram(strategy="quantile").why_no_onnx()[:15]
+        'its steps stand'
+        """
+        return self._why_no_onnx
+
+    def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
+        """Append what a fitted calibrator computes to the nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        nodes : Nodes
+        proba : str
+            The tensor of the model's probabilities, (n, K) double.
+
+        Returns
+        -------
+        str
+            The tensor of the calibrated probabilities, (n, K) double.
+        """
+        raise NotImplementedError(self._why_no_onnx)
 
     def _validate_params(self) -> None:
         super()._validate_params()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 @storable
@@ -53,6 +57,8 @@ class TopLabelConfidence(ShrunkConfidence):
     def __init__(self, shrinkage: Any = "auto") -> None:
         self.shrinkage = shrinkage
 
+    _why_no_onnx = None
+
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * n_classes
 
@@ -73,3 +79,20 @@ class TopLabelConfidence(ShrunkConfidence):
         # files from before shrinkage lack the rows
         rows = getattr(self, "rows_", np.zeros(self.n_classes_))
         return self.confidence_[predicted], rows[predicted]
+
+    def _class_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        return nodes.constant_like(score, float(self.confidence_[j]))
+
+    def _class_rows_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        return nodes.constant_like(score, float(self.rows_[j]))
+
+
+CalibratorEntry(
+    "confidence",
+    "Confidence given the class",
+    "Conf1",
+    TopLabelConfidence,
+    "Salamon et al. 2024, Eq. 1",
+    "How often predictions of this class are right, whatever the score.",
+    "top-label",
+).offer()

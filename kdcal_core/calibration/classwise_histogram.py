@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps
+from kdcal_core.calibration.base import CORNERS_AT_SCORES, ROWS_PER_PARAMETER, n_maps
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 @storable
@@ -67,6 +71,9 @@ class ClasswiseHistogram(OneVersusRest):
         self.n_bins = n_bins
         self.strategy = strategy
 
+    def why_no_onnx(self) -> str | None:
+        return CORNERS_AT_SCORES if self.strategy == "quantile" else None
+
     def rows_needed(self, n_classes: int) -> int:
         return ROWS_PER_PARAMETER * int(self.n_bins) * n_maps(n_classes)
 
@@ -103,6 +110,10 @@ class ClasswiseHistogram(OneVersusRest):
         found: FloatArray = self.values_[j][bin_index(score, self.edges_[j])]
         return found
 
+    def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        above = nodes.count_above(score, self.edges_[j], inclusive=False)
+        return nodes.step(above, self.values_[j])
+
 
 def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArray:
     """Edges of equal mass, halfway between scores, so that no rounding moves a row.
@@ -117,3 +128,16 @@ def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArra
     inner = edges[1:-1]
     edges[1:-1] = 0.5 * (inner + known[np.searchsorted(known, inner, side="right")])
     return np.unique(edges)  # the middle of neighbouring doubles is one of them
+
+
+CalibratorEntry(
+    "histogram_classes",
+    "Histogram of each class's probability, 15 bins of equal mass",
+    "Histogram by class",
+    ClasswiseHistogram,
+    "Zadrozny and Elkan 2001",
+    "The share of each class among rows with a probability like this row's, whichever class "
+    "was predicted.",
+    "standard",
+    compared=False,
+).offer()

@@ -11,9 +11,9 @@ import numpy as np
 
 from kdcal_core.calibration._bandwidth import SIGN_CHANGES
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.calibrators import CALIBRATORS, methods_by_class, score_calibrator
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.losses import MethodLosses, top_label_losses
-from kdcal_core.calibration.registry import BY_CLASS, CALIBRATORS, score_calibrator
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_weight
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError, InputWarning
@@ -133,7 +133,7 @@ def _keys(methods: Sequence[str] | None) -> list[str]:
     if methods is None:
         return [key for key, entry in CALIBRATORS.items() if entry.compared]
     if not methods:
-        raise InputError("No method is given", fix=f"Methods are {', '.join(BY_CLASS)}.")
+        raise InputError("No method is given", fix=f"Methods are {', '.join(methods_by_class())}.")
     for key in methods:
         score_calibrator(key)
     return list(methods)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import rows_by_class, top_label
+from kdcal_core.calibration.base import CORNERS_AT_SCORES, rows_by_class, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -66,6 +68,8 @@ class CumulativeConfidence(ShrunkConfidence):
     def __init__(self, cutoff: Any = None, shrinkage: Any = "auto") -> None:
         self.cutoff = cutoff
         self.shrinkage = shrinkage
+
+    _why_no_onnx = CORNERS_AT_SCORES
 
     def rows_needed(self, n_classes: int) -> int:
         return (90 if self.cutoff == "optimal" else 50) * n_classes
@@ -177,3 +181,35 @@ def _loss(confidence: FloatArray, right: FloatArray, wrong: FloatArray) -> Float
     kept = np.clip(confidence, CLIP, 1.0 - CLIP)
     loss: FloatArray = -right * np.log(kept) - wrong * np.log1p(-kept)
     return loss
+
+
+CalibratorEntry(
+    "cum",
+    "Cumulative confidence",
+    "Cum",
+    CumulativeConfidence,
+    "Salamon et al. 2024, Eq. 11",
+    "How often predictions of this class are right at this score or better; too high at "
+    "low scores.",
+    "top-label",
+).offer()
+
+CalibratorEntry(
+    "cum_median",
+    "Cumulative confidence with median cutoff",
+    "Cum+",
+    partial(CumulativeConfidence, "median"),
+    "Salamon et al. 2024, Eq. 12",
+    "Cumulative confidence above the class's median score, one bin below it.",
+    "top-label",
+).offer()
+
+CalibratorEntry(
+    "cwoc",
+    "Cumulative confidence with optimal cutoff",
+    "CwOC",
+    partial(CumulativeConfidence, "optimal"),
+    "Salamon et al. 2024, Eq. 13",
+    "Cumulative confidence above the cutoff that fits best, one bin below it.",
+    "top-label",
+).offer()

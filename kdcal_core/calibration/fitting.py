@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
 from kdcal_core.calibration.base import Calibrator, top_label
-from kdcal_core.calibration.registry import calibrator_entry
+from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model
@@ -127,7 +127,7 @@ def check_layer(calibrator: Calibrator) -> None:
 
     Examples
     --------
-    >>> from kdcal_core.calibration.registry import calibrator_entry
+    >>> from kdcal_core.calibration.calibrators import calibrator_entry
     >>> check_layer(calibrator_entry("heterogeneous_forest").factory())
     >>> check_layer(calibrator_entry("platt").factory())
     Traceback (most recent call last):

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration.base import ROWS_PER_PARAMETER, rows_by_class, top_label
+from kdcal_core.calibration.base import (
+    CORNERS_AT_SCORES,
+    ROWS_PER_PARAMETER,
+    rows_by_class,
+    top_label,
+)
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 @storable
@@ -62,6 +71,9 @@ class TopLabelHistogram(ShrunkConfidence):
         self.n_bins = n_bins
         self.strategy = strategy
         self.shrinkage = shrinkage
+
+    def why_no_onnx(self) -> str | None:
+        return CORNERS_AT_SCORES if self.strategy == "quantile" else None
 
     def rows_needed(self, n_classes: int) -> int:
         # no score of a predicted class lies at or below 1 / K
@@ -133,3 +145,23 @@ class TopLabelHistogram(ShrunkConfidence):
             if hasattr(self, "rows_"):  # files from before shrinkage lack it
                 behind[rows] = self.rows_[label][index]
         return confidence, behind
+
+    def _class_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        above = nodes.count_above(score, self.edges_[j], inclusive=False)
+        return nodes.step(above, self.values_[j])
+
+    def _class_rows_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        above = nodes.count_above(score, self.edges_[j], inclusive=False)
+        return nodes.step(above, self.rows_[j])
+
+
+CalibratorEntry(
+    "histogram",
+    "Histogram, 10 bins of equal width",
+    "Histogram binning",
+    TopLabelHistogram,
+    "Salamon et al. 2024, Eqs. 5 and 6",
+    "How often predictions of this class are right in the score's bin.",
+    "top-label",
+    offered=True,
+).offer()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -24,6 +25,7 @@ from kdcal_core.calibration._curve import Curve, fit_curve, fit_rows_curve
 from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.calibration._temperature_fit import tempered
 from kdcal_core.calibration.base import rows_by_class, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.confidence_curve import ConfidenceCurve
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, pooled
 from kdcal_core.calibration.state import LARGEST, check_array, demand
@@ -31,6 +33,9 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable
 from kdcal_core.text import counted
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 SPARSE = 20
 _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
@@ -139,6 +144,8 @@ class TopLabelKDE(ShrunkConfidence):
         self.lower_limit = lower_limit
         self.min_count = min_count
         self.shrinkage = shrinkage
+
+    _why_no_onnx = None
 
     def rows_needed(self, n_classes: int) -> int:
         return 2 * SPARSE * n_classes
@@ -368,6 +375,18 @@ class TopLabelKDE(ShrunkConfidence):
                 behind[rows] = np.exp(many(np.clip(score[rows], many.at[0], many.at[-1])))
         return confidence, behind
 
+    def _class_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        curve = self._curves_[j]
+        if curve is None:
+            return nodes.constant_like(score, float(self._conf1_[j]))
+        return nodes.cubic(score, curve.at, curve.pieces())
+
+    def _class_rows_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        curve = self._rows_[j]
+        if curve is None:
+            return nodes.constant_like(score, 0.0)
+        return nodes.node("Exp", nodes.cubic(score, curve.at, curve.pieces()))
+
     def _known_kernels(self) -> dict[int, tuple[KernelSum, KernelSum]]:
         """The scores behind the curves: kept in memory after a fit, never in a file."""
         kernels: dict[int, tuple[KernelSum, KernelSum]] | None = getattr(self, "_kernels", None)
@@ -480,3 +499,48 @@ def _density(kernels: KernelSum, at: FloatArray, bandwidth: float) -> FloatArray
     log_sum, _ = kernels(at, bandwidth)
     density: FloatArray = np.exp(log_sum) / (kernels.total * bandwidth * np.sqrt(2 * np.pi))
     return density
+
+
+CalibratorEntry(
+    "kde_mon",
+    "Kernel densities, monotone bandwidth",
+    "KDE (b_mon)",
+    partial(TopLabelKDE, "mon"),
+    "Salamon et al. 2024, Eqs. 9 and 19",
+    "The share of right predictions among similar scores, smoothed until it has no dip.",
+    "top-label",
+).offer()
+
+CalibratorEntry(
+    "kde_mon2",
+    "Kernel densities, at most one local minimum",
+    "KDE (b_mon2)",
+    partial(TopLabelKDE, "mon2"),
+    "Salamon et al. 2024, Eqs. 9 and 20",
+    "The share of right predictions among similar scores, smoothed until it has at most one "
+    "dip: what Salamon et al. recommend.",
+    "top-label",
+    offered=True,
+).offer()
+
+CalibratorEntry(
+    "kde_mon4",
+    "Kernel densities, at most two local minima",
+    "KDE (b_mon4)",
+    partial(TopLabelKDE, "mon4"),
+    "Salamon et al. 2024, Eq. 9 and appendix",
+    "As the recommended one, but with room for two dips, which are often noise.",
+    "top-label",
+).offer()
+
+CalibratorEntry(
+    "kde_loo",
+    "Kernel densities, leave-one-out bandwidth",
+    "KDE (b_opt)",
+    partial(TopLabelKDE, "loo"),
+    "Salamon et al. 2024, Eq. 9 and section XII",
+    "As the recommended one, with the bandwidth that best predicts each row from the others; "
+    "often wiggly.",
+    "top-label",
+    compared=False,
+).offer()

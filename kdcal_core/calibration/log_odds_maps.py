@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._logistic import fit_logistic
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import RarerRows
 from kdcal_core.calibration.shrinkage import SHRINKAGE
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 Columns = list[FloatArray]
 
@@ -40,6 +44,17 @@ def log_odds(proba: FloatArray) -> FloatArray:
     rest[rows, predicted] = others.sum(axis=1)
     odds: FloatArray = np.log(np.maximum(proba, CLIP)) - np.log(np.maximum(rest, CLIP))
     return odds
+
+
+def _log_odds_nodes(nodes: Nodes, proba: str, n_classes: int) -> str:
+    """Nodes of :func:`log_odds`."""
+    top = nodes.largest(proba, n_classes)
+    others = nodes.mul(proba, nodes.less(1.0, top))
+    rest = nodes.add(
+        nodes.mul(nodes.less(1.0, proba), nodes.less(1.0, top)),
+        nodes.mul(top, nodes.row_sum(others)),
+    )
+    return nodes.node("Sub", nodes.log(proba, CLIP), nodes.log(rest, CLIP))
 
 
 class _LogOddsMaps(RarerRows):
@@ -107,6 +122,25 @@ class _LogOddsMaps(RarerRows):
         logs /= logs.sum(axis=1, keepdims=True)
         return logs
 
+    _why_no_onnx = None
+
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        k = self.n_classes_
+        odds = _log_odds_nodes(nodes, proba, k)
+        if k == 2:
+            odds = self._new_odds_nodes(nodes, nodes.column(odds, 1))
+            own = nodes.node("Sigmoid", nodes.columns([nodes.node("Neg", odds), odds]))
+            return self._drawn_nodes(nodes, own, proba)
+        odds = self._new_odds_nodes(nodes, odds)
+        if self._shrunk:
+            return self._drawn_nodes(nodes, nodes.node("Sigmoid", odds), proba)
+        logs = nodes.node("Neg", nodes.softplus(nodes.node("Neg", odds)))
+        return nodes.node("Softmax", logs, axis=1)
+
+    @abstractmethod
+    def _new_odds_nodes(self, nodes: Nodes, odds: str) -> str:
+        """Nodes of the new log odds, (n, C)."""
+
 
 @storable
 class PlattScaling(_LogOddsMaps):
@@ -168,6 +202,9 @@ class PlattScaling(_LogOddsMaps):
 
     def _new_odds(self, odds: FloatArray) -> FloatArray:
         return odds * self.slopes_ + self.offsets_
+
+    def _new_odds_nodes(self, nodes: Nodes, odds: str) -> str:
+        return nodes.add(nodes.mul(odds, self.slopes_[None, :]), self.offsets_[None, :])
 
 
 @storable
@@ -237,6 +274,12 @@ class BetaCalibration(_LogOddsMaps):
         new: FloatArray = self.a_ * log_p + self.b_ * log_q + self.c_
         return new
 
+    def _new_odds_nodes(self, nodes: Nodes, odds: str) -> str:
+        log_p = nodes.node("Neg", nodes.softplus(nodes.node("Neg", odds)))
+        low = nodes.mul(log_p, self.a_[None, :])
+        high = nodes.mul(nodes.softplus(odds), self.b_[None, :])
+        return nodes.add(nodes.add(low, high), self.c_[None, :])
+
 
 def _sides(odds: FloatArray) -> tuple[FloatArray, FloatArray]:
     """log p and -log(1 - p)."""
@@ -254,3 +297,29 @@ def _one_sided(
     found = np.zeros(3)
     found[position], found[2] = slopes
     return found, loss
+
+
+CalibratorEntry(
+    "platt",
+    "Platt scaling of the log odds, one class against the rest",
+    "Platt",
+    PlattScaling,
+    "Platt 1999; Durfee et al. 2022, section 2.1",
+    "A sigmoid of each class's log odds, which can leave the model as it is; the one called "
+    "Sigmoid is of the probability and cannot.",
+    "standard",
+    compared=False,
+    offered=True,
+).offer()
+
+CalibratorEntry(
+    "beta",
+    "Beta calibration, one class against the rest",
+    "Beta",
+    BetaCalibration,
+    "Kull, Silva Filho and Flach 2017",
+    "As Platt's, with a slope of its own for each end of the scale; it never falls.",
+    "standard",
+    compared=False,
+    offered=True,
+).offer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -11,10 +11,14 @@ from sklearn.isotonic import IsotonicRegression
 
 from kdcal_core.calibration._logistic import fit_logistic
 from kdcal_core.calibration.base import n_maps
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 class RarerRows(ShrunkVectors):
@@ -46,6 +50,15 @@ class RarerRows(ShrunkVectors):
     @abstractmethod
     def _columns(self, proba: FloatArray) -> FloatArray:
         """What each class's map says, (n, K), before rows are brought to sum one."""
+
+    def _drawn_nodes(self, nodes: Nodes, columns: str, proba: str) -> str:
+        """Nodes of the maps drawn to the shared temperature, rows of sum one."""
+        if self._shrunk:
+            anchor = self._anchor_nodes(nodes, proba)
+            columns = self._pooled_nodes(nodes, columns, self.rows_[None, :], anchor)
+        elif self.n_classes_ == 2:
+            return columns
+        return nodes.shares(columns, self.n_classes_)
 
 
 class OneVersusRest(RarerRows):
@@ -112,6 +125,20 @@ class OneVersusRest(RarerRows):
         np.divide(mapped, total, out=uniform, where=total > 0)
         return uniform
 
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        if self.n_classes_ == 2:
+            second = self._map_nodes(nodes, 0, nodes.column(proba, 1))
+            parts = [nodes.less(1.0, second), second]
+        else:
+            parts = [
+                self._map_nodes(nodes, j, nodes.column(proba, j)) for j in range(self.n_classes_)
+            ]
+        return self._drawn_nodes(nodes, nodes.columns(parts), proba)
+
+    def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        """Nodes of what the map at position ``j`` says of a column of scores, (n, 1)."""
+        raise NotImplementedError(self._why_no_onnx)
+
 
 @storable
 class IsotonicConfidence(OneVersusRest):
@@ -140,6 +167,7 @@ class IsotonicConfidence(OneVersusRest):
     """
 
     _rows_per_map = 60
+    _why_no_onnx = None
 
     def _fit_column(
         self, score: FloatArray, target: FloatArray, weight: FloatArray
@@ -160,6 +188,12 @@ class IsotonicConfidence(OneVersusRest):
 
     def _map(self, j: int, score: FloatArray) -> FloatArray:
         return np.interp(score, self.corners_[j], self.values_[j])
+
+    def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        at, value = self.corners_[j], self.values_[j]
+        if len(at) == 1:
+            return nodes.constant_like(score, float(value[0]))
+        return nodes.cubic(score, at, np.stack([np.diff(value) / np.diff(at), value[:-1]]))
 
 
 @storable
@@ -192,6 +226,7 @@ class SigmoidConfidence(OneVersusRest):
     """
 
     _rows_per_map = 20
+    _why_no_onnx = None
 
     def _fit_column(
         self, score: FloatArray, target: FloatArray, weight: FloatArray
@@ -211,3 +246,30 @@ class SigmoidConfidence(OneVersusRest):
     def _map(self, j: int, score: FloatArray) -> FloatArray:
         probability: FloatArray = expit(self.slopes_[j] * score + self.offsets_[j])
         return probability
+
+    def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        scaled = nodes.mul(score, float(self.slopes_[j]))
+        return nodes.node("Sigmoid", nodes.add(scaled, float(self.offsets_[j])))
+
+
+CalibratorEntry(
+    "isotonic",
+    "Isotonic regression, one class against the rest",
+    "Isotonic",
+    IsotonicConfidence,
+    "scikit-learn, CalibratedClassifierCV",
+    "A rising step function for each class's probability, whichever class was predicted.",
+    "standard",
+    offered=True,
+).offer()
+
+CalibratorEntry(
+    "sigmoid",
+    "Sigmoid, one class against the rest",
+    "Sigmoid",
+    SigmoidConfidence,
+    "scikit-learn, CalibratedClassifierCV",
+    "Platt's sigmoid of each class's probability, whichever class was predicted; unlike Platt "
+    "scaling on the log odds it bends even a model that is right already.",
+    "standard",
+).offer()

@@ -9,8 +9,8 @@ from typing import Any
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.calibration.fitting import TREES
-from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.calibration.setting_text import UNREAD, allowed, in_reach, read
 from kdcal_core.errors import InputError
 

@@ -29,9 +29,9 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -43,7 +43,10 @@ from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning
-from kdcal_core.statistics import surprisal
+from kdcal_core.statistics import CLIP, surprisal
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 AMOUNTS: tuple[float, ...] = (
     *(1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0),
@@ -184,6 +187,29 @@ class _Shrinkable(TopLabelCalibrator):
             other._fit_alone(proba, y, weight)
         return other
 
+    def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
+        if self._shrunk and np.isinf(self.shrinkage_):
+            return nodes.node("Identity", self._anchor_nodes(nodes, proba))
+        return self._own_nodes(nodes, proba)
+
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        """Nodes of what is said without shrinkage or with a finite one, (n, K)."""
+        raise NotImplementedError(self._why_no_onnx)
+
+    def _anchor_nodes(self, nodes: Nodes, proba: str) -> str:
+        """Nodes of the shared temperature's probabilities, which answers are drawn to, (n, K)."""
+        if self.anchor_temperature_ == 1.0:
+            return proba
+        logs = nodes.node("Div", nodes.log(proba, CLIP), self.anchor_temperature_)
+        return nodes.node("Softmax", logs, axis=1)
+
+    def _pooled_nodes(
+        self, nodes: Nodes, own: str, rows: str | float | FloatArray, anchor: str
+    ) -> str:
+        """Nodes of (n f + m c) / (n + m)."""
+        share = nodes.node("Div", rows, nodes.node("Add", rows, float(self.shrinkage_)))
+        return nodes.add(nodes.mul(share, own), nodes.mul(nodes.less(1.0, share), anchor))
+
     def check_state(self) -> None:
         super().check_state()
         demand(self._shrunk == (self.shrinkage is not None), "the shrinkage")
@@ -233,6 +259,36 @@ class ShrunkConfidence(_Shrinkable):
         confidence = pooled(*told, of_predicted, amount)
         happened = np.where(predicted == y, confidence, 1.0 - confidence)
         return surprisal(happened)
+
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        top = nodes.largest(proba, self.n_classes_)
+        score = nodes.row_sum(nodes.mul(proba, top))
+
+        def of_predicted(each: Callable[[Nodes, int, str], str]) -> str:
+            parts = nodes.columns([each(nodes, j, score) for j in range(self.n_classes_)])
+            return nodes.row_sum(nodes.mul(parts, top))
+
+        said = of_predicted(self._class_nodes)
+        if self._shrunk:
+            proba = self._anchor_nodes(nodes, proba)
+            anchor = nodes.row_sum(nodes.mul(proba, top))
+            said = self._pooled_nodes(nodes, said, of_predicted(self._class_rows_nodes), anchor)
+        confidence = nodes.node("Max", nodes.node("Min", said, 1.0), 0.0)
+        rest = nodes.less(1.0, top)
+        others = nodes.mul(proba, rest)
+        none = nodes.double(nodes.node("Equal", nodes.row_sum(others), 0.0))
+        # where all others are zero they share what is left equally
+        others = nodes.add(others, nodes.mul(rest, none))
+        share = nodes.node("Div", nodes.less(1.0, confidence), nodes.row_sum(others))
+        return nodes.add(nodes.mul(others, share), nodes.mul(top, confidence))
+
+    def _class_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        """Nodes of the confidence where class ``j`` is predicted with this score, (n, 1)."""
+        raise NotImplementedError(self._why_no_onnx)
+
+    def _class_rows_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        """Nodes of the rows behind that confidence, (n, 1)."""
+        raise NotImplementedError(self._why_no_onnx)
 
 
 class ShrunkVectors(VectorCalibrator, _Shrinkable):

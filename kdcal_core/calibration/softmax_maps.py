@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -17,11 +17,16 @@ from kdcal_core.calibration._softmax_fit import (
     softmax_in_place,
 )
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
+from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 _STRENGTHS = (1e4, 1e3, 1e2, 1e1, 1e0, 1e-1)
 _FOLDS = 3
@@ -50,6 +55,19 @@ class _SoftmaxMaps(ShrunkVectors):
 
     def _own_vectors(self, proba: FloatArray) -> FloatArray:
         return softmax_in_place(SoftmaxMap(self.weights_, self.offsets_).logits(log_proba(proba)))
+
+    _why_no_onnx = None
+
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        logs = nodes.log(proba, CLIP)
+        if self.weights_.ndim == 2:
+            logs = nodes.node("MatMul", logs, self.weights_.T)
+        else:
+            logs = nodes.mul(logs, self.weights_[None, :])
+        own = nodes.node("Softmax", nodes.add(logs, self.offsets_[None, :]), axis=1)
+        if not self._shrunk:
+            return own
+        return self._pooled_nodes(nodes, own, self.rows_, self._anchor_nodes(nodes, proba))
 
 
 @storable
@@ -208,3 +226,28 @@ def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
         if len(loss) > 1 and loss[-1] > loss[-2] > min(loss):
             break
     return _STRENGTHS[int(np.argmin(loss))], start
+
+
+CalibratorEntry(
+    "vector",
+    "Vector scaling",
+    "Vector",
+    VectorScaling,
+    "Guo, Pleiss, Sun and Weinberger 2017",
+    "A temperature and an offset for each class.",
+    "standard",
+    compared=False,
+).offer()
+
+CalibratorEntry(
+    "dirichlet",
+    "Dirichlet calibration, off-diagonal and intercept regularised",
+    "Dirichlet",
+    DirichletScaling,
+    "Kull et al. 2019",
+    "Each class's new log probability is a weighted sum of all the old ones; weights between "
+    "classes are held small.",
+    "standard",
+    compared=False,
+    offered=True,
+).offer()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -16,11 +17,15 @@ from kdcal_core.calibration._temperature_fit import (
     safe_temperature,
 )
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, rows_by_class, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 @storable
@@ -106,6 +111,8 @@ class TemperatureScaling(ShrunkVectors):
         self.loss = loss
         self.shrinkage = shrinkage
 
+    _why_no_onnx = None
+
     def rows_needed(self, n_classes: int) -> int:
         temperatures = 1 if self.scope == "shared" else n_classes
         return ROWS_PER_PARAMETER * (temperatures + self.awards * n_classes)
@@ -178,3 +185,56 @@ class TemperatureScaling(ShrunkVectors):
         np.exp(logit, out=logit)
         logit /= logit.sum(axis=1, keepdims=True)
         return logit
+
+    def _own_nodes(self, nodes: Nodes, proba: str) -> str:
+        top = nodes.largest(proba, self.n_classes_)
+        logs = nodes.add(nodes.log(proba, CLIP), nodes.mul(top, self.awards_[None, :]))
+        temperature = nodes.node("MatMul", top, self.temperatures_[:, None])
+        own = nodes.node("Softmax", nodes.node("Div", logs, temperature), axis=1)
+        if not self._shrunk:
+            return own
+        rows = nodes.node("MatMul", top, self.rows_[:, None])
+        return self._pooled_nodes(nodes, own, rows, self._anchor_nodes(nodes, proba))
+
+
+CalibratorEntry(
+    "sts",
+    "Shared temperature scaling",
+    "STS",
+    TemperatureScaling,
+    "Salamon et al. 2024, Eqs. 16 and 17",
+    "One temperature softens or sharpens the probabilities of all classes alike.",
+    "temperature",
+    offered=True,
+).offer()
+
+CalibratorEntry(
+    "csts",
+    "Class-specific temperature scaling",
+    "CSTS",
+    partial(TemperatureScaling, "class"),
+    "Salamon et al. 2024, section X",
+    "Each predicted class has a temperature of its own.",
+    "temperature",
+).offer()
+
+CalibratorEntry(
+    "tswa",
+    "Temperature scaling with awards",
+    "TSwA",
+    partial(TemperatureScaling, "shared", awards=True),
+    "Salamon et al. 2024, Eq. 18",
+    "One temperature for all, and an award for each class that counts when it is predicted.",
+    "temperature",
+    offered=True,
+).offer()
+
+CalibratorEntry(
+    "cstswa",
+    "Class-specific temperature scaling with awards",
+    "CSTSwA",
+    partial(TemperatureScaling, "class", awards=True),
+    "Salamon et al. 2024, section XI and appendix",
+    "Each predicted class has a temperature and an award of its own.",
+    "temperature",
+).offer()

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
+
+if TYPE_CHECKING:
+    from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 
 @storable
@@ -18,6 +24,8 @@ class UncalibratedConfidence(TopLabelCalibrator):
     [0.7]
     """
 
+    _why_no_onnx = None
+
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         """Nothing to learn."""
 
@@ -26,3 +34,18 @@ class UncalibratedConfidence(TopLabelCalibrator):
 
     def _vectors(self, proba: FloatArray) -> FloatArray:
         return proba.copy()
+
+    def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
+        return nodes.node("Identity", proba)
+
+
+CalibratorEntry(
+    "uncalibrated",
+    "Uncalibrated score",
+    "Uncalibrated",
+    UncalibratedConfidence,
+    "Salamon et al. 2024, section XIV",
+    "The model's own probability of the predicted class, as it is.",
+    "model",
+    offered=True,
+).offer()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kdcal_core.calibration.base import CORNERS_AT_SCORES
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -52,6 +54,7 @@ class VennAbers(OneVersusRest):
     """
 
     _rows_per_map = 20
+    _why_no_onnx = CORNERS_AT_SCORES
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
@@ -105,3 +108,17 @@ class VennAbers(OneVersusRest):
         low, high = self._sides(j, score)
         found: FloatArray = high / (1.0 - low + high)
         return found
+
+
+CalibratorEntry(
+    "venn_abers",
+    "Inductive Venn-Abers prediction, one class against the rest",
+    "Venn-Abers",
+    VennAbers,
+    "Vovk, Petej and Fedorova 2015",
+    "Isotonic regression with the row itself among the data, once as a no and once as a yes, "
+    "and the number between the two answers that log loss asks for.",
+    "standard",
+    compared=False,
+    offered=True,
+).offer()

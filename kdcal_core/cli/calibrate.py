@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.fitting import check_layer
-from kdcal_core.calibration.registry import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
 from kdcal_core.cli.diagnose import check_files, scored_review
 from kdcal_core.cli.outputs import copies_words, doubts_words, outputs_words, table_notes

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import warnings
 from dataclasses import fields, is_dataclass
+from types import ModuleType
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -13,13 +15,15 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from kdcal_core.calibration import (
-    BY_CLASS,
     CALIBRATORS,
     Calibrator,
+    Family,
     TopLabelKDE,
     calibrated,
     calibrator_entry,
     fit_calibrator,
+    import_calibrators,
+    methods_by_class,
     score_calibrator,
 )
 from kdcal_core.calibration.graph.base import KernelDensityEstimator
@@ -263,11 +267,13 @@ def test_the_registry_holds_every_family_and_the_page_by_class_its_own():
         "partition",
         "kernel density",
     }
-    assert BY_CLASS[-2:] == ("isotonic", "sigmoid")
-    assert len(BY_CLASS) == 16
-    assert all(isinstance(score_calibrator(key), Calibrator) for key in BY_CLASS)
+    assert methods_by_class()[-2:] == ("isotonic", "sigmoid")
+    families = [entry.family for entry in CALIBRATORS.values()]
+    assert families == sorted(families, key=get_args(Family).index)
+    assert len(methods_by_class()) == 16
+    assert all(isinstance(score_calibrator(key), Calibrator) for key in methods_by_class())
     assert calibrator_entry("uncalibrated").family == "model"
-    assert all(key in BY_CLASS for key, entry in CALIBRATORS.items() if entry.compared)
+    assert all(key in methods_by_class() for key, entry in CALIBRATORS.items() if entry.compared)
 
 
 def test_the_list_is_read_without_heavy_libraries():
@@ -279,3 +285,34 @@ def test_the_list_is_read_without_heavy_libraries():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_calibrator_is_one_new_file(tmp_path, monkeypatch):
+    """A file put beside the others is listed, fitted and says that it cannot be written in ONNX."""
+    (tmp_path / "even.py").write_text(
+        "import numpy as np\n"
+        "from kdcal_core.calibration.base import TopLabelCalibrator\n"
+        "from kdcal_core.calibration.calibrators import CalibratorEntry\n"
+        "class Even(TopLabelCalibrator):\n"
+        "    def _fit(self, proba, y, weight): pass\n"
+        "    def _confidence(self, proba): return np.full(len(proba), 0.5)\n"
+        "CalibratorEntry('even', 'Even', 'Even', Even, 'none', 'A half.', 'standard').offer()\n"
+    )
+    (tmp_path / "_hidden.py").write_text("raise RuntimeError")
+    package = ModuleType("more_calibrators")
+    package.__path__ = [str(tmp_path)]
+    monkeypatch.setitem(sys.modules, "more_calibrators", package)
+    before = dict(CALIBRATORS)
+    try:
+        import_calibrators([str(tmp_path)], "more_calibrators")
+        places = list(CALIBRATORS)
+        assert places.index("venn_abers") < places.index("even") < places.index("kernel_density")
+        fitted = calibrator_entry("even").factory().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1])
+        assert fitted.predict_confidence([[0.7, 0.3]]).tolist() == [0.5]
+        assert fitted.why_no_onnx() == "kdcal does not know how to write it"
+        with pytest.raises(ValueError, match="two calibrators of the key 'even'"):
+            calibrator_entry("even").offer()
+    finally:
+        CALIBRATORS.clear()
+        CALIBRATORS.update(before)
+        sys.modules.pop("more_calibrators.even", None)

@@ -15,11 +15,11 @@ from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
 from kdcal_core.calibration import (
-    BY_CLASS,
     CALIBRATORS,
     calibrated,
     compare_methods,
     fit_calibrator,
+    methods_by_class,
 )
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.cli import main
@@ -175,7 +175,7 @@ def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):
 
 
 def test_the_page_by_class_shows_the_same_curves(reviewed, compared):
-    keys = [key for key in BY_CLASS if key != "uncalibrated"]
+    keys = [key for key in methods_by_class() if key != "uncalibrated"]
     fitted = compare_methods(reviewed.data.calibration, methods=keys, folds=2).calibrators
     for key in keys:
         said = fitted[key].predict_proba(reviewed.data.evaluation.proba)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kdcal_core import __version__
 from kdcal_core.calibration.base import Calibrator
-from kdcal_core.calibration.registry import CALIBRATORS
+from kdcal_core.calibration.calibrators import CALIBRATORS
 from kdcal_core.data import Roles
 from kdcal_core.models.base import ModelInfo
 from kdcal_core.store import decode

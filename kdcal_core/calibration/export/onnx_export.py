@@ -18,10 +18,9 @@ from kdcal_core.calibration.export.onnx_columns import (
     UnitColumns,
     not_taken,
 )
-from kdcal_core.calibration.export.onnx_maps import calibrated_nodes, why_not
 from kdcal_core.calibration.export.onnx_nodes import Nodes
 from kdcal_core.calibration.export.onnx_opset import check_opset, name_domains
-from kdcal_core.calibration.export.onnx_regions import names_read
+from kdcal_core.calibration.export.onnx_regions import names_read, regional_nodes
 from kdcal_core.calibration.fitting import calibrated, layer_inputs
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
@@ -83,7 +82,7 @@ def can_export_onnx(
     >>> can_export_onnx(TemperatureScaling(), None)
     'There is no model, only its predictions.'
     """
-    why = why_not(calibrator)
+    why = calibrator.why_no_onnx()
     if why is not None:
         return f"This calibrator cannot be told in ONNX: {why}."
     if model is None:
@@ -133,7 +132,7 @@ def export_onnx(
     import onnx
 
     path = Path(model_path)
-    why = why_not(calibrator)
+    why = calibrator.why_no_onnx()
     if why is not None:
         raise InputError(
             f"This calibrator cannot be told in ONNX: {why}", fix="Use the calibrator file."
@@ -161,7 +160,10 @@ def export_onnx(
     width = opened.raw_scores(rows[:1]).shape[1]
     nodes = Nodes()
     proba = _proba(nodes, opened.scores.name, opened.scores.kind, width)
-    found = calibrated_nodes(nodes, calibrator, proba, columns)
+    if calibrator.needs_inputs:
+        found = regional_nodes(nodes, calibrator, proba, columns)
+    else:
+        found = calibrator.onnx_nodes(nodes, proba)
     name_domains(model, nodes)
     _finish(model, nodes, proba if calibrator.keeps_prediction else found, found, card)
     _checked(model)

@@ -51,6 +51,10 @@ class Nodes:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
+    def constant_like(self, like: str, value: float) -> str:
+        """A number in the shape of another tensor."""
+        return self.add(self.mul(like, 0.0), value)
+
     def add(self, a: str, b: str | float | NDArray[Any]) -> str:
         return self.node("Add", a, b)
 

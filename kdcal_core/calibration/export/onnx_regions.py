@@ -18,29 +18,6 @@ from kdcal_core.calibration.regions.boosted import Damped
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import CLIP
 
-CORNERS_AT_SCORES = (
-    "its steps stand at the very scores of the calibration rows, where the last digit of another "
-    "runtime would decide on which side a row lies"
-)
-
-
-def why_not_regions(calibrator: Any) -> str | None:
-    """Why a heterogeneous calibrator cannot be written, as half a sentence; None where it can.
-
-    Examples
-    --------
-    >>> from kdcal_core.calibration.regions import HeterogeneousCalibrator
-    >>> why_not_regions(HeterogeneousCalibrator("tree", "platt"))
-    >>> why_not_regions(HeterogeneousCalibrator("tree", "kde"))
-    'each of its regions has density curves of its own, which would swell the model'
-    """
-    if calibrator.calibrator == "kde":
-        return "each of its regions has density curves of its own, which would swell the model"
-    if calibrator.partition == "boosted" and calibrator.calibrator in ("isotonic", "histogram"):
-        # the scores of later stages are what steps made of a few values: many nearly equal ones
-        return CORNERS_AT_SCORES
-    return None
-
 
 def names_read(calibrator: Any) -> tuple[str, ...]:
     """Columns that a calibrator's partitions ask for; none before it is fitted."""
@@ -57,7 +34,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
     ----------
     nodes : Nodes
     calibrator : HeterogeneousCalibrator
-        Fitted, and one that :func:`why_not_regions` has nothing against.
+        Fitted, and one whose ``why_no_onnx`` has nothing against it.
     proba : str
         The tensor of the model's probabilities.
     columns : Columns

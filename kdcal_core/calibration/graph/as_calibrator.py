@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.calibration.graph.forest import KernelDensityForest
 from kdcal_core.calibration.graph.network import KernelDensityNetwork
@@ -72,6 +73,7 @@ class KernelDensityCalibrator(Calibrator):
     [[0.33, 0.33, 0.33]]
     """
 
+    _why_no_onnx = "it asks the model for the region of each row"
     needs_inputs: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "random_state": KernelDensityNetwork._parameter_constraints["random_state"],
@@ -223,3 +225,19 @@ def _opened(model: Any, n_classes: int) -> Model:
             fix="Give the probabilities of this model.",
         )
     return opened
+
+
+CalibratorEntry(
+    "kernel_density",
+    "Kernel density graph, blended with the model",
+    "Kernel density",
+    KernelDensityCalibrator,
+    "Dey et al., Simple Calibration via Geodesic Kernels; and the earlier Deep Discriminative "
+    "to Kernel Density Graph",
+    "Inside the data the model's probabilities blended with the class ratio of the row's "
+    "polytope; outside the prior.",
+    "kernel density",
+    compared=False,
+    offered=True,
+    needs=("inputs", "model"),
+).offer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -9,7 +10,8 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.base import CORNERS_AT_SCORES, Calibrator
+from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.regions.flags import RegionFit
 from kdcal_core.calibration.regions.input_table import input_table, training_rows
 from kdcal_core.calibration.regions.layers import FitRows, Layer
@@ -219,6 +221,22 @@ class HeterogeneousCalibrator(Calibrator):
         counts = bin_inputs(frame, like=tuple(named.values())).unknown
         return {name: int(n) for name, n in zip(named, counts, strict=True) if n}
 
+    def why_no_onnx(self) -> str | None:
+        """As of every calibrator.
+
+        Examples
+        --------
+        >>> HeterogeneousCalibrator("tree", "platt").why_no_onnx()
+        >>> HeterogeneousCalibrator("tree", "kde").why_no_onnx()
+        'each of its regions has density curves of its own, which would swell the model'
+        """
+        if self.calibrator == "kde":
+            return "each of its regions has density curves of its own, which would swell the model"
+        if self.partition == "boosted" and self.calibrator in ("isotonic", "histogram"):
+            # the scores of later stages are what steps made of a few values: many nearly equal ones
+            return CORNERS_AT_SCORES
+        return None
+
     def rows_needed(self, n_classes: int) -> int:
         """Two regions of the least size: with fewer nothing is cut."""
         return 2 * min_rows_of(self.min_rows, 0, self.depth)
@@ -255,3 +273,54 @@ class HeterogeneousCalibrator(Calibrator):
         )
         for layer in self.layers_:
             layer.check(self.n_classes_)
+
+
+CalibratorEntry(
+    "heterogeneous_tree",
+    "Platt scaling in each region of a shallow tree",
+    "Tree regions",
+    partial(HeterogeneousCalibrator, "tree"),
+    "Durfee et al. 2022, Algorithm 1",
+    "A shallow tree cuts the inputs into regions, and each has a Platt scaling of its own.",
+    "partition",
+    compared=False,
+    offered=True,
+    needs=("inputs",),
+).offer()
+
+CalibratorEntry(
+    "heterogeneous_forest",
+    "Platt scaling in the regions of 100 shallow trees, averaged",
+    "Forest regions",
+    partial(HeterogeneousCalibrator, "forest"),
+    "Durfee et al. 2022, section 5",
+    "As the single tree, averaged over 100 trees grown on resampled rows.",
+    "partition",
+    compared=False,
+    offered=True,
+    needs=("inputs",),
+).offer()
+
+CalibratorEntry(
+    "heterogeneous_boosted",
+    "Platt scaling by regions in sequence, each on the last one's answer",
+    "Boosted regions",
+    partial(HeterogeneousCalibrator, "boosted"),
+    "Durfee et al. 2022, section 5; its section 13 is lost",
+    "Trees grown one after the other on what the calibration so far gets wrong.",
+    "partition",
+    compared=False,
+    needs=("inputs",),
+).offer()
+
+CalibratorEntry(
+    "heterogeneous_auc",
+    "Platt scaling in regions that are split for AUROC",
+    "AUROC regions",
+    partial(HeterogeneousCalibrator, "auc"),
+    "Durfee et al. 2022, section 5; its section 12 is lost",
+    "A shallow tree whose every split raises the AUROC most; Platt scaling in each region.",
+    "partition",
+    compared=False,
+    needs=("inputs",),
+).offer()

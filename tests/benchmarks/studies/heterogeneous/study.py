@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
+from kdcal_core.calibration import calibrator_entry
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.calibration.registry import calibrator_entry
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import paired_auc
 from tests.benchmarks.studies.heterogeneous import networks, tables

@@ -1,0 +1,165 @@
+"""The one list of calibrators: pages, reports and the command line read methods from here.
+
+A calibrator offers itself at the end of the module that defines it (`CalibratorEntry.offer`), and
+with the list every module of `kdcal_core.calibration` is imported. So a new calibrator is one new
+file: the class, its entry, and how it is written in ONNX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal, get_args
+
+from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator
+from kdcal_core.errors import InputError
+
+Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]
+Need = Literal["inputs", "model"]
+
+
+@dataclass(frozen=True)
+class CalibratorEntry:
+    """A calibrator as it is offered to people.
+
+    Attributes
+    ----------
+    key : str
+        Stable identifier for records and the command line.
+    name : str
+        Full name.
+    label : str
+        Short label, as in the paper.
+    factory : callable
+        Makes a fresh, unfitted calibrator with its default settings.
+    reference : str
+        Where it is described.
+    description : str
+        What it does, in one plain sentence.
+    family : str
+        "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (known
+        outside the five papers), "partition" (Durfee et al.) or "kernel density" (Dey et al.).
+    compared : bool
+        Whether the page Confidence by class compares it by default: the methods of Salamon et
+        al., Figs. 17 to 19, that fit quickly, and scikit-learn's baselines.
+    offered : bool
+        Whether a comparison of all families takes it in where nothing else is asked for.
+    needs : tuple of str
+        What it reads besides probabilities and classes: "inputs", "model".
+    binary_only : bool
+        Whether it calibrates two classes only.
+    """
+
+    key: str
+    name: str
+    label: str
+    factory: Callable[[], Calibrator]
+    reference: str
+    description: str
+    family: Family
+    compared: bool = True
+    offered: bool = False
+    needs: tuple[Need, ...] = ()
+    binary_only: bool = False
+
+    @property
+    def by_class(self) -> bool:
+        """Whether it is compared by predicted class (Salamon et al., Fig. 17)."""
+        return self.compared or self.family in ("model", "top-label", "temperature")
+
+    def offer(self) -> None:
+        """Put the calibrator into the list.
+
+        Raises
+        ------
+        ValueError
+            Another calibrator has its key.
+        """
+        if self.key in CALIBRATORS:
+            raise ValueError(f"There are two calibrators of the key {self.key!r}")
+        families = get_args(Family)
+        every = sorted((*CALIBRATORS.values(), self), key=lambda one: families.index(one.family))
+        CALIBRATORS.clear()
+        CALIBRATORS.update({one.key: one for one in every})
+
+    def lacks(self, *, n_classes: int, n_inputs: int, has_codes: bool) -> str | None:
+        """Why a review of this kind cannot have it, in words; None where it can.
+
+        Parameters
+        ----------
+        n_classes : int
+        n_inputs : int
+            Feature columns that the rows have.
+        has_codes : bool
+            Whether there is a model, and it is read as a partition of its inputs.
+
+        Examples
+        --------
+        >>> CALIBRATORS["kernel_density"].lacks(n_classes=2, n_inputs=3, has_codes=False)
+        'There is no model that divides its inputs into polytopes.'
+        """
+        if self.binary_only and n_classes != 2:
+            return f"It is for two classes, and there are {n_classes:,}."
+        if "inputs" in self.needs and not n_inputs:
+            return "The rows have no features."
+        if "model" in self.needs and not has_codes:
+            return "There is no model that divides its inputs into polytopes."
+        return None
+
+
+CALIBRATORS: dict[str, CalibratorEntry] = {}
+"""Every calibrator by key, in the order in which it is shown: by family, then as offered."""
+
+
+def import_calibrators(folder: list[str], package: str) -> None:
+    """Import each module of the folder, so that its calibrators offer themselves.
+
+    Modules of a leading underscore and the folder of files and formats (``export``) have none.
+    """
+    for found in iter_modules(folder):
+        if not found.name.startswith("_") and found.name != "export":
+            import_module(f"{package}.{found.name}")
+
+
+def methods_by_class() -> tuple[str, ...]:
+    """Keys of the methods that are compared by predicted class (Salamon et al., Fig. 17)."""
+    return tuple(key for key, entry in CALIBRATORS.items() if entry.by_class)
+
+
+def calibrator_entry(key: str) -> CalibratorEntry:
+    """The entry of a key.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator.
+
+    Examples
+    --------
+    >>> calibrator_entry("sts").name
+    'Shared temperature scaling'
+    """
+    if key not in CALIBRATORS:
+        raise InputError(
+            f"There is no method {key!r}", fix=f"Methods are {', '.join(CALIBRATORS)}."
+        )
+    return CALIBRATORS[key]
+
+
+def score_calibrator(key: str) -> TopLabelCalibrator:
+    """A fresh calibrator that reads nothing but probabilities.
+
+    Raises
+    ------
+    InputError
+        There is no such calibrator, or it reads more than probabilities.
+    """
+    calibrator = calibrator_entry(key).factory()
+    if not isinstance(calibrator, TopLabelCalibrator):
+        raise InputError(
+            f"The method {key!r} reads more than probabilities",
+            fix=f"Methods that do not are {', '.join(methods_by_class())}.",
+        )
+    return calibrator
