@@ -1,8 +1,12 @@
-"""The Python of README runs as it stands."""
+"""README and guides: their Python and their commands run, and their links lead somewhere."""
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +16,46 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-README = Path(__file__).parents[1] / "README.md"
-pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.cli import main
+from kdcal_core.cli.arguments import parser
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+FOLDER = ROOT / "app" / "guides"
+GUIDES = sorted(FOLDER.glob("*.md"))
+PAGES = (README, *GUIDES)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning"),
+    pytest.mark.usefixtures("work_here"),
+]
 
 
-def example(word: str) -> str:
-    (code,) = (
-        code
-        for code in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-        if word in code
-    )
-    return str(code)
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words of every `kdcal` command, up to what only a shell understands."""
+    lines = "".join(blocks(page, "bash")).replace("\\\n", " ").splitlines()
+    return [
+        shlex.split(re.split(r"[|<]", line)[0])[1:]
+        for line in lines
+        if line.strip()[:6] == "kdcal "
+    ]
+
+
+EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python")]
+COMMANDS = [(page, words) for page in PAGES for words in commands(page)]
+
+
+def example(word: str, page: str = "python.md") -> str:
+    (code,) = (code for path, code in EXAMPLES if path.name == page and word in code)
+    return code
 
 
 def rows(seed: int, n: int = 300) -> tuple[Any, Any]:
@@ -45,8 +78,22 @@ def names() -> dict[str, Any]:
     }
 
 
-def test_the_confidence_of_a_predicted_class(names: dict[str, Any]) -> None:
-    exec(example("TopLabelKDE()"), names)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the samples, in which the guide's commands have run one after the other."""
+    here = tmp_path_factory.mktemp("repository")
+    (here / "sample_data").symlink_to(ROOT / "sample_data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        for page, words in COMMANDS:
+            if page.name == "command_line.md" and not set(words) & {"convert", "-"}:
+                assert main(words) == 0, words
+    return here
+
+
+@pytest.mark.parametrize("page", ["README.md", "python.md"])
+def test_the_confidence_of_a_predicted_class(names: dict[str, Any], page: str) -> None:
+    exec(example("TopLabelKDE()", page), names)
     assert names["confidence"].shape == (300,)
 
 
@@ -74,3 +121,82 @@ def test_a_regression(names: dict[str, Any]) -> None:
         example("LocalRecalibration"),
         names | {"std_calibration": np.ones(800), "std_new": np.ones(300)},
     )
+
+
+def test_the_guides_commands_and_the_file_they_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    shutil.copy("adult.kdcal", "my.kdcal")
+    shutil.copy("sample_data/adult/model.json", "model.json")
+    (said,) = blocks(FOLDER / "command_line.md", "text")
+    report = json.loads(Path("report.json").read_text())
+    assert said.splitlines() == report["sets"][0]["findings"]
+    names: dict[str, Any] = {"X": pd.read_parquet("sample_data/adult/evaluation.parquet")}
+    exec(example("load_calibrator"), names)
+    written = pd.read_parquet("scored.parquet")
+    np.testing.assert_allclose(names["scored"].confidence, written["confidence"], atol=1e-6)
+
+
+def test_every_python_example_is_tried_above() -> None:
+    tried = ("TopLabelKDE()", "KernelDensityNetwork(module)", "find_regions", "load_calibrator")
+    for page, code in EXAMPLES:
+        assert sum(word in code for word in (*tried, "LocalRecalibration")) == 1, (page, code)
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda one: str(one)[-60:])
+def test_a_command_and_its_options_exist(page: Path, words: list[str]) -> None:
+    parser().parse_args(words)
+    for word in words:
+        if word.startswith("sample_data"):
+            assert (ROOT / word).exists(), word
+
+
+def test_the_guide_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (FOLDER / "command_line.md").read_text()
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    found = re.findall(r"^    (\w+)\b", capsys.readouterr().out, re.MULTILINE)
+    assert len(found) >= 4
+    for command in found:
+        assert f"`{command}`" in guide
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_of_the_repository(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        assert target.startswith("https://") or (page.parent / target).resolve().exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_one_heading_of_the_first_level_opens_a_page(page: Path) -> None:
+    assert re.findall(r"^# .*", prose(page), re.MULTILINE) == [page.read_text().split("\n")[0]]
+
+
+def test_the_readme_links_to_every_guide_by_its_title() -> None:
+    assert GUIDES
+    for guide in GUIDES:
+        title = guide.read_text().split("\n")[0].removeprefix("# ")
+        assert f"[{title}](app/guides/{guide.name})" in README.read_text()
+
+
+def test_the_readme_lists_the_rooms_from_the_ground_up() -> None:
+    table = README.read_text().partition("## Find your way")[2].partition("\n## ")[0]
+    named = re.findall(r"`kdcal_core/(\w+)(?:\.py)?`", table)
+    rooms = [path for path in (ROOT / "kdcal_core").iterdir() if not path.name.startswith("_")]
+    folders = [one.stem for one in rooms if one.suffix == ".py" or (one / "__init__.py").exists()]
+    assert sorted(named) == sorted(folders)
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = contracts["contracts"][0]["layers"][::-1]
+    floors = {name: floor for floor, layer in enumerate(layers) for name in layer.split(" | ")}
+    assert [floors[name] for name in named] == sorted(floors[name] for name in named)
+
+
+def test_calibrators_that_a_guide_recommends_exist() -> None:
+    table = (FOLDER / "calibrators.md").read_text().partition("## In short")[2].partition("\n##")[0]
+    keys = re.findall(r"`(\w+)`", "".join(re.findall(r"^\|.*\|([^|]+)\|$", table, re.MULTILINE)))
+    assert len(keys) > 5
+    assert set(keys) <= set(CALIBRATORS)

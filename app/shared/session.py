@@ -112,6 +112,14 @@ PLACES = {
         "Learn",
         get_args(Task),
     ),
+    "help": _Place(
+        "../pages/help.py",
+        "Help",
+        ":material/menu_book:",
+        "Guides: loading, reading the pages, calibrators, the command line and Python",
+        "Learn",
+        get_args(Task),
+    ),
 }
 
 

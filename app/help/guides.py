@@ -1,0 +1,86 @@
+"""The guides of `app/guides`: Markdown that is read on a code host and on the Help page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+FOLDER = Path(__file__).parents[1] / "guides"
+# in the order in which the Help page lists them
+NAMES = (
+    "loading",
+    "pages",
+    "calibrators",
+    "command_line",
+    "python",
+    "measured",
+    "deploying",
+)
+_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A guide: its name, which is its address, its title, and its Markdown as the file has it."""
+
+    name: str
+    title: str
+    text: str
+
+
+def read_guide(name: str) -> Guide:
+    """A guide by its name, one of `NAMES`.
+
+    Examples
+    --------
+    >>> read_guide("python").title
+    'From Python'
+    """
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    return Guide(name, text.partition("\n")[0].removeprefix("# "), text)
+
+
+def on_screen(text: str, review: str | None = None) -> str:
+    """A guide's Markdown for the Help page, which has a title of its own.
+
+    Headings move one level down. A link to another guide opens that guide with the review that is
+    open now. The app serves no other file of the repository, so a link to one becomes its path.
+
+    Parameters
+    ----------
+    text : str
+        Markdown with one heading of the first level.
+    review : str, optional
+        Id of the open review.
+
+    Examples
+    --------
+    >>> on_screen("# Title" + chr(10) + "See [Python](python.md) and [the tests](../../tests).")
+    '## Title\\nSee [Python](?guide=python) and the tests (`tests`).'
+    """
+    parts = []
+    end = 0
+    for code in _FENCED.finditer(text):  # where # begins a comment
+        parts += [_prose(text[end : code.start()], review), code.group()]
+        end = code.end()
+    return "".join([*parts, _prose(text[end:], review)])
+
+
+def _prose(text: str, review: str | None) -> str:
+    deeper = _HEADING.sub(lambda heading: f"#{heading.group()}", text)
+    return _LINK.sub(lambda link: _link(link[1], link[2], review), deeper)
+
+
+def _link(label: str, target: str, review: str | None) -> str:
+    if "://" in target:
+        return f"[{label}]({target})"
+    path = PurePosixPath(target)
+    if path.parent == PurePosixPath() and path.stem in NAMES:
+        kept = f"&review={quote(review)}" if review else ""
+        return f"[{label}](?guide={path.stem}{kept})"
+    inside = target.removeprefix("../../")
+    return f"`{inside}`" if label.strip("`") == inside else f"{label} (`{inside}`)"

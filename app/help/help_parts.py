@@ -1,0 +1,43 @@
+"""The parts of the page Help: which guide, and the guide."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.help.guides import NAMES, on_screen, read_guide
+from app.shared import session
+from kdcal_core.review import Review
+
+_GUIDE = "guide"
+_WIDTH = 760  # pixels: about a hundred letters a line, which is as long as a line reads well
+
+
+def title() -> None:
+    """The page's one heading of the first level."""
+    st.title(session.PLACES["help"].title, anchor=False)
+
+
+def choose_guide() -> str:
+    """The guide that the address names, or else the first; a choice goes into the address."""
+    asked = st.query_params.get(_GUIDE)
+    st.session_state[_GUIDE] = asked if asked in NAMES else NAMES[0]
+    st.pills(
+        "Guide",
+        NAMES,
+        key=_GUIDE,
+        required=True,
+        format_func=lambda name: read_guide(name).title,
+        on_change=_to_address,
+        label_visibility="collapsed",
+    )
+    return str(st.session_state[_GUIDE])
+
+
+def _to_address() -> None:
+    st.query_params[_GUIDE] = st.session_state[_GUIDE]
+
+
+def guide(name: str, review: Review | None) -> None:
+    """A guide, as wide as text reads well; its links keep the open review."""
+    text = on_screen(read_guide(name).text, review.id if review is not None else None)
+    st.markdown(text, width=_WIDTH)

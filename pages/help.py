@@ -1,0 +1,10 @@
+"""Help: the guides of kdcal, one at a time."""
+
+from __future__ import annotations
+
+from app.help import help_parts as parts
+from app.shared import session
+
+parts.title()
+review = session.current_review()
+parts.guide(parts.choose_guide(), review)

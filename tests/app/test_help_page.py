@@ -1,0 +1,78 @@
+"""The page Help: every guide, by choice and by address."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from app_pages import healthy, launch
+from streamlit.testing.v1 import AppTest
+
+from app.help.guides import FOLDER, NAMES, on_screen, read_guide
+from kdcal_core.review import Workspace, start_sample
+
+pytestmark = pytest.mark.usefixtures("work_here", "workspace")
+
+
+def shown(at: AppTest) -> str:
+    """The guide on the page, the only thing that is written there."""
+    healthy(at)
+    assert [title.value for title in at.title] == ["Help"]
+    (guide,) = at.markdown
+    return str(guide.value)
+
+
+def outside_code(text: str) -> str:
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def test_every_guide_is_listed() -> None:
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_guide_by_its_address(name: str) -> None:
+    at = launch("help", guide=name)
+    text = outside_code(shown(at))
+    headings = re.findall(r"^(#+) (.*)", text, re.MULTILINE)
+    assert headings[0] == ("##", read_guide(name).title)
+    assert {marks for marks, _ in headings[1:]} == {"###"}
+    assert at.button_group[0].value == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_to_guides_and_to_the_web_alone(name: str) -> None:
+    targets = re.findall(r"\]\(([^)]+)\)", outside_code(on_screen(read_guide(name).text)))
+    assert targets
+    for target in targets:
+        if not target.startswith("https://"):
+            assert parse_qs(urlsplit(target).query)["guide"][0] in NAMES
+
+
+@pytest.mark.parametrize("asked", [None, "no_such_guide"])
+def test_the_first_guide_where_the_address_names_none(asked: str | None) -> None:
+    address = {} if asked is None else {"guide": asked}
+    assert shown(launch("help", **address)).startswith(f"## {read_guide(NAMES[0]).title}")
+
+
+def test_a_choice_goes_into_the_address() -> None:
+    at = launch("help", guide="python")
+    at.button_group[0].set_value("measured").run()
+    assert shown(at).startswith(f"## {read_guide('measured').title}")
+    assert at.query_params["guide"] == "measured"
+    at.query_params["guide"] = "pages"  # as the browser's Back does
+    assert shown(at.run()).startswith(f"## {read_guide('pages').title}")
+
+
+def test_the_open_review_stays_open(workspace: Workspace) -> None:
+    review = start_sample(workspace, "digits_predictions").id
+    at = launch("help", review, guide="pages")
+    assert f"(?guide=calibrators&review={review})" in shown(at)
+    assert at.query_params["review"] == review
+    assert not at.caption  # the header of the review
+
+
+def test_code_is_shown_as_the_file_has_it() -> None:
+    text = "# One\n\n```bash\n# a comment, [not](a.md) a link\n```\n\n## Two\n"
+    assert on_screen(text) == text.replace("# One", "## One").replace("## Two", "### Two")

@@ -1,0 +1,59 @@
+"""Help in a browser: at every width, in both themes, by keyboard and by links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+GUIDES = Path(__file__).parents[2] / "app" / "guides"
+TITLES = [path.read_text().split("\n")[0].removeprefix("# ") for path in GUIDES.glob("*.md")]
+READABLE = 800  # pixels of a line of text
+pytestmark = pytest.mark.browser
+
+
+def choice(app, title: str):
+    return app.page.locator('[data-testid="stButtonGroup"] button').filter(has_text=title)
+
+
+def wait_for(app, title: str) -> None:
+    app.until(lambda: app.page.locator("h2").first.inner_text() == title)
+    app.idle()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 390), ("light", 2560)])
+def test_guides_fit_the_page(app, scheme: str, width: int) -> None:
+    app.open("help")
+    app.page.set_viewport_size({"width": width, "height": 900})
+    if scheme == "dark":
+        app.turn("dark")
+    for title in TITLES:
+        choice(app, title).click()
+        wait_for(app, title)
+        assert [app.page.locator(level).count() for level in ("h1", "h2")] == [1, 1]
+        main = app.page.locator('[data-testid="stMain"]')
+        assert main.evaluate("one => one.scrollWidth <= one.clientWidth"), title
+        lines = main.locator('[data-testid="stMarkdownContainer"]:has(h2) > p').first.bounding_box()
+        assert lines["width"] <= READABLE
+    app.assert_healthy()
+
+
+def test_a_guide_is_chosen_by_keyboard_and_left_by_back(app) -> None:
+    app.open("help?guide=loading")
+    chosen = choice(app, "From Python")
+    chosen.focus()
+    app.page.keyboard.press("Enter")
+    wait_for(app, "From Python")
+    assert "guide=python" in app.page.url
+    assert chosen.evaluate("one => one === document.activeElement")
+    app.page.go_back()
+    wait_for(app, "Loading a model and tables")
+    app.assert_healthy()
+
+
+def test_a_link_opens_another_guide(app) -> None:
+    app.open("help?guide=loading")
+    with app.context.expect_page() as opened:
+        app.page.get_by_role("link", name="From Python").click()
+    opened.value.locator("h2").get_by_text("From Python").wait_for(timeout=60_000)
+    app.assert_healthy()
