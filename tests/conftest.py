@@ -5,11 +5,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 # Tests run side by side: threads of BLAS would wait for each other longer than they compute.
 # Set before numpy is imported, and handed on to the processes that tests start.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# Workers may run the functions of tests/jobs/job_probes.py, which they find by this path.
+os.environ["KDCAL_TARGETS"] = "job_probes"
+_probes = str(Path(__file__).parent.resolve() / "jobs")
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [_probes, os.environ.get("PYTHONPATH")]),
+)
 
 from collections.abc import Iterator
 from typing import Any

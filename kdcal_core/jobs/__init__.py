@@ -9,13 +9,12 @@ A job outlives the page that began it. Its result is stored under a digest of wh
 computed from, and a job whose server died is called interrupted by the next one.
 """
 
-from kdcal_core.jobs.cancel import Cancelled
-from kdcal_core.jobs.home import default_root
+from kdcal_core.jobs.limits import trial
 from kdcal_core.jobs.manager import JobManager, jobs
-from kdcal_core.jobs.results import job_key
+from kdcal_core.jobs.outcome import Cancelled
+from kdcal_core.jobs.records import JobSnapshot, JobState
 from kdcal_core.jobs.runner import run_limited
-from kdcal_core.jobs.snapshot import JobSnapshot, JobState
-from kdcal_core.jobs.trial import trial
+from kdcal_core.jobs.stored_results import default_root, job_key
 
 __all__ = [
     "Cancelled",

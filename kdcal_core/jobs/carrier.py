@@ -1,21 +1,31 @@
-"""One submitted function carried out: a folder to work in, a worker, the result put into store."""
+"""One submitted function carried out: a folder to work in, a worker, the result put into store.
+
+The worker is a limited process of its own, or one of any ``concurrent.futures`` executor: a pool
+of threads or processes, or a cluster.
+
+Such a worker shares no pipe with us, only a folder: progress and the wish to stop travel
+through two files in it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.jobs.elsewhere import run_on
-from kdcal_core.jobs.outcome import not_kept
+from kdcal_core.errors import InputError
+from kdcal_core.jobs.outcome import Cancelled, not_kept, too_slow, value_of
 from kdcal_core.jobs.records import Records
-from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.runner import run_limited
+from kdcal_core.jobs.runner import ASK_GRACE, Malformed, parse, run_limited
+from kdcal_core.jobs.stored_results import Results
+from kdcal_core.jobs.target import EVERY, Reporter, answer
 from kdcal_core.progress import Progress
+from kdcal_core.store.disk import make_folder, write_json
 
 
 @dataclass(frozen=True)
@@ -87,3 +97,140 @@ class Carrier:
                 shutil.rmtree(desk, ignore_errors=True)
         except OSError as error:
             raise not_kept(what, error.strerror or type(error).__name__) from error
+
+
+_PROGRESS = "progress.json"
+_CANCEL = "cancel"
+_MAX_BYTES = 64 * 1024
+
+
+def run_in_worker(target: str, kwargs: Mapping[str, Any], mailbox: str, folder: str | None) -> str:
+    """What an executor runs: one function of the core, with a folder for mail.
+
+    Parameters
+    ----------
+    target, kwargs
+        As for `kdcal_core.jobs.run_limited`.
+    mailbox : str
+        A folder that both sides see.
+    folder : str or None
+        Where the function may leave files.
+
+    Returns
+    -------
+    str
+        See `kdcal_core.jobs.target.answer`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> run_in_worker("kdcal_core.text:counted", {"n": 3, "noun": "row"}, folder, None)
+    '{"result": "3 rows"}'
+    """
+    box = Path(mailbox)
+
+    def report(share: float, note: str) -> None:
+        write_json(box / _PROGRESS, {"progress": share, "note": note})
+
+    with Reporter(report, _Asked(box / _CANCEL)) as progress:
+        return answer(target, kwargs, folder, progress)
+
+
+class _Asked:
+    """Whether the file is there, looked up ten times a second at most."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._next = 0.0
+        self._found = False
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if not self._found and now >= self._next:
+            self._next = now + EVERY
+            self._found = self._path.exists()
+        return self._found
+
+
+def run_on(
+    executor: Executor,
+    target: str,
+    kwargs: Mapping[str, Any],
+    *,
+    mailbox: Path,
+    folder: Path | None,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+    seconds: float,
+    what: str,
+) -> Any:
+    """As `kdcal_core.jobs.run_limited`, on this executor.
+
+    Nobody can kill another's worker: one that does not stop when asked to is left to itself
+    after a second, and what it returns is thrown away.
+
+    Raises
+    ------
+    InputError, Cancelled
+        As `kdcal_core.jobs.run_limited`.
+    """
+    make_folder(mailbox)
+    place = None if folder is None else str(folder)
+    try:
+        future = executor.submit(run_in_worker, target, dict(kwargs), str(mailbox), place)
+        _follow(future, mailbox, progress, cancelled, time.monotonic() + seconds)
+        if not future.done():
+            raise too_slow(what, seconds)
+        message = parse(future.result().encode())
+        if "progress" in message:
+            raise Malformed("an answer that is not the last")
+    except (Cancelled, InputError):
+        raise
+    except Malformed as fault:
+        raise InputError(f"{what} gave {fault}", fix="Start it again.") from fault
+    except Exception as error:  # a pool that is shut or broken
+        raise InputError(
+            f"{what} failed, because its worker is gone ({type(error).__name__})",
+            fix="Start it again; if that does not help, look after the workers.",
+        ) from error
+    return value_of(message, what)
+
+
+def _follow(
+    future: Future[str],
+    mailbox: Path,
+    progress: Progress,
+    cancelled: Callable[[], bool],
+    deadline: float,
+) -> None:
+    """Pass progress on until the job is done or out of time. Raises `Cancelled` when asked to."""
+    last = b""
+    done = False
+    while not done and time.monotonic() < deadline:
+        done = future.done()  # asked before the last look at the news
+        if not done and cancelled():
+            _stop(future, mailbox)
+            raise Cancelled
+        news = _read(mailbox / _PROGRESS)
+        if news != last:
+            last = news
+            message = parse(news)
+            progress(message["progress"], message["note"])
+        if not done:
+            time.sleep(EVERY / 2)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def _stop(future: Future[str], mailbox: Path) -> None:
+    (mailbox / _CANCEL).touch()
+    deadline = time.monotonic() + ASK_GRACE
+    while not future.cancel() and not future.done() and time.monotonic() < deadline:
+        time.sleep(EVERY / 2)

@@ -20,14 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.jobs.carrier import Carrier
-from kdcal_core.jobs.home import default_root
 from kdcal_core.jobs.limits import SECONDS, SHORT_PLACES, grace_seconds, long_places
-from kdcal_core.jobs.outcome import failure, unwatched
-from kdcal_core.jobs.records import Records, new_id
-from kdcal_core.jobs.results import Results
-from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.jobs.outcome import Cancelled, failure, unwatched
+from kdcal_core.jobs.records import JobSnapshot, Records, new_id
+from kdcal_core.jobs.stored_results import Results, default_root
 from kdcal_core.jobs.turns import Line, Place
 from kdcal_core.progress import Progress
 
@@ -65,9 +62,10 @@ class JobManager:
     >>> job = manager.start(lambda progress, cancelled: 6 * 7, title="Multiply")
     >>> manager.wait(job).result
     42
-    >>> job = manager.submit("kdcal_core.jobs._probes:echo", {"value": 3}, title="Echo", key="k")
+    >>> rows = {"n": 3, "noun": "row"}
+    >>> job = manager.submit("kdcal_core.text:counted", rows, title="Count", key="k")
     >>> manager.wait(job).state, manager.find("k").result
-    ('done', 3)
+    ('done', '3 rows')
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How a job's work ended, as its result or as an error for people."""
+"""How a job's work ended: as its result, as an error for people, or because it was stopped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.cancel import Cancelled
 from kdcal_core.text import bytes_text
+
+
+class Cancelled(Exception):  # noqa: N818 - asked for, so not an error
+    """The work was cancelled because somebody asked for it."""
+
 
 KEPT_SAFE = "Nothing that was loaded before is lost."
 _OUT_OF_MEMORY = re.compile(
@@ -23,7 +27,7 @@ def value_of(message: Mapping[str, Any], what: str, memory_bytes: int | None = N
     Parameters
     ----------
     message : mapping
-        As `kdcal_core.jobs.channel.parse` gives it, no progress.
+        As `kdcal_core.jobs.runner.parse` gives it, no progress.
     what : str
         The step as the beginning of a sentence.
     memory_bytes : int, optional

@@ -1,45 +1,55 @@
-"""The function that a job is about: found by its name, run, and its end put into words."""
+"""The function that a job is about: found by its name, run with its progress, its end in words."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
+import os
+import threading
 import traceback
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.cancel import Cancelled
+from kdcal_core.jobs.outcome import Cancelled
 from kdcal_core.progress import Progress
 
 PACKAGE = "kdcal_core."
+FURTHER = "KDCAL_TARGETS"  # in the environment: further modules, by commas; for tests
 
 
 def find_target(target: str) -> Callable[..., Any]:
     """The function named ``module:function``, which must be defined in the core.
 
+    The environment of the server may name further modules in ``KDCAL_TARGETS``.
+
     Raises
     ------
     ValueError
-        Where the name leads outside ``kdcal_core`` or to something that is no function.
+        Where the name leads outside these modules or to something that is no function.
 
     Examples
     --------
-    >>> find_target("kdcal_core.jobs._probes:echo").__name__
-    'echo'
+    >>> find_target("kdcal_core.text:bytes_text").__name__
+    'bytes_text'
     >>> find_target("os:system")
     Traceback (most recent call last):
     ValueError: 'os:system' is not a function of kdcal_core
     """
     module, _, name = target.partition(":")
     refusal = ValueError(f"{target!r} is not a function of kdcal_core")
-    if not module.startswith(PACKAGE):
+    if not _may_run(module):
         raise refusal
     function = getattr(import_module(module), name, None)
-    if not inspect.isfunction(function) or not function.__module__.startswith(PACKAGE):
+    if not inspect.isfunction(function) or not _may_run(function.__module__):
         raise refusal
     return function
+
+
+def _may_run(module: str) -> bool:
+    return module.startswith(PACKAGE) or module in os.environ.get(FURTHER, "").split(",")
 
 
 def answer(
@@ -61,12 +71,12 @@ def answer(
     -------
     str
         An object with exactly one of the keys ``result``, ``input_error``, ``cancelled`` or
-        ``error``; see `kdcal_core.jobs.channel.parse`.
+        ``error``; see `kdcal_core.jobs.runner.parse`.
 
     Examples
     --------
-    >>> answer("kdcal_core.jobs._probes:add", {"a": 1, "b": 2}, None, lambda share, note: None)
-    '{"result": 3}'
+    >>> answer("kdcal_core.text:counted", {"n": 3, "noun": "row"}, None, lambda share, note: None)
+    '{"result": "3 rows"}'
     """
     try:
         function = find_target(target)
@@ -96,3 +106,67 @@ def refusal(error: InputError) -> str:
     """
     place = {"file": error.file, "column": error.column, "row": error.row}
     return json.dumps({"input_error": {"what": error.what, "fix": error.fix, **place}})
+
+
+EVERY = 0.1  # seconds between two reports; a function may call progress as often as it likes
+
+
+class Reporter:
+    """Callable ``(share, note)``. Passes on the newest call, at most ten times a second.
+
+    A thread does the sending, so that the last word before a long silence is said too, and a
+    slow listener never holds up the work.
+
+    Parameters
+    ----------
+    send : callable
+        Gets a share from 0 to 1 and a note.
+    asked : callable
+        Whether the work was asked to stop; then the next call raises `Cancelled`, inside the
+        function, which may clean up.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with Reporter(lambda *news: heard.append(news), lambda: False) as progress:
+    ...     progress(0.5, "halfway")
+    >>> heard
+    [(0.5, 'halfway')]
+    """
+
+    def __init__(self, send: Progress, asked: Callable[[], bool]) -> None:
+        self._send = send
+        self._asked = asked
+        self._newest: tuple[float, str] | None = None
+        self._news = threading.Condition()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._pass_on, daemon=True)
+
+    def __enter__(self) -> Reporter:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._news:
+            self._closed.set()
+            self._news.notify_all()
+        self._thread.join()
+
+    def __call__(self, share: float, note: str = "") -> None:
+        if self._asked():
+            raise Cancelled
+        with self._news:
+            self._newest = min(1.0, max(0.0, float(share))), str(note)
+            self._news.notify_all()
+
+    def _pass_on(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._newest is not None or self._closed.is_set())
+                newest, self._newest = self._newest, None
+            if newest is not None:
+                with contextlib.suppress(OSError):  # nobody listens any more
+                    self._send(*newest)
+            elif self._closed.is_set():
+                return
+            self._closed.wait(EVERY)

@@ -15,9 +15,8 @@ import threading
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.reporter import Reporter
-from kdcal_core.jobs.target import answer, refusal
-from kdcal_core.jobs.trial import allow_leaving
+from kdcal_core.jobs.limits import allow_leaving
+from kdcal_core.jobs.target import Reporter, answer, refusal
 from kdcal_core.memory import memory_limit
 
 

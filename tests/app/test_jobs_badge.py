@@ -18,7 +18,7 @@ from kdcal_core.review import Workspace, create_review
 from kdcal_core.store.disk import write_json
 from kdcal_core.text import escape_markdown
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 PAGES = ["../pages/load.py", "../pages/reliability.py", "../pages/confidence_by_class.py"]
 
 

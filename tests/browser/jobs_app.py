@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from app.shared import jobs_badge, waiting
 
 JOB = {
-    "target": "kdcal_core.jobs._probes:count",
+    "target": "job_probes:count",
     "kwargs": {"n": int(os.environ.get("STEPS", "60")), "pause": 0.1},
     "key": "count",
     "title": "Counting",

@@ -11,7 +11,7 @@ import pytest
 
 from kdcal_core.jobs import JobManager
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 
 
 def until(condition, seconds=60.0):

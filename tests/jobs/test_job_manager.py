@@ -12,7 +12,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, JobManager, jobs
 from kdcal_core.jobs import run_limited as run
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 
 
 class Gate:

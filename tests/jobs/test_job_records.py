@@ -10,11 +10,10 @@ import time
 import pytest
 
 from kdcal_core.jobs import JobManager
-from kdcal_core.jobs.records import Records, new_id
-from kdcal_core.jobs.snapshot import JobSnapshot
+from kdcal_core.jobs.records import JobSnapshot, Records, new_id
 from kdcal_core.store.disk import try_lock, write_json
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 
 
 def begin(manager, **more):
@@ -37,7 +36,7 @@ from kdcal_core.jobs import JobManager
 manager = JobManager(folder=Path(sys.argv[1]), concurrent=1)
 ids = [
     manager.submit(
-        "kdcal_core.jobs._probes:count", {"n": 600, "pause": 0.05}, title=title, owner="me", key=key
+        "job_probes:count", {"n": 600, "pause": 0.05}, title=title, owner="me", key=key
     )
     for title, key in (("First", "k1"), ("Second", ""))
 ]

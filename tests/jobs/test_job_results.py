@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager, job_key
-from kdcal_core.jobs.results import Results
+from kdcal_core.jobs.stored_results import Results
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 
 
 def leave(manager, text="text", *, key="k", pause=0.0, **more):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, run_limited, runner
-from kdcal_core.jobs.channel import MAX_BYTES, Malformed, parse
+from kdcal_core.jobs.runner import MAX_BYTES, Malformed, parse
 from kdcal_core.jobs.target import find_target
 
-PROBES = "kdcal_core.jobs._probes:"
+PROBES = "job_probes:"
 GIB = 1024**3
 
 
@@ -239,13 +239,23 @@ def test_secrets_and_proxies_stay_behind(monkeypatch):
         "kdcal_core.jobs.worker:os.system",
         "kdcal_core.jobs.worker:import_module",
         "kdcal_core.jobs.worker:nothing",
-        "kdcal_core.jobs.channel:Listener",
+        "kdcal_core.jobs.runner:Listener",
         "kdcal_core_evil.x:y",
     ],
 )
 def test_only_functions_of_the_core_run(target):
     with pytest.raises(ValueError, match="not a function of kdcal_core"):
         find_target(target)
+
+
+def test_further_modules_run_only_where_the_environment_names_them(monkeypatch):
+    assert find_target(PROBES + "add")(1, 2) == 3
+    monkeypatch.setenv("KDCAL_TARGETS", "job_probe,probes")
+    with pytest.raises(ValueError, match="not a function of kdcal_core"):
+        find_target(PROBES + "add")
+    monkeypatch.delenv("KDCAL_TARGETS")
+    with pytest.raises(ValueError, match="not a function of kdcal_core"):
+        find_target(PROBES + "add")
 
 
 @given(st.binary(max_size=200))

@@ -193,7 +193,7 @@ def test_a_folder_of_others_is_left_as_it_is(
     monkeypatch.setenv("KDCAL_HOME", str(shared))
     review = start_sample(Workspace(), SAMPLE)
     manager = JobManager(folder=default_root() / "jobs")
-    echo = "kdcal_core.jobs._probes:echo"
+    echo = "job_probes:echo"
     manager.wait(manager.submit(echo, {"value": 1}, title="Echo", key="k"))
     assert (mode(shared), mode(shared / "theirs")) == (0o755, 0o644)
     assert sorted(path.name for path in shared.iterdir()) == ["kdcal", "theirs"]

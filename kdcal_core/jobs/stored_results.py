@@ -1,4 +1,4 @@
-"""Finished results on disk, by the digest of what they were computed from."""
+"""Finished results on disk, by the digest of what they were computed from, and where they stand."""
 
 from __future__ import annotations
 
@@ -15,6 +15,25 @@ from typing import Any
 import kdcal_core
 from kdcal_core.errors import InputError
 from kdcal_core.store.disk import make_folder, make_private, read_json, write_json
+
+OWN = "kdcal"
+
+
+def default_root() -> Path:
+    """The folder ``kdcal`` in ``$KDCAL_HOME``, else in the user's cache folder.
+
+    It is a folder of our own, because ``KDCAL_HOME`` may name one that others use too.
+
+    Examples
+    --------
+    >>> default_root().is_absolute(), default_root().name
+    (True, 'kdcal')
+    """
+    if home := os.environ.get("KDCAL_HOME"):
+        return Path(home).absolute() / OWN
+    cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(cache) if cache else Path.home() / ".cache") / OWN
+
 
 _FILES = "files"
 _RESULT = "result.json"
