@@ -9,7 +9,7 @@ import pytest
 from app.out_of_distribution import foreign_text
 from app.simulation_lab import lab_text
 from kdcal_core.calibration import CALIBRATORS, KernelDensityGraph, Located
-from kdcal_core.simulation.planar import acceptance
+from kdcal_core.simulation.classification import acceptance
 from kdcal_core.tasks.lab_measures import (
     METHODS,
     PAPER_LOG_FLOOR,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.simulation import (
+from tests.benchmarks.studies.shapes import (
     circles,
     ellipse,
     mixture,

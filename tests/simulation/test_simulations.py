@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from kdcal_core.errors import InputError
 from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
-from kdcal_core.simulation.planar import acceptance
+from kdcal_core.simulation.classification import acceptance
 
 NAMES = tuple(SIMULATIONS)
 PLANAR = tuple(name for name in NAMES if SIMULATIONS[name].in_box)

@@ -15,9 +15,9 @@ import pandas as pd
 from kdcal_core.charts import measure_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.models import HasHead
-from kdcal_core.simulation.images import Images, ellipse, mixture, shapes, shifted_intensity
 from tests.benchmarks.studies import drawings, measures, picture, summary
 from tests.benchmarks.studies.methods import Methods
+from tests.benchmarks.studies.shapes import Images, ellipse, mixture, shapes, shifted_intensity
 
 SIZE = 50  # the text's 100 make four times as many coordinates: tens of GB for its 4,000 images
 N_TEST, N_SHIFTED = 500, 100

@@ -13,8 +13,7 @@ from kdcal_core.calibration.regions import (
     fit_maps,
 )
 from kdcal_core.diagnostics.auc import auc
-from kdcal_core.simulation import overconfident_scores
-from kdcal_core.simulation.overconfident import BEST_WEIGHTS, auc_of_weight
+from tests.benchmarks.studies.overconfident import BEST_WEIGHTS, auc_of_weight, overconfident_scores
 
 
 def transformed_auc(value, p1, p0):

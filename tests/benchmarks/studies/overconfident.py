@@ -24,7 +24,7 @@ from scipy.special import expit, ndtr
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.simulation.base import check_count
+from kdcal_core.simulation.classification import check_count
 
 Rows = Literal["training", "held out"]
 

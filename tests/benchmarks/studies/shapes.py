@@ -12,7 +12,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.simulation.base import BoolArray, check_count
+from kdcal_core.simulation.classification import BoolArray, check_count
 from kdcal_core.text import bytes_text
 
 SHAPES = ("circle", "rectangle")
