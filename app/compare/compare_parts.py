@@ -27,8 +27,7 @@ from kdcal_core.charts import (
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import Comparison
-from kdcal_core.evaluation.comparison import Against, Group
+from kdcal_core.evaluation import Against, Comparison, Group
 from kdcal_core.review import Review
 from kdcal_core.store import load
 from kdcal_core.tasks import ComparisonRun, comparison_request
@@ -130,6 +129,9 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
             format_func=lambda key: found.measure(key).title,
             key=f"compare_measure_{group}",
             persist_state="session",
+            help="  \n".join(
+                f"**{one.title}**: {one.meaning}" for one in found.measures if one.group == group
+            ),
         )
     return View(review, run, group, measure)
 
@@ -242,7 +244,13 @@ def table(view: View) -> None:
             hide_index=True,
             height="content",
             key="compare_table",
-            column_config={"Method": st.column_config.TextColumn(pinned=True)},
+            column_config={
+                "Method": st.column_config.TextColumn(pinned=True),
+                **{
+                    one.title: st.column_config.TextColumn(help=one.meaning)
+                    for one in found.measures
+                },
+            },
             alt="Every measure of every method with its interval, times and size",
         )
         csv_button(

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.compare import compare_text as text
 from kdcal_core.calibration import CALIBRATORS, Family
-from kdcal_core.evaluation.comparison import Judge
+from kdcal_core.evaluation import Judge
 from kdcal_core.review import Review
 from kdcal_core.tasks import ComparisonSettings, default_calibrators, usable_calibrators
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -22,18 +21,12 @@ from kdcal_core.charts.export_maps import (
     calibrator_map_words,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import MEASURES
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import CalibratorMap, Gain
 from kdcal_core.tasks.export_run import export_request
 from kdcal_core.text import escape_markdown
 
-TILES = {
-    "log_loss": "Log loss",
-    "ece_debiased": MEASURES["ece_debiased"].title,
-    "auc": "AUROC",
-    "accuracy": "Accuracy",
-}
+TILES = ("log_loss", "ece_debiased", "auc", "accuracy")
 
 
 def exported(review: Review) -> View | None:
@@ -102,7 +95,7 @@ def tiles(gain: Gain) -> None:
     """After calibration, with the model's value below."""
     shown = [key for key in TILES if key in gain.pairs]
     estimate_row(
-        [replace(gain.after.scores[key], label=TILES[key]) for key in shown],
+        [gain.after.scores[key] for key in shown],
         notes=[text.tile_note(gain, key) for key in shown],
     )
 

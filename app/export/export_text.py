@@ -141,8 +141,8 @@ def also(gain: Gain) -> str:
     sentences = []
     for key, what in (
         ("ece_debiased", f"The calibration error, {MEASURES['ece_debiased'].title},"),
-        ("auc", "The AUROC"),
-        ("accuracy", "Accuracy"),
+        ("auc", f"The {MEASURES['auc'].title}"),
+        ("accuracy", MEASURES["accuracy"].title),
     ):
         if key not in gain.pairs:
             continue

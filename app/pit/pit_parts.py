@@ -19,6 +19,7 @@ from kdcal_core.charts import (
     regression_words,
 )
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.tasks import PitOverview
 from kdcal_core.text import escape_markdown, p_text
 
@@ -238,9 +239,8 @@ def _width_table(whole: PitOverview) -> None:
         key="pit_widths",
         column_config={
             "Scaled score": st.column_config.TextColumn(
-                help="sMIS: width plus a penalty for each miss, over the mean absolute outcome of "
-                "the calibration set (paper 003 Eq. 5, as Gneiting and Raftery define the "
-                "score). Lower is better."
+                help=f"{MEASURES['smis95'].meaning} Paper 003 Eq. 5, as Gneiting and Raftery "
+                "define the score."
             )
         },
         alt="Coverage, mean width and scaled interval score of intervals by stated level",

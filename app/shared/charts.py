@@ -16,6 +16,7 @@ import streamlit as st
 from app.shared.numbers import interval, number
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
+from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
 P = ParamSpec("P")
@@ -33,34 +34,6 @@ PAPER_004 = (
     "Paper 004: Durfee et al., *Heterogeneous Calibration: A post-hoc model-agnostic framework for "
     "improved generalization*."
 )
-# what the tiles mean, for readers to whom their names mean nothing
-_MEANING = {
-    "Accuracy": "How often the predicted class is the true one.",
-    "Confidence gap": "Stated confidence minus accuracy, on average and in percentage points: "
-    "above 0 the model is too sure, below 0 not sure enough.",
-    "ECE": "Expected calibration error: how far stated confidence and accuracy lie apart, on "
-    "average over the bins. It is above 0 by chance alone, so compare it with what chance gives.",
-    "OCE, empirical prior": "Out-of-distribution calibration error: how far the confidence on "
-    "foreign rows lies from the prior's, on average. 0 is best: of a row unlike the data nothing "
-    "is known but how often each class occurs.",
-    "AUROC, foreign rows": "How well ordinary and foreign rows are told apart: the chance that an "
-    "ordinary row scores above a foreign one. 1 is best, 0.5 is guessing.",
-    "FPR@95": "Share of foreign rows taken for ordinary where 95% of the ordinary rows are. 0% is "
-    "best.",
-    "Called unknown": "Ordinary rows that lie below the floor and so count as unknown: the price "
-    "of caution, set by alpha.",
-    "Mean confidence": "Probability of the predicted class, on average.",
-    "Coverage 95%": "How often the outcome lies inside the stated central 95% interval.",
-    "CRPS": "Continuous ranked probability score: how far the whole predicted distribution lies "
-    "from the outcome, in the outcome's own unit. Lower is better.",
-    "Bias": "Mean PIT value minus 0.5. Above 0 the predictions are too low, below 0 too high.",
-    "AUROC": "The chance that a row of the second class is given a higher probability of it than a "
-    "row of the first. 1 is best, 0.5 is guessing. It looks at the order of the rows alone.",
-    "Log loss": "A score of the whole stated probability, lower is better: sure predictions that "
-    "are wrong cost most.",
-    "Top-label log loss": "A score of the stated confidence, lower is better: sure predictions "
-    "that are wrong cost most.",
-}
 
 
 def is_dark() -> bool:
@@ -223,7 +196,7 @@ def estimate_tile(estimate: Estimate, note: str) -> None:
             delta_color="off",
             delta_arrow="off",
             help=escape_markdown(
-                f"{_MEANING.get(estimate.label, '')} {estimate.name}. {estimate.n:,} rows. "
+                f"{meaning_of(estimate)} {estimate.name}. {estimate.n:,} rows. "
                 f"{estimate.level:.0%} interval: {estimate.interval}.".lstrip(),
                 800,
             ),

@@ -11,6 +11,7 @@ from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
 from app.shared.numbers import interval, number
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
+from kdcal_core import evaluation
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.charts import (
     BandLine,
@@ -52,8 +53,7 @@ MEASURES = {
     "error": "Error",
     "hellinger": "Hellinger",
     "box": "Hellinger, box",
-    "ece": "ECE",
-    "log_loss": "Log loss",
+    **{key: evaluation.MEASURES[key].title for key in ("ece", "log_loss")},
     "confidence": f"Confidence at {FAR:g}",
 }
 BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other

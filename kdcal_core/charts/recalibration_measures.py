@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core import evaluation
 from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
@@ -19,18 +20,13 @@ from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.text import escape_html
 
 MEASURES = {
-    "crps": "CRPS",
-    "log_score": "Log score",
-    "rmse": "RMSE",
-    "mse": "MSE, outcomes",
-    "mse_truth": "MSE, true mean",
-    "coverage95": "Inside 95% intervals",
-    "width95": "Width of 95% intervals",
-    "smis95": "sMIS, 95%",
-    "qce": "Quantile error",
-    "wasserstein": "PIT to uniform",
-    "kl": "KL from the truth",
+    key: evaluation.MEASURES[key].title
+    for key in (
+        *("crps", "log_score", "rmse", "mse", "mse_truth", "coverage95", "width95"),
+        *("smis95", "qce", "wasserstein", "kl"),
+    )
 }
+"""What recalibrations are compared by on a chart: titles by key, in order."""
 _STATED = {"coverage95": 0.95}
 _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
 

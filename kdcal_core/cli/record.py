@@ -15,6 +15,7 @@ from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.measured_regression import MeasuredRegression
 from kdcal_core.data.types import Task
 from kdcal_core.diagnostics import Estimate, RegionPit, ReliabilityCurve
+from kdcal_core.evaluation import meaning_of
 from kdcal_core.store.archive import new_file
 
 # Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
@@ -129,7 +130,7 @@ def _region(region: RegionPit) -> dict[str, Any]:
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return dataclasses.asdict(estimate)
+    return {**dataclasses.asdict(estimate), "meaning": meaning_of(estimate)}
 
 
 def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:

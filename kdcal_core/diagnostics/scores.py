@@ -78,7 +78,7 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
     """
     proba, y, weight = checked(proba, y, sample_weight)
     name = "Brier score of the full vector"
-    return _mean(brier_losses(proba, y), weight, level, name, "Brier", 0.0, 2.0)
+    return _mean(brier_losses(proba, y), weight, level, name, "Brier score", 0.0, 2.0)
 
 
 def top_label_log_loss(

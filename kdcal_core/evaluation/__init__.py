@@ -1,24 +1,36 @@
-"""One fair comparison of every calibrator, and of methods over several data sets."""
+"""The engine: split or cross-fit, fit, judge, pair, correct for many comparisons."""
 
 from __future__ import annotations
 
 from kdcal_core.evaluation.compare import compare
 from kdcal_core.evaluation.comparison import (
+    Against,
     Comparison,
-    Measure,
+    Judge,
     MethodScores,
     PairedDifference,
 )
+from kdcal_core.evaluation.measures import (
+    MEASURES,
+    Group,
+    Measure,
+    compared_measures,
+    meaning_of,
+)
 from kdcal_core.evaluation.ranks import CriticalDifference, critical_difference
-from kdcal_core.evaluation.scoring import MEASURES
 
 __all__ = [
     "MEASURES",
+    "Against",
     "Comparison",
     "CriticalDifference",
+    "Group",
+    "Judge",
     "Measure",
     "MethodScores",
     "PairedDifference",
     "compare",
+    "compared_measures",
     "critical_difference",
+    "meaning_of",
 ]

@@ -25,6 +25,14 @@ from kdcal_core.evaluation.comparison import (
 from kdcal_core.evaluation.divisions import joined, judging_rows, parts_of
 from kdcal_core.evaluation.far import FarRows, far_rows
 from kdcal_core.evaluation.fits import Answer, Task, run_tasks
+from kdcal_core.evaluation.measures import (
+    MEASURES,
+    Judged,
+    Measure,
+    Scored,
+    compared_measures,
+    scored_measures,
+)
 from kdcal_core.evaluation.methods import REFERENCE, Method, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.evaluation.paired import (
@@ -33,12 +41,6 @@ from kdcal_core.evaluation.paired import (
     against_model,
     untested,
     without_interval,
-)
-from kdcal_core.evaluation.scoring import (
-    MEASURES,
-    Judged,
-    Scored,
-    scored_measures,
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
@@ -181,10 +183,10 @@ def compare(
         _method_scores(at, one, fits[at], judged, scored, level, seed)
         for at, one in enumerate(left)
     )
-    speed = [one for one in MEASURES.values() if one.group == "speed"]
+    speed = [one for one in compared_measures() if one.group == "speed"]
     measures = (*(one.measure for one in scored), *speed)
     best = {
-        one.key: _best(one.lower_is_better, [m.scores[one.key].value for m in methods_scored])
+        one.key: _best(one, [method.scores[one.key].value for method in methods_scored])
         for one in measures
     }
     paired: dict[tuple[str, Against], tuple[PairedDifference, ...]] = {}
@@ -200,7 +202,7 @@ def compare(
         progress(1.0, "Comparison done")
     return Comparison(
         methods=methods_scored,
-        measures=measures,
+        measured=tuple(one.key for one in measures),
         reference=REFERENCE,
         best={key: keys[at] for key, at in best.items()},
         paired=paired,
@@ -322,6 +324,6 @@ def _method_scores(
     )
 
 
-def _best(lower_is_better: bool, values: Sequence[float]) -> int:
+def _best(measure: Measure, values: Sequence[float]) -> int:
     """Place of the best value; of equal ones the first."""
-    return int(np.argmin(values) if lower_is_better else np.argmax(values))
+    return int(np.argmin(values) if measure.lower_is_better else np.argmax(values))

@@ -8,31 +8,11 @@ from typing import Literal
 import pandas as pd
 
 from kdcal_core.diagnostics.results import Estimate, Reliability
+from kdcal_core.evaluation.measures import MEASURES, Measure
 
-Group = Literal["inside", "outside", "ranking", "speed"]
 Against = Literal["model", "best"]
 Verdict = Literal["better", "worse", "cannot be told apart"]
 Judge = Literal["evaluation", "cross-fitted"]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """What methods are compared by.
-
-    Attributes
-    ----------
-    key, title : str
-        Stable identifier, and its name for people.
-    lower_is_better : bool
-    group : str
-        "inside": how well confidence fits on data like the calibration set's. "outside": what is
-        said far from it. "ranking": which rows and classes come first. "speed": time and size.
-    """
-
-    key: str
-    title: str
-    lower_is_better: bool
-    group: Group
 
 
 @dataclass(frozen=True)
@@ -99,8 +79,8 @@ class Comparison:
     ----------
     methods : tuple of MethodScores
         The model first, then in the order asked for.
-    measures : tuple of Measure
-        Those that could be measured.
+    measured : tuple of str
+        Keys of the measures that are defined on these rows.
     reference : str
         Key of the model's method.
     best : dict of measure key to method key
@@ -123,7 +103,7 @@ class Comparison:
     """
 
     methods: tuple[MethodScores, ...]
-    measures: tuple[Measure, ...]
+    measured: tuple[str, ...]
     reference: str
     best: dict[str, str]
     paired: dict[tuple[str, Against], tuple[PairedDifference, ...]]
@@ -140,9 +120,14 @@ class Comparison:
         """The method of this key."""
         return next(one for one in self.methods if one.key == key)
 
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures that are defined on these rows."""
+        return tuple(MEASURES[key] for key in self.measured)
+
     def measure(self, key: str) -> Measure:
         """The measure of this key."""
-        return next(one for one in self.measures if one.key == key)
+        return MEASURES[key]
 
     def close_to_best(self, measure: str) -> tuple[str, ...]:
         """Keys of the best method and of all that cannot be told apart from it.

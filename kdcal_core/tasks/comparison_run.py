@@ -9,7 +9,7 @@ from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import MEASURES, compare
+from kdcal_core.evaluation import compare, compared_measures
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, Workspace, identity, review_data
 from kdcal_core.review.inputs import input_columns
@@ -67,7 +67,7 @@ def comparison_request(
         "kdcal_core.tasks.comparison_run:compare_calibrators",
         "Comparing calibrators",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**identity(review), **asked, "measures": list(MEASURES)},
+        {**identity(review), **asked, "measured": [one.key for one in compared_measures()]},
     )
 
 

@@ -22,6 +22,7 @@ from kdcal_core.diagnostics.regression import (
 from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression import (
     RECALIBRATORS,
@@ -368,7 +369,7 @@ def _judged(
 def _differences(
     answers: KeptAnswers, model: KeptAnswers, weight: FloatArray | None
 ) -> dict[str, Estimate]:
-    labels = {"crps": "CRPS", "log_score": "Log score", "mse": "MSE", "smis95": "sMIS"}
+    labels = {key: MEASURES[key].title for key in ("crps", "log_score", "mse", "smis95")}
     return {
         name: paired_difference(
             answers.scores[name], model.scores[name], weight=weight, name=label, label=label

@@ -118,7 +118,7 @@ def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppT
     assert "leads on these rows" in words(page)
     order = next(one for one in page.selectbox if one.label == "In the order of")
     order.set_value("ece").run()
-    assert "ECE, equal-width bins" in finding(healthy(page))
+    assert "ECE, on these" in finding(healthy(page))
     assert not jobs().active()
 
 

@@ -13,8 +13,8 @@ from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.evaluation.error_draws import binned_spread, smooth_spread
+from kdcal_core.evaluation.measures import MEASURES
 from kdcal_core.evaluation.paired import against_best, against_model, holm
-from kdcal_core.evaluation.scoring import MEASURES
 from kdcal_core.evaluation.spread import of_areas, of_means
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]

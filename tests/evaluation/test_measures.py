@@ -1,0 +1,69 @@
+"""The registry of measures says of each what the estimates say themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import regression_scores, summary
+from kdcal_core.distributions import Normal
+from kdcal_core.evaluation import MEASURES, Measure, compare, compared_measures, meaning_of
+from kdcal_core.review import ReviewData
+
+rng = np.random.default_rng(3)
+P = rng.uniform(0.05, 0.95, 300)
+PROBA = np.column_stack([1.0 - P, P])
+Y = (rng.random(300) < P).astype(np.int64)
+ROWS = ScoredSet(PROBA, Y, ("no", "yes"), "digest", "calibration")
+BY_SET = [one for one in MEASURES.values() if one.by_set is not None]
+
+
+@pytest.mark.parametrize("measure", BY_SET, ids=lambda one: one.key)
+def test_an_estimate_has_the_title_and_direction_of_its_measure(measure: Measure) -> None:
+    assert measure.by_set is not None
+    found = measure.by_set(PROBA, Y, level=0.9, sample_weight=np.ones(300))
+    assert found.label == measure.title
+    assert found.lower_is_better == measure.lower_is_better
+    assert found.level == 0.9
+    assert meaning_of(found) == measure.meaning
+
+
+@pytest.mark.parametrize("key", ["log_loss", "brier"])
+def test_rows_average_to_the_set(key: str) -> None:
+    measure = MEASURES[key]
+    assert measure.by_row is not None
+    assert measure.by_set is not None
+    mean = measure.by_row(PROBA, Y).mean()
+    assert mean == pytest.approx(measure.by_set(PROBA, Y).value, rel=1e-12)
+
+
+def test_scores_of_a_regression_have_the_titles_of_the_registry() -> None:
+    y = rng.normal(size=200)
+    truth = Normal(np.zeros(200), 1.0)
+    found = regression_scores(
+        Normal(np.full(200, 0.1), 1.0), y, scale=1.0, true_distribution=truth
+    ).rows
+    titles = {key: (one.label, one.lower_is_better) for key, one in found.items()}
+    assert titles == {key: (MEASURES[key].title, MEASURES[key].lower_is_better) for key in found}
+
+
+def test_tiles_have_a_meaning_and_no_two_measures_a_title() -> None:
+    assert all(meaning_of(tile) for tile in summary(ROWS))
+    titles = [one.title for one in MEASURES.values()]
+    assert len(titles) == len(set(titles))
+    assert all(one.meaning.endswith(".") and one.unit for one in MEASURES.values())
+
+
+def test_one_entry_more_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    again = replace(MEASURES["brier"], key="quadratic", title="Quadratic score")
+    monkeypatch.setitem(MEASURES, "quadratic", again)
+    found = compare(["sts"], ReviewData(ROWS, None, ROWS.classes, {}), n_boot=100)
+    assert "quadratic" in [one.key for one in compared_measures()]
+    assert (
+        found.paired["quadratic", "model"][1].p_value == found.paired["brier", "model"][1].p_value
+    )
+    for method in found.methods:
+        assert method.scores["quadratic"].value == method.scores["brier"].value
