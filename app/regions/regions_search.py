@@ -18,7 +18,6 @@ from kdcal_core.tasks import (
     RegionQuestion,
     RegionRows,
     RegionsAtOnce,
-    is_large,
     model_estimates,
     region_panels,
     region_pit_rows,
@@ -61,7 +60,7 @@ def search_of(
         Where there are too few rows, or a column holds what cannot be cut.
     """
     asked: dict[str, Any] = {"which": looked.which, "asked": asdict(question), "run": run}
-    if is_large(looked.review):
+    if set_results.in_worker(looked.review, regions_at_once, asked):
         at_once = set_results.of(looked.review, regions_at_once, **asked)
         found: FoundRegions | None = None if at_once is None else at_once.found
     else:
@@ -76,7 +75,7 @@ def search_of(
 
 def panels_of(looked: Looked, found: Found, leaf: int) -> RegionPanels | None:
     """The region closely, with the maps of all; many rows are looked at once for all regions."""
-    if not is_large(looked.review):
+    if not set_results.in_worker(looked.review, regions_at_once, found.asked):
         return set_results.of(looked.review, region_panels, **found.asked, leaves=[leaf])
     at_once: RegionsAtOnce | None = set_results.of(looked.review, regions_at_once, **found.asked)
     return None if at_once is None else at_once.panels

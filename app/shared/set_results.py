@@ -12,7 +12,7 @@ the same either way, and draws nothing while the answer is None::
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,8 +21,7 @@ import streamlit as st
 
 from app.shared import job_results, session, waiting
 from app.shared.kept import KEPT
-from kdcal_core.data import ScoredSet
-from kdcal_core.review import Review, ReviewReader, Which, identity
+from kdcal_core.review import Part, Review, ReviewReader, identity
 from kdcal_core.tasks import (
     LAYER,
     Keep,
@@ -32,7 +31,6 @@ from kdcal_core.tasks import (
     is_large,
     load_space,
     read_measure,
-    reads_asides,
     reads_of,
     regression_space,
     set_request,
@@ -63,7 +61,7 @@ def of(
     settings
         The measure's arguments but for the sets, JSON.
     """
-    if not _is_large(review, measure):
+    if not in_worker(review, measure, settings):
         return _here(review, measure, settings)
     asked = set_request(session.workspace(), review, measure, settings)
     return _elsewhere(review, measure, asked, offer)
@@ -71,7 +69,7 @@ def of(
 
 def at_hand(review: Review, measure: Callable[..., Any], **settings: Any) -> bool:
     """Whether :func:`of` gives the measure without a job that is still to be waited for."""
-    if not _is_large(review, measure):
+    if not in_worker(review, measure, settings):
         return True
     job = waiting.find(set_request(session.workspace(), review, measure, settings).key)
     return job is not None and job.state == "done"
@@ -84,7 +82,7 @@ def all_of(
 
     None until all are there; the progress of the first that is missing is shown.
     """
-    if not _is_large(review, measure):
+    if not any(in_worker(review, measure, one) for one in each):
         return [_here(review, measure, settings) for settings in each]
     asked = [set_request(session.workspace(), review, measure, one) for one in each]
     for one in asked:
@@ -107,7 +105,7 @@ def on_demand(
     Where a job has to compute it, there is a button with this ``label`` and then the progress
     until it is done, and None is returned.
     """
-    if not _is_large(review, measure):
+    if not in_worker(review, measure, settings):
         return lambda: _here(review, measure, settings)
     asked = set_request(session.workspace(), review, measure, settings)
     found = _elsewhere(
@@ -122,41 +120,30 @@ def on_demand(
 
 
 def _here(review: Review, measure: Callable[..., T], settings: dict[str, Any]) -> T:
-    workspace = session.workspace()
-
-    reader = ReviewReader(workspace, review.id, reads_of(measure), review=review)
-    keep = keep_of(review, measure)
-
-    def read(which: Which) -> ScoredSet:
-        found: ScoredSet = keep(("scored", which), lambda: reader.scored(which))
-        return found
+    reads = reads_of(measure, settings)
+    reader = ReviewReader(session.workspace(), review.id, reads, review=review)
+    keep = keep_of(review, reads)
 
     def make() -> T:
         with st.spinner(escape_markdown(title_of(measure, settings), 120)):
-            sets = Sets(
-                workspace,
-                review.id,
-                read,
-                open_space=partial(_space, review),
-                keep=keep,
-                reader=reader,
-            )
+            sets = Sets(reader, open_space=partial(_space, reader), keep=keep)
             return measure(sets, **settings)
 
     found: T = keep((measure.__name__, json.dumps(settings, sort_keys=True)), make)
     return found
 
 
-def _is_large(review: Review, measure: Callable[..., Any]) -> bool:
-    return is_large(review, with_asides=reads_asides(measure))
+def in_worker(review: Review, measure: Callable[..., Any], settings: dict[str, Any]) -> bool:
+    """Whether a measure at these settings reads too many rows for the process of the app."""
+    return is_large(review, reads_of(measure, settings))
 
 
-def keep_of(review: Review, measure: Callable[..., Any]) -> Keep:
-    """What a measure of a review keeps in the server, as `kdcal_core.tasks.Sets` takes it.
+def keep_of(review: Review, reads: Collection[Part]) -> Keep:
+    """What measures of a review keep in the server, as `kdcal_core.tasks.Sets` takes it.
 
-    It goes by the identity of what the measure may read.
+    It goes by the identity of what they may read.
     """
-    known = json.dumps(identity(review, reads_of(measure)), sort_keys=True)
+    known = json.dumps(identity(review, reads), sort_keys=True)
 
     def keep(key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         return KEPT.get((*key, known), make)
@@ -164,11 +151,11 @@ def keep_of(review: Review, measure: Callable[..., Any]) -> Keep:
     return keep
 
 
-def _space(review: Review, name: str) -> Space:
+def _space(reader: ReviewReader, name: str) -> Space:
     """A space; a hidden layer is there once `layer_of` gave it."""
     if not name.startswith(LAYER):
-        return regression_space(session.workspace(), review.id, name)
-    found = layer_of(review, name)
+        return regression_space(reader, name)
+    found = layer_of(reader.review, name)
     assert found is not None  # whoever asks waits for it first
     return found
 

@@ -25,13 +25,13 @@ from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review import (
     Review,
+    ReviewReader,
     TableInfo,
     Which,
     Workspace,
     add_model,
     add_table,
     create_review,
-    fitness_of,
     load_set,
     score,
     set_roles,
@@ -104,7 +104,7 @@ def _measured(
 
 def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
     """What the rows are not fit for, but for the doubts, which stand above all."""
-    flags = fitness_of(workspace, review.id, which).flags
+    flags = ReviewReader(workspace, review.id).fitness(which).flags
     others = (flag for flag in flags if flag not in review.sets[which].doubts)
     return (*others, *table_notes(review, which))
 

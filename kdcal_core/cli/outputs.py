@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from functools import partial
 
 from kdcal_core.data import Roles
-from kdcal_core.review import Review, Which, Workspace, load_set, may_be_swapped, open_doubts
+from kdcal_core.review import (
+    Review,
+    ReviewReader,
+    Which,
+    Workspace,
+    may_be_swapped,
+    open_doubts,
+)
 from kdcal_core.text import listed, printable
 
 _SHOWN = 3
@@ -43,7 +49,7 @@ def copies_words(workspace: Workspace, review: Review) -> tuple[str, ...]:
         return ()
     from kdcal_core.tasks import Sets, equal_sets  # imports much
 
-    found = equal_sets(Sets(workspace, review.id, partial(load_set, workspace, review.id)))
+    found = equal_sets(Sets(ReviewReader(workspace, review.id, review=review)))
     return tuple(printable(note.sentence, 1000) for note in found.notes if note.copies)
 
 

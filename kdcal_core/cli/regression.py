@@ -13,10 +13,10 @@ from kdcal_core.diagnostics import mean_scale
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
+    ReviewReader,
     TableInfo,
     Which,
     Workspace,
-    fitness_of,
     load_frame,
     load_regression_set,
 )
@@ -105,7 +105,10 @@ def measured(
             measure_regression(
                 load_regression_set(workspace, review.id, which),
                 {name: frame[name] for name in options.by},
-                notes=(*fitness_of(workspace, review.id, which).flags, *table_notes(review, which)),
+                notes=(
+                    *ReviewReader(workspace, review.id).fitness(which).flags,
+                    *table_notes(review, which),
+                ),
                 scale=scale,
                 n_bins=options.bins or BINS,
                 level=options.level,

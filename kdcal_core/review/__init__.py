@@ -12,7 +12,6 @@ from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts,
 from kdcal_core.review.inputs import input_columns, left_out, left_out_words
 from kdcal_core.review.loading import (
     check_scored,
-    fitness_of,
     load_frame,
     load_regression_set,
     load_set,
@@ -53,7 +52,6 @@ __all__ = [
     "check_scored",
     "confirm_class",
     "create_review",
-    "fitness_of",
     "identity",
     "input_columns",
     "left_out",

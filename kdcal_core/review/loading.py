@@ -1,4 +1,4 @@
-"""What a review keeps, read back: scored sets, tables, and what they are fit for."""
+"""What a review keeps, read back: scored sets and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from kdcal_core.data.types import ScoredSet, Task
 from kdcal_core.errors import InputError
 from kdcal_core.review.complete import check_which
-from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import Review, SetInfo, TableInfo, Which
 from kdcal_core.review.seals import check_folder
 from kdcal_core.review.stored import kept, regression_arrays, scored_arrays, table_path
@@ -17,7 +16,6 @@ from kdcal_core.review.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kdcal_core.data import Fitness, RegressionFitness
     from kdcal_core.distributions import RegressionSet
 
 
@@ -123,26 +121,3 @@ def rows_of(
     path = table_path(workspace.folder(review_id), table)
     with kept(table.name):
         return read_frame(str(path), columns).reset_index(drop=True)
-
-
-def fitness_of(workspace: Workspace, review_id: str, which: Which) -> Fitness | RegressionFitness:
-    """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
-    from kdcal_core.data import fitness, regression_fitness
-
-    review = workspace.read(review_id)
-    used = set(input_columns(review))
-    if review.task == "regression":
-        found = load_regression_set(workspace, review_id, which)
-        missing = _missing_in(review.tables[which], used)
-        info = review.sets[which]
-        mean = found.distribution.mean()
-        return regression_fitness(
-            mean, found.y, outside=info.outside, missing=missing, notes=info.notes
-        )
-    scored = load_set(workspace, review_id, which)
-    missing = _missing_in(review.tables[which], used)
-    return fitness(scored.proba, scored.y, scored.classes, missing)
-
-
-def _missing_in(table: TableInfo, columns: set[str]) -> dict[str, int]:
-    return {column.name: column.n_missing for column in table.columns if column.name in columns}

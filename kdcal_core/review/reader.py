@@ -24,6 +24,7 @@ from kdcal_core.store import encode
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kdcal_core.data import Fitness, RegressionFitness
     from kdcal_core.distributions import RegressionSet
     from kdcal_core.models import HasLayers, Model
 
@@ -185,6 +186,25 @@ class ReviewReader:
         info = scored_info(self.review, which, "regression")
         at = self._folder / info.folder, info.digest, which
         return self._once(("distributions", which), lambda: regression_arrays(*at))
+
+    def fitness(self, which: Which) -> Fitness | RegressionFitness:
+        """What a scored set is fit for; see `kdcal_core.data.fitness` and `regression_fitness`."""
+        from kdcal_core.data import fitness, regression_fitness
+
+        inputs = set(input_columns(self.review))
+        columns = self._table(which).columns
+        missing = {one.name: one.n_missing for one in columns if one.name in inputs}
+        if self.review.task == "classification":
+            scored = self.scored(which)
+            return fitness(scored.proba, scored.y, scored.classes, missing)
+        found, info = self.distributions(which), self.review.sets[which]
+        return regression_fitness(
+            found.distribution.mean(),
+            found.y,
+            outside=info.outside,
+            missing=missing,
+            notes=info.notes,
+        )
 
     def frame(self, part: Table, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """A table: all columns, or only those asked for. Rows count from 0."""

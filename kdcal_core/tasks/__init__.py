@@ -168,7 +168,6 @@ from kdcal_core.tasks.set_measures import (
 )
 from kdcal_core.tasks.set_run import (
     read_measure,
-    reads_asides,
     reads_of,
     set_request,
     title_of,
@@ -312,7 +311,6 @@ __all__ = [
     "predicted_class",
     "principal_axes",
     "read_measure",
-    "reads_asides",
     "reads_of",
     "recalibrated_intervals",
     "recalibrated_map",

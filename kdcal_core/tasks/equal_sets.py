@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kdcal_core.data import Roles, outcome_column, target_labels
+from kdcal_core.data import outcome_column, target_labels
 from kdcal_core.evaluation.overlap import SetRows, shared, shared_words
-from kdcal_core.review import Review, rows_of
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import WHICH
 from kdcal_core.tasks.set_measures import Sets
@@ -48,8 +47,7 @@ def equal_sets(sets: Sets) -> EqualSets:
     InputError
         Where a file is gone, or the training rows have another class than the model.
     """
-    review = sets.workspace.read(sets.review_id)
-    tables = _tables(sets, review)
+    tables = _tables(sets)
     notes = []
     for at, rows in enumerate(tables):
         sets.progress(at / len(tables), "Comparing rows")
@@ -61,13 +59,14 @@ def equal_sets(sets: Sets) -> EqualSets:
     return EqualSets(tuple(notes))
 
 
-def _tables(sets: Sets, review: Review) -> list[SetRows]:
-    at, columns = (sets.workspace, sets.review_id), input_columns(review)
-    roles = review.roles or Roles()
+def _tables(sets: Sets) -> list[SetRows]:
+    reader = sets.reader
+    review, roles = reader.review, reader.roles
+    columns = input_columns(review)
     tables = []
-    if review.training is not None and roles.target is not None and columns:
-        frame = rows_of(*at, review.training, [*columns, roles.target])
-        name = review.training.name
+    if reader.has("training") and roles.target is not None and columns:
+        frame = reader.frame("training", [*columns, roles.target])
+        name = reader.name("training")
         y = (
             outcome_column(frame, roles, file=name)
             if review.task == "regression"
@@ -77,12 +76,13 @@ def _tables(sets: Sets, review: Review) -> list[SetRows]:
     for which in WHICH:
         if which not in review.sets:
             continue
-        inputs = rows_of(*at, review.tables[which], columns) if columns else None
+        inputs = reader.frame(which, columns) if columns else None
         if review.task == "regression":
             tables.append(SetRows(which, inputs, sets.distributions(which).y))
         else:
             scored = sets.read(which)
             tables.append(SetRows(which, inputs, scored.y, scored.proba))
-    for name, table in review.foreign.items() if roles.features else ():
-        tables.append(SetRows("foreign", rows_of(*at, table, columns), None, name=name))
+    for name in review.foreign if roles.features else ():
+        rows = reader.foreign(name).reset_index(drop=True)
+        tables.append(SetRows("foreign", rows, None, name=name))
     return tables

@@ -321,7 +321,7 @@ def _run(sets: Sets, run: str) -> ForeignRun:
 
 
 def _frame(sets: Sets, run: str, opened: ForeignRun, one: ForeignSet) -> pd.DataFrame:
-    at = sets.workspace, sets.review_id, opened.record.settings, one
+    at = sets.reader, opened.record.settings, one
     found: pd.DataFrame = sets.keep(
         ("foreign frame", run, one.start, one.stop), lambda: foreign_frame(*at)
     )

@@ -23,7 +23,7 @@ from kdcal_core.diagnostics.foreign_rows import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import PARTS, Part, ReviewReader, Workspace
+from kdcal_core.review import PARTS, ReviewReader, Workspace
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.foreign_results import (
     ForeignKind,
@@ -141,9 +141,7 @@ def score_foreign(
     return encode(record)
 
 
-def foreign_frame(
-    workspace: Workspace, review_id: str, settings: ForeignSettings, one: ForeignSet
-) -> pd.DataFrame:
+def foreign_frame(reader: ReviewReader, settings: ForeignSettings, one: ForeignSet) -> pd.DataFrame:
     """The features of a set's rows, in the order of their answers.
 
     Uploaded rows are read again, and made ones are made again: the settings hold their seed.
@@ -153,8 +151,6 @@ def foreign_frame(
     InputError
         Where the review no longer has these rows.
     """
-    reads: tuple[Part, ...] = ("calibration", "evaluation", "training", "foreign")
-    reader = ReviewReader(workspace, review_id, reads)
     batches = _uploaded(reader)
     if one.kind != "uploaded":
         batches, _ = _made(reader, settings, reader.features(reader.reference))

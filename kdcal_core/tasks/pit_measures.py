@@ -378,8 +378,7 @@ def pit_rows(
     if missed_only:
         rows, away = rows[away > level / 2], away[away > level / 2]
     first = rows[np.argsort(-away, kind="stable")[: min(most, MAX_ROWS)]]
-    review = sets.workspace.read(sets.review_id)
-    found = rows_read(scored, pit, sets.frame(which), review, first, level)
+    found = rows_read(scored, pit, sets.frame(which), sets.reader.review, first, level)
     return replace(found, n=len(rows))
 
 

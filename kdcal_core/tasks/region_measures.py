@@ -42,7 +42,7 @@ from kdcal_core.diagnostics.regression.regions import OTHERS
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
-from kdcal_core.review import Review, Which, input_columns, rows_of
+from kdcal_core.review import Which, input_columns
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
 from kdcal_core.tasks.recalibration_results import MODEL
@@ -109,7 +109,7 @@ class RegionColumns:
 
 def region_columns(sets: Sets, *, which: Which) -> RegionColumns:
     """Which columns of a set can be cut, and which can be looked along."""
-    review = _review(sets)
+    review = sets.reader.review
     names = input_columns(review)
     left_out = unusable_columns(sets.frame(which, tuple(names)))
     inputs = tuple(name for name in names if name not in left_out)
@@ -233,7 +233,7 @@ def region_panels(
         return RegionPanels(everything, regions, (), ())
     sets.progress(0.8, "Fitting a map to every region")
     fits, maps = sets.keep(
-        ("region maps", *key), lambda: _fitted_maps(_scored(sets, which), question, search)
+        ("region maps", *key), lambda: _fitted_maps(sets.read(which), question, search)
     )
     return RegionPanels(everything, regions, fits, maps)
 
@@ -267,7 +267,7 @@ class ModelEstimates:
 
 def model_estimates(sets: Sets, *, which: Which) -> ModelEstimates:
     """The model as it is, on all rows of a set."""
-    scored = _scored(sets, which)
+    scored = sets.read(which)
     proba, y, weight = scored.proba, scored.y, scored.weight
     two = proba.shape[1] == 2 and len(np.unique(y)) == 2
     return ModelEstimates(
@@ -310,7 +310,7 @@ def region_rows(
 ) -> RegionRows:
     """The first judged rows of a region of a classification, at most ``most``."""
     search = _search(sets, which, decode(RegionQuestion, asked), run)
-    scored, review = _scored(sets, which), _review(sets)
+    scored, review = sets.read(which), sets.reader.review
     rows = rows_in(search, leaf)
     order = np.argsort(scored.proba[rows, scored.y[rows]], kind="stable")
     first = rows[order[: min(most, MAX_ROWS)]]
@@ -388,7 +388,7 @@ def _search(sets: Sets, which: Which, question: RegionQuestion, run: str | None)
         if question.purpose == "column":
             return _along(sets, which, question)
         inputs = region_columns(sets, which=which).inputs
-        frame = sets.frame(which, tuple(input_columns(_review(sets))))[list(inputs)]
+        frame = sets.frame(which, tuple(input_columns(sets.reader.review)))[list(inputs)]
         if _is_regression(sets):
             return _of_pit(sets, which, question, frame)
         return _of_stated(sets, which, question, frame)
@@ -412,10 +412,10 @@ def _of_pit(
 def _of_stated(
     sets: Sets, which: Which, question: RegionQuestion, frame: pd.DataFrame
 ) -> RegionSearch:
-    scored, target = _scored(sets, which), question.target
+    scored, target = sets.read(which), question.target
     depth, least = question.max_depth, question.min_rows
     known = None
-    if question.purpose == "classes" and _review(sets).training is not None:
+    if question.purpose == "classes" and sets.reader.has("training"):
         known = _training(sets, which, frame)
     try:
         if known is not None:
@@ -446,7 +446,7 @@ def _along(sets: Sets, which: Which, question: RegionQuestion) -> RegionSearch:
         if pit is not None:
             weight = sets.distributions(which).weight
             return describe_pit_regions(pit, labels, words, sample_weight=weight)
-        return describe_regions(_scored(sets, which), labels, words, target=question.target)
+        return describe_regions(sets.read(which), labels, words, target=question.target)
     except InputError as error:
         raise _NoRegionsError(error) from error
 
@@ -464,17 +464,8 @@ def _key(which: Which, question: RegionQuestion, run: str | None) -> tuple[str, 
     return which, json.dumps(asdict(question)), run
 
 
-def _review(sets: Sets) -> Review:
-    return sets.workspace.read(sets.review_id)
-
-
 def _is_regression(sets: Sets) -> bool:
-    return _review(sets).task == "regression"
-
-
-def _scored(sets: Sets, which: Which) -> ScoredSet:
-    scored: ScoredSet = sets.keep(("scored", which), lambda: sets.read(which))
-    return scored
+    return sets.reader.review.task == "regression"
 
 
 def _binned(sets: Sets, which: Which, frame: pd.DataFrame) -> BinnedInputs:
@@ -492,13 +483,12 @@ def _training(
     sets: Sets, which: Which, frame: pd.DataFrame
 ) -> tuple[BinnedInputs, IntArray, BinnedInputs]:
     """The training rows coded with their classes, and the looked-at rows in the same codes."""
-    review = _review(sets)
-    training = review.training
-    assert training is not None
 
     def make() -> tuple[BinnedInputs, IntArray, BinnedInputs]:
-        known = rows_of(sets.workspace, sets.review_id, training)
-        y = target_labels(known, review.roles or Roles(), review.classes, file=training.name)
+        reader = sets.reader
+        known = reader.frame("training")
+        name = reader.name("training")
+        y = target_labels(known, reader.roles, reader.review.classes, file=name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             inputs = bin_inputs(known[list(frame.columns)])
@@ -512,7 +502,7 @@ def _training(
 def _stated_panel(
     sets: Sets, which: Which, question: RegionQuestion, leaf: int, rows: IntArray
 ) -> RegionPanel:
-    scored, label = _scored(sets, which), question.label
+    scored, label = sets.read(which), question.label
 
     def make() -> Target:
         kind: Literal["confidence", "class"] = "confidence" if label is None else "class"

@@ -21,6 +21,7 @@ from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
+    Part,
     Review,
     ReviewData,
     Workspace,
@@ -48,6 +49,7 @@ from kdcal_core.tasks.regions_results import (
     RegionsSettings,
 )
 
+READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 _DEPTH = {"max_depth": (1.0, 12.0)}
 _RANGES = {
     "n_trees": (1.0, 1000.0),
@@ -75,7 +77,7 @@ def regions_request(
         "kdcal_core.tasks.regions_run:calibrate_regions",
         "Calibrating by regions",
         {"home": str(workspace.root), "review": review_id, **asked},
-        {**identity(review, ("model", "calibration", "evaluation", "training")), **asked},
+        {**identity(review, READS), **asked},
     )
 
 

@@ -8,7 +8,7 @@ review, nor estimators that hold them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,15 +42,9 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.progress import Progress
-from kdcal_core.review import (
-    Review,
-    ReviewReader,
-    Which,
-    Workspace,
-    fitness_of,
-)
-from kdcal_core.tasks.spaces import Space, regression_space
+from kdcal_core.progress import Progress, silent
+from kdcal_core.review import Part, Review, ReviewReader, Which
+from kdcal_core.tasks.spaces import Space, read_space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,27 +56,27 @@ _RULES = ("mon2", "mon", "mon4")  # found in one search
 Calibrator = TypeVar("Calibrator", bound=TopLabelCalibrator)
 
 
-def is_large(review: Review, *, with_asides: bool = False) -> bool:
+def is_large(review: Review, reads: Collection[Part] = ()) -> bool:
     """Whether the rows of a review are too many for the process of the app.
 
     Parameters
     ----------
-    with_asides : bool
-        Whether the training and the foreign rows count, which most measures do not read.
+    reads : collection of str
+        What is read. The scored sets count in any case, the training and the foreign rows where
+        they are among it.
 
     Examples
     --------
     >>> is_large(Review("a" * 16))
     False
     """
-    counted = review.all_tables if with_asides else tuple(review.sets.values())
-    rows = sum(one.n_rows for one in counted)
+    rows = sum(one.n_rows for one in review.sets.values())
+    if "training" in reads and review.training is not None:
+        rows += review.training.n_rows
+    if "foreign" in reads:
+        rows += sum(one.n_rows for one in review.foreign.values())
     stated = len(review.roles.parameters) if review.roles else 0
     return rows * max(1, len(review.classes), stated) > LARGE
-
-
-def _untold(share: float, note: str) -> None:
-    pass
 
 
 Keep = Callable[[tuple[Hashable, ...], Callable[[], Any]], Any]
@@ -102,30 +96,35 @@ def _kept() -> Keep:
 
 @dataclass(frozen=True)
 class Sets:
-    """The scored sets of a review, each read when it is asked for, and where progress is told.
+    """What measures read of a review, each part when it is asked for, and who hears of progress.
 
     Attributes
     ----------
-    workspace, review_id
-    read : callable
-        Gives a scored set of a classification.
+    reader : ReviewReader
+        Refuses what a measure does not declare.
     progress : callable
     open_space : callable, optional
-        Gives a space of a regression by its name; without it only spaces that need no model.
+        Gives a space of a regression by its name, in a process that must not open the model.
     keep : callable
         Called with a key and a function that makes what is kept under it, for what several
         measures need. What is kept must not be changed.
-    reader : ReviewReader, optional
-        What may be read; all of the review without it.
     """
 
-    workspace: Workspace
-    review_id: str
-    read: Callable[[Which], ScoredSet]
-    progress: Progress = _untold
+    reader: ReviewReader
+    progress: Progress = silent
     open_space: Callable[[str], Space] | None = None
     keep: Keep = field(default_factory=_kept)
-    reader: ReviewReader | None = None
+
+    def read(self, which: Which) -> ScoredSet:
+        """A scored set of a classification.
+
+        Raises
+        ------
+        InputError
+            As `kdcal_core.review.load_set`.
+        """
+        found: ScoredSet = self.keep(("scored", which), lambda: self.reader.scored(which))
+        return found
 
     def distributions(self, which: Which) -> RegressionSet:
         """A scored set of a regression.
@@ -135,20 +134,15 @@ class Sets:
         InputError
             As `kdcal_core.review.load_regression_set`.
         """
-        found: RegressionSet = self.keep(
-            ("set", which), lambda: self._reader().distributions(which)
-        )
+        found: RegressionSet = self.keep(("set", which), lambda: self.reader.distributions(which))
         return found
 
     def frame(self, which: Which, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
         """A set's table: all columns, or only those asked for."""
         found: pd.DataFrame = self.keep(
-            ("frame", which, columns), lambda: self._reader().frame(which, columns)
+            ("frame", which, columns), lambda: self.reader.frame(which, columns)
         )
         return found
-
-    def _reader(self) -> ReviewReader:
-        return self.reader or ReviewReader(self.workspace, self.review_id)
 
     def space(self, name: str) -> Space:
         """Coordinates of a regression's rows in a space.
@@ -162,7 +156,7 @@ class Sets:
         def make() -> Space:
             if self.open_space is not None:
                 return self.open_space(name)
-            return regression_space(self.workspace, self.review_id, name)
+            return read_space(self.reader, name, self.progress)
 
         found: Space = self.keep(("space", name), make)
         return found
@@ -198,7 +192,7 @@ class SetFitness:
 
 def set_fitness(sets: Sets, *, which: Which) -> SetFitness:
     """The set's rows, and what should make a reviewer careful."""
-    found = fitness_of(sets.workspace, sets.review_id, which)
+    found = sets.reader.fitness(which)
     if isinstance(found, RegressionFitness):
         return SetFitness(None, found)
     return SetFitness(found, None)

@@ -17,98 +17,117 @@ from kdcal_core.tasks import recalibrated_measures as recalibrated
 from kdcal_core.tasks import region_measures as regions
 from kdcal_core.tasks import set_measures as of
 from kdcal_core.tasks.equal_sets import equal_sets
+from kdcal_core.tasks.graph_run import READS as GRAPH_READS
+from kdcal_core.tasks.grid_run import READS as GRID_READS
 from kdcal_core.tasks.inputs import Request, opened_reader, review_request
+from kdcal_core.tasks.regions_run import READS as REGIONS_READS
 from kdcal_core.tasks.set_measures import Sets
-from kdcal_core.tasks.spaces import Space, read_space
+from kdcal_core.tasks.spaces import LAYER, SPACE_READS
 
 T = TypeVar("T")
 
-# what each measure does, with the setting that tells two of them apart
-_TITLES: dict[Callable[..., Any], str | Callable[[dict[str, Any]], str]] = {
-    of.set_fitness: "Load: counting rows",
-    equal_sets: "Load: comparing rows of the tables",
-    of.set_overview: "Measuring all rows, with intervals",
-    of.set_reliability: "Reliability: drawing up the diagram",
-    of.set_estimates: "Reliability: measuring everything, with intervals",
-    of.predicted_class: "Confidence by class: measuring the rows of one class",
-    of.class_histograms: "Confidence by class: counting scores",
-    of.class_halves: "Confidence by class: halving the rows",
-    of.class_curves: "Confidence by class: fitting the kernel densities",
-    of.class_method: lambda asked: f"Confidence by class: fitting {_method(asked['key'])}",
-    of.method_losses: "Confidence by class: comparing the methods",
-    foreign.class_shares: "Counting classes",
-    foreign.calibrated_by_distance: lambda asked: (
-        f"Out of distribution: fitting {_method(asked['key'])}"
+Title = str | Callable[[dict[str, Any]], str]
+Reads = tuple[Part, ...] | Callable[[dict[str, Any]], tuple[Part, ...]]
+
+_SETS: tuple[Part, ...] = ("calibration", "evaluation")
+_TABLES: tuple[Part, ...] = (*_SETS, "training", "foreign")
+
+
+def _one(asked: dict[str, Any]) -> tuple[Part, ...]:
+    """The set that is looked at."""
+    which: Part = asked["which"]
+    return (which,)
+
+
+def _scaled(asked: dict[str, Any]) -> tuple[Part, ...]:
+    """The set that is looked at, on the scale of the calibration set."""
+    return tuple(dict.fromkeys(("calibration", *_one(asked))))
+
+
+def _compared(asked: dict[str, Any]) -> tuple[Part, ...]:
+    """The set that methods are fitted on, and the one that they are judged on."""
+    return _SETS if asked["with_evaluation"] else ("calibration",)
+
+
+def _placed(asked: dict[str, Any]) -> tuple[Part, ...]:
+    """Both sets, which are placed in a space; a hidden layer is read by the model."""
+    return SPACE_READS if asked["space"].startswith(LAYER) else _SETS
+
+
+def _cut(asked: dict[str, Any]) -> tuple[Part, ...]:
+    """The set that is cut into regions; where its classes differ is found on the training rows."""
+    grown = asked["asked"]["purpose"] == "classes"
+    return (*_one(asked), "training") if grown else _one(asked)
+
+
+# what each measure does and reads, with the settings that distinguish two of them; the parts that
+# an opened run was made of count as read, because its arrays are as long
+_TABLE: dict[Callable[..., Any], tuple[Title, Reads]] = {
+    of.set_fitness: ("Load: counting rows", _one),
+    equal_sets: ("Load: comparing rows of the tables", _TABLES),
+    of.set_overview: ("Measuring all rows, with intervals", _one),
+    of.set_reliability: ("Reliability: drawing up the diagram", _one),
+    of.set_estimates: ("Reliability: measuring everything, with intervals", _one),
+    of.predicted_class: ("Confidence by class: measuring the rows of one class", _one),
+    of.class_histograms: ("Confidence by class: counting scores", _one),
+    of.class_halves: ("Confidence by class: halving the rows", _one),
+    of.class_curves: ("Confidence by class: fitting the kernel densities", _one),
+    of.class_method: (lambda asked: f"Confidence by class: fitting {_method(asked['key'])}", _one),
+    of.method_losses: ("Confidence by class: comparing the methods", _compared),
+    foreign.class_shares: ("Counting classes", _one),
+    foreign.calibrated_by_distance: (
+        lambda asked: f"Out of distribution: fitting {_method(asked['key'])}",
+        PARTS,
     ),
-    foreign.confidence_far_away: "Out of distribution: measuring far from the data",
-    foreign.foreign_answers: "Out of distribution: comparing rows",
-    foreign.surest_rows: "Out of distribution: picking rows",
-    foreign.graph_chosen: "Out of distribution: comparing exponents",
-    foreign.among_ordinary: "Out of distribution: measuring among ordinary rows",
-    posterior.version_map: "Posterior map: asking the kernel density version",
-    posterior.rows_in_box: "Posterior map: measuring the rows in the box",
-    posterior.table_of_box: "Posterior map: picking rows",
-    pit.pit_overview: "PIT: measuring all rows, with intervals",
-    pit.pit_histograms: "PIT: counting PIT values",
-    pit.pit_along: lambda asked: f"PIT: looking along {_column(asked['column'])}",
-    pit.pit_places: lambda asked: f"PIT: testing places of {asked['k']:,} rows",
-    pit.pit_rows: "PIT: picking rows",
-    recalibrated.recalibrated_map: "Recalibration: finding missed outcomes",
-    recalibrated.coverage_along: lambda asked: (
-        f"Recalibration: counting along {_column(asked['column'])}"
+    foreign.confidence_far_away: ("Out of distribution: measuring far from the data", PARTS),
+    foreign.foreign_answers: ("Out of distribution: comparing rows", PARTS),
+    foreign.surest_rows: ("Out of distribution: picking rows", PARTS),
+    foreign.graph_chosen: ("Out of distribution: comparing exponents", GRAPH_READS),
+    foreign.among_ordinary: ("Out of distribution: measuring among ordinary rows", GRAPH_READS),
+    posterior.version_map: ("Posterior map: asking the kernel density version", GRID_READS),
+    posterior.rows_in_box: ("Posterior map: measuring the rows in the box", GRID_READS),
+    posterior.table_of_box: ("Posterior map: picking rows", GRID_READS),
+    pit.pit_overview: ("PIT: measuring all rows, with intervals", _scaled),
+    pit.pit_histograms: ("PIT: counting PIT values", _one),
+    pit.pit_along: (lambda asked: f"PIT: looking along {_column(asked['column'])}", _one),
+    pit.pit_places: (lambda asked: f"PIT: testing places of {asked['k']:,} rows", _placed),
+    pit.pit_rows: ("PIT: picking rows", _one),
+    recalibrated.recalibrated_map: ("Recalibration: finding missed outcomes", SPACE_READS),
+    recalibrated.coverage_along: (
+        lambda asked: f"Recalibration: counting along {_column(asked['column'])}",
+        SPACE_READS,
     ),
-    recalibrated.recalibrated_pit: "Recalibration: counting PIT values",
-    recalibrated.shown_rows: "Recalibration: reading the rows",
-    recalibrated.row_closely: lambda asked: (
-        f"Recalibration: looking around row {asked['row'] + 1:,}"
+    recalibrated.recalibrated_pit: ("Recalibration: counting PIT values", SPACE_READS),
+    recalibrated.shown_rows: ("Recalibration: reading the rows", SPACE_READS),
+    recalibrated.row_closely: (
+        lambda asked: f"Recalibration: looking around row {asked['row'] + 1:,}",
+        SPACE_READS,
     ),
-    recalibrated.recalibrated_intervals: "Recalibration: reading intervals",
-    recalibrated.true_means: "Recalibration: comparing means",
-    regions.region_columns: "Regions: reading the columns",
-    regions.region_search: "Regions: looking for regions",
-    regions.region_panels: "Regions: looking at them closely",
-    regions.regions_at_once: "Regions: looking for regions",
-    regions.model_estimates: "Regions: measuring all rows, with intervals",
-    regions.region_rows: "Regions: picking rows",
-    regions.region_pit_rows: "Regions: picking rows",
-    regions.repair_scores: "Regions: reading the scores of a method",
+    recalibrated.recalibrated_intervals: ("Recalibration: reading intervals", SPACE_READS),
+    recalibrated.true_means: ("Recalibration: comparing means", SPACE_READS),
+    regions.region_columns: ("Regions: reading the columns", _one),
+    regions.region_search: ("Regions: looking for regions", _cut),
+    regions.region_panels: ("Regions: looking at them closely", _cut),
+    regions.regions_at_once: ("Regions: looking for regions", _cut),
+    regions.model_estimates: ("Regions: measuring all rows, with intervals", _one),
+    regions.region_rows: ("Regions: picking rows", _cut),
+    regions.region_pit_rows: ("Regions: picking rows", _cut),
+    regions.repair_scores: ("Regions: reading the scores of a method", REGIONS_READS),
 }
-_MEASURES = {one.__name__: one for one in _TITLES}
-# these read the training and the foreign rows too, or what follows from them
-_WITH_ASIDES = {
-    equal_sets,
-    foreign.confidence_far_away,
-    foreign.foreign_answers,
-    foreign.surest_rows,
-    foreign.graph_chosen,
-    foreign.among_ordinary,
-    posterior.version_map,
-    posterior.rows_in_box,
-    posterior.table_of_box,
-}
+_MEASURES = {one.__name__: one for one in _TABLE}
 _COLUMNS = {pit.MEAN: "the predicted mean", pit.SPREAD: "the predicted standard deviation"}
 
 
-def reads_asides(measure: Callable[..., Any]) -> bool:
-    """Whether a measure reads the training and the foreign rows, besides the scored sets.
+def reads_of(measure: Callable[..., Any], settings: dict[str, Any]) -> tuple[Part, ...]:
+    """The parts of a review that a measure reads at these settings, and no others.
 
     Examples
     --------
-    >>> reads_asides(of.set_overview)
-    False
+    >>> reads_of(of.set_overview, {"which": "evaluation"})
+    ('evaluation',)
     """
-    return measure in _WITH_ASIDES
-
-
-def reads_of(measure: Callable[..., Any]) -> tuple[Part, ...]:
-    """The parts of a review that a measure may read.
-
-    Examples
-    --------
-    >>> "foreign" in reads_of(of.set_overview)
-    False
-    """
-    return PARTS if reads_asides(measure) else ("model", "calibration", "evaluation", "training")
+    _, reads = _TABLE[measure]
+    return reads if isinstance(reads, tuple) else reads(settings)
 
 
 def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
@@ -119,7 +138,7 @@ def title_of(measure: Callable[..., Any], settings: dict[str, Any]) -> str:
     >>> title_of(of.class_method, {"which": "calibration", "labels": [0], "key": "isotonic"})
     'Confidence by class: fitting Isotonic'
     """
-    title = _TITLES[measure]
+    title, _ = _TABLE[measure]
     return title if isinstance(title, str) else title(settings)
 
 
@@ -143,7 +162,7 @@ def set_request(
     settings : dict
         Its arguments but for the sets, JSON.
     """
-    reader = ReviewReader(workspace, review.id, reads_of(measure), review=review)
+    reader = ReviewReader(workspace, review.id, reads_of(measure, settings), review=review)
     asked = {"measure": measure.__name__, "settings": settings}
     return review_request(
         "kdcal_core.tasks.set_run:measure_set", title_of(measure, settings), reader, asked
@@ -166,13 +185,9 @@ def measure_set(
     """
     if measure not in _MEASURES:
         raise ValueError(f"{measure!r} is not a measure of a set")
-    reader = opened_reader(read, reads_of(_MEASURES[measure]))
-
-    def space(name: str) -> Space:
-        return read_space(reader, name, progress)
-
-    sets = Sets(reader.workspace, reader.review.id, reader.scored, progress, space, reader=reader)
-    save(Path(folder), _MEASURES[measure](sets, **settings))
+    asked = _MEASURES[measure]
+    reader = opened_reader(read, reads_of(asked, settings))
+    save(Path(folder), asked(Sets(reader, progress), **settings))
     return {"measure": measure}
 
 

@@ -13,7 +13,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
+from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
 from kdcal_core.tasks.inputs import require_regression
 
@@ -109,7 +109,7 @@ def read_space(reader: ReviewReader, name: str, progress: Progress) -> Space:
     return _layer(reader, name, progress)
 
 
-def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
+def regression_space(reader: ReviewReader, name: str) -> Space:
     """Coordinates of a review's rows in a space that needs no model: inputs, prediction, both.
 
     Raises
@@ -123,7 +123,6 @@ def regression_space(workspace: Workspace, review_id: str, name: str) -> Space:
             "A hidden layer is read by the model, in a process of its own",
             fix="Start the job that reads it.",
         )
-    reader = ReviewReader(workspace, review_id, SPACE_READS)
     require_regression(reader.review)
     return read_space(reader, name, silent)
 

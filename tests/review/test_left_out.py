@@ -10,10 +10,10 @@ import pytest
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     create_review,
-    fitness_of,
     input_columns,
     left_out,
     left_out_words,
@@ -65,7 +65,7 @@ def test_text_of_few_values_is_an_input_and_what_is_none_is_told(workspace):
     score(workspace, review.id)
     data = review_data(workspace, review.id)
     assert list(data.inputs["calibration"]) == ["age", "region"]
-    flags = fitness_of(workspace, review.id, "calibration").flags
+    flags = ReviewReader(workspace, review.id).fitness("calibration").flags
     assert any("Missing values in region (6)" in flag for flag in flags)
 
 

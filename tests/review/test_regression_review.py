@@ -18,11 +18,11 @@ from kdcal_core.distributions import Gamma, Normal, Quantiles, randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     Review,
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
     create_review,
-    fitness_of,
     load_regression_set,
     load_set,
     read_review,
@@ -111,7 +111,7 @@ def test_quantiles_that_cross_are_sorted_and_said(workspace: Workspace, review_i
     note, resolved = review.sets["calibration"].notes
     assert "cross" in note
     assert resolved.startswith("Quantiles from 10% to 90% state central intervals up to 80%")
-    assert note in fitness_of(workspace, review_id, "calibration").flags
+    assert note in ReviewReader(workspace, review_id).fitness("calibration").flags
 
 
 def test_few_samples_say_what_they_resolve(workspace: Workspace, review_id: str) -> None:
@@ -125,7 +125,7 @@ def test_few_samples_say_what_they_resolve(workspace: Workspace, review_id: str)
     assert review.sets["calibration"].outside == 0  # tails lie beyond the samples
     (note,) = review.sets["calibration"].notes
     assert note.startswith("10 samples a row resolve central intervals up to 82%; 39 would")
-    assert note in fitness_of(workspace, review_id, "calibration").flags
+    assert note in ReviewReader(workspace, review_id).fitness("calibration").flags
 
 
 def test_outcomes_beyond_samples_that_are_all_equal_are_counted(
@@ -134,7 +134,7 @@ def test_outcomes_beyond_samples_that_are_all_equal_are_counted(
     frame = rows().drop(columns="true_mean")
     review = predictions(workspace, review_id, frame.assign(sample_1=0.25, sample_2=0.25))
     assert review.sets["calibration"].outside == N
-    fit = fitness_of(workspace, review_id, "calibration")
+    fit = ReviewReader(workspace, review_id).fitness("calibration")
     assert any(flag.startswith(f"{N} outcomes lie beyond") for flag in fit.flags)
 
 

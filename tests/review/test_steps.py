@@ -16,11 +16,11 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.models import load_model
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
     create_review,
-    fitness_of,
     load_frame,
     load_set,
     read_review,
@@ -123,7 +123,7 @@ def test_only_what_the_review_refers_to_is_kept(net_home):
 
 def test_fitness_is_that_of_the_scored_rows(net_home):
     workspace, review = net_home
-    found = fitness_of(workspace, review.id, "evaluation")
+    found = ReviewReader(workspace, review.id).fitness("evaluation")
     assert found.n_rows == 600
     assert found.accuracy == review.accuracy["evaluation"]
 

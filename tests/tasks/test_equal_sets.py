@@ -14,12 +14,12 @@ from workerless import working_here
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_foreign,
     add_table,
     add_training,
     create_review,
-    load_set,
     remove_training,
     review_data,
     score,
@@ -32,7 +32,7 @@ from kdcal_core.tasks import (
     graph_request,
     is_large,
     read_measure,
-    reads_asides,
+    reads_of,
     set_overview,
     set_request,
 )
@@ -41,7 +41,7 @@ from kdcal_core.tasks.set_run import measure_set
 
 
 def found_in(workspace: Workspace, review_id: str) -> EqualSets:
-    sets = Sets(workspace, review_id, lambda which: load_set(workspace, review_id, which), quiet)
+    sets = Sets(ReviewReader(workspace, review_id), quiet)
     return equal_sets(sets)
 
 
@@ -165,7 +165,6 @@ def test_a_job_finds_the_same_and_knows_every_table(forest: Made, tmp_path) -> N
     added(add_foreign, forest, rows(5, 4)[["a", "b"]], "far.csv")
     now = forest.workspace.read(forest.review.id)
     assert set_request(forest.workspace, now, equal_sets, {}).key != asked.key
-    assert reads_asides(equal_sets)
     settings = {"which": "calibration"}
     keys = {
         set_request(forest.workspace, one, set_overview, settings).key
@@ -177,5 +176,5 @@ def test_a_job_finds_the_same_and_knows_every_table(forest: Made, tmp_path) -> N
 def test_many_training_rows_are_compared_in_a_worker(forest: Made) -> None:
     table = dataclasses.replace(forest.review.tables["calibration"], n_rows=10_000_000)
     many = dataclasses.replace(forest.review, training=table)
-    assert is_large(many, with_asides=True)
+    assert is_large(many, reads_of(equal_sets, {}))
     assert not is_large(many)

@@ -24,7 +24,7 @@ from kdcal_core.diagnostics.foreign_rows import (
     shuffled,
 )
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, add_foreign, remove_foreign, start_sample
+from kdcal_core.review import ReviewReader, Workspace, add_foreign, remove_foreign, start_sample
 from kdcal_core.store import load
 from kdcal_core.tasks import (
     ForeignRun,
@@ -103,14 +103,18 @@ def test_the_features_behind_each_answer_can_be_had_again(forest, tmp_path):
     try:
         run = ask(forest, tmp_path / "run", chosen)
         for one in run.sets():
-            frame = foreign_frame(forest.workspace, forest.review.id, run.record.settings, one)
+            frame = foreign_frame(
+                ReviewReader(forest.workspace, forest.review.id), run.record.settings, one
+            )
             expected = forest.model.predict_proba(frame[["a", "b"]])
             np.testing.assert_allclose(run.rows_of(one).proba, expected, atol=1e-12)
     finally:
         remove_foreign(forest.workspace, forest.review.id, "far.csv")
     with pytest.raises(InputError, match="no longer part"):
         foreign_frame(
-            forest.workspace, forest.review.id, run.record.settings, run.sets("uploaded")[0]
+            ReviewReader(forest.workspace, forest.review.id),
+            run.record.settings,
+            run.sets("uploaded")[0],
         )
 
 

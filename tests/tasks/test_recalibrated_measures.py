@@ -13,7 +13,7 @@ from small_reviews import csv, quiet
 
 from kdcal_core.diagnostics import neighbourhoods
 from kdcal_core.errors import InputError
-from kdcal_core.review import Workspace, add_table, create_review, score, set_roles
+from kdcal_core.review import ReviewReader, Workspace, add_table, create_review, score, set_roles
 from kdcal_core.store import encode, load
 from kdcal_core.tasks import (
     AXES,
@@ -83,7 +83,7 @@ def made(tmp_path_factory):
 
 
 def sets_of(made) -> Sets:
-    return Sets(made[0], made[1].id, lambda which: pytest.fail("no classes"), quiet)
+    return Sets(ReviewReader(made[0], made[1].id), quiet)
 
 
 @pytest.mark.parametrize(("measure", "settings"), ASKED)

@@ -17,6 +17,7 @@ from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.regression import RECALIBRATORS, cross_fitted
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
@@ -83,7 +84,7 @@ def test_methods_agree_with_the_core_called_by_hand(opened, run):
     workspace, review, _ = opened
     fit = load_regression_set(workspace, review.id, "calibration")
     judged = load_regression_set(workspace, review.id, "evaluation")
-    spaces = regression_space(workspace, review.id, "inputs")
+    spaces = regression_space(ReviewReader(workspace, review.id), "inputs")
     scale = np.abs(fit.y).mean()
     assert run.keys == (MODEL, "local", "isotonic")
     for key in run.keys:
@@ -124,7 +125,7 @@ def test_without_an_evaluation_set_every_row_is_repaired_by_the_others(opened, t
     run = ran(workspace, review, tmp_path / "run", methods=("local",), k=80)
     assert run.record.judged_on == "cross-fitted"
     rows = load_regression_set(workspace, review.id, "calibration")
-    space = regression_space(workspace, review.id, "inputs").calibration
+    space = regression_space(ReviewReader(workspace, review.id), "inputs").calibration
     expected = cross_fitted(
         lambda: RECALIBRATORS["local"].make(k=80), rows.distribution, rows.y, space
     )
@@ -210,16 +211,16 @@ def test_downloaded_intervals_hold_both(run):
 def test_a_space_is_kept_and_read_again(opened, tmp_path):
     workspace, review, _ = opened
     assert space_names(review) == ("inputs", "inputs and prediction", "prediction")
-    both = regression_space(workspace, review.id, "inputs and prediction").calibration
+    both = regression_space(ReviewReader(workspace, review.id), "inputs and prediction").calibration
     apart = [
-        regression_space(workspace, review.id, name).calibration
+        regression_space(ReviewReader(workspace, review.id), name).calibration
         for name in ("inputs", "prediction")
     ]
     np.testing.assert_array_equal(both, np.column_stack(apart))
     kwargs = space_request(workspace, review.id, "prediction").kwargs
     keep_space(**kwargs, folder=str(tmp_path), progress=quiet)
     kept = load_space(tmp_path)
-    now = regression_space(workspace, review.id, "prediction")
+    now = regression_space(ReviewReader(workspace, review.id), "prediction")
     np.testing.assert_allclose(kept.calibration, now.calibration, rtol=1e-6)
     np.testing.assert_allclose(kept.judged, now.judged, rtol=1e-6)
     with pytest.raises(InputError, match="without their model"):
@@ -260,7 +261,7 @@ def test_neighbours_are_sought_in_a_hidden_layer(network, tmp_path):
     np.testing.assert_allclose(run.space.calibration, x, rtol=1e-5, atol=1e-6)
     assert run.axes.shape == (300, 2)
     with pytest.raises(InputError, match="process of its own"):
-        regression_space(workspace, review.id, last)
+        regression_space(ReviewReader(workspace, review.id), last)
 
 
 def test_progress_never_runs_backwards_when_the_space_is_chosen(network, tmp_path):

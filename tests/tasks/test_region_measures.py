@@ -13,6 +13,7 @@ from small_reviews import csv, quiet
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import find_regions
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     create_review,
@@ -126,9 +127,8 @@ def numbers(tmp_path_factory):
     return workspace, score(workspace, review_id)
 
 
-def sets_of(made, read=None) -> Sets:
-    at = made[0], made[1].id
-    return Sets(*at, read or (lambda which: load_set(*at, which)), quiet)
+def sets_of(made) -> Sets:
+    return Sets(ReviewReader(made[0], made[1].id), quiet)
 
 
 def same_from_a_worker(made, folder, measure, settings) -> None:
@@ -295,9 +295,11 @@ def test_results_do_not_grow_with_the_rows(opened, n: int) -> None:
     hit = (rng.random(n) < np.where(frame["side"] == "north", p, 0.3)).astype(np.int64)
     scored = ScoredSet(np.c_[1 - p, p], hit, ("no", "yes"), "digest", "calibration")
 
-    def keep(key, make):
-        return frame if key[0] == "frame" else make()
+    known = {"frame": frame, "scored": scored}
 
-    sets = replace(sets_of(opened, lambda which: scored), keep=keep)
+    def keep(key, make):
+        return known[key[0]] if key[0] in known else make()
+
+    sets = replace(sets_of(opened), keep=keep)
     size = len(json.dumps(encode(regions_at_once(sets, **asked()))))
     assert size < 200_000

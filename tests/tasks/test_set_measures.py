@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,11 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.distributions import Normal, RegressionSet
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    Review,
+    ReviewReader,
     Workspace,
     add_table,
     create_review,
-    load_set,
     score,
     set_roles,
 )
@@ -43,6 +45,7 @@ from kdcal_core.tasks import (
     pit_rows,
     predicted_class,
     read_measure,
+    reads_of,
     set_estimates,
     set_fitness,
     set_overview,
@@ -108,13 +111,21 @@ def quiet(share, note):
     assert 0 <= share <= 1
 
 
+def sets_of(made: Made) -> Sets:
+    return Sets(ReviewReader(made.workspace, made.review.id), quiet)
+
+
+def given(scored: ScoredSet) -> Sets:
+    """One scored set, whatever is asked for."""
+    return Sets(SimpleNamespace(scored=lambda which: scored), quiet)
+
+
 @pytest.mark.parametrize(("measure", "settings"), ASKED)
 def test_a_worker_leaves_what_the_process_computes(forest, tmp_path, measure, settings) -> None:
     asked = set_request(forest.workspace, forest.review, measure, settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
     measure_set(**sent, folder=str(tmp_path), progress=quiet)
-    at = forest.workspace, forest.review.id
-    here = measure(Sets(*at, lambda which: load_set(*at, which), quiet), **settings)
+    here = measure(sets_of(forest), **settings)
     assert encode(read_measure(measure, tmp_path)) == encode(here)
 
 
@@ -125,13 +136,29 @@ def test_a_worker_leaves_what_the_process_computes_of_a_regression(
     asked = set_request(numbers.workspace, numbers.review, measure, settings)
     sent = json.loads(json.dumps(asked.kwargs, allow_nan=False))
     measure_set(**sent, folder=str(tmp_path), progress=quiet)
-    at = numbers.workspace, numbers.review.id
-    here = measure(Sets(*at, lambda which: pytest.fail("no classes"), quiet), **settings)
+    here = measure(sets_of(numbers), **settings)
     assert encode(read_measure(measure, tmp_path)) == encode(here)
 
 
+def test_a_measure_declares_what_it_reads_and_nothing_else(forest, numbers, monkeypatch) -> None:
+    read, whole = set(), ReviewReader._declared
+
+    def recorded(self: ReviewReader, part: str) -> None:
+        read.add(part)
+        whole(self, part)
+
+    monkeypatch.setattr(ReviewReader, "_declared", recorded)
+    for made, each in ((forest, ASKED), (numbers, PIT_ASKED)):
+        for measure, settings in each:
+            read.clear()
+            declared = reads_of(measure, settings)
+            reader = ReviewReader(made.workspace, made.review.id, declared)
+            measure(Sets(reader, quiet), **settings)
+            assert read == set(declared), (measure.__name__, settings)
+
+
 def test_rows_are_taken_furthest_out_first(numbers) -> None:
-    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    sets = sets_of(numbers)
     found, table = pit_rows(sets, which="calibration", level=0.9), numbers.tables["calibration"]
     assert found.n == 90
     assert (np.diff(np.abs(found.pit - 0.5)) <= 0).all()
@@ -144,7 +171,7 @@ def test_rows_are_taken_furthest_out_first(numbers) -> None:
 
 
 def test_neighbours_are_those_that_were_tested(numbers) -> None:
-    sets = Sets(numbers.workspace, numbers.review.id, lambda which: pytest.fail("no classes"))
+    sets = sets_of(numbers)
     found = pit_places(sets, which="calibration", space="inputs", k=10, across="x", up=OUTCOME)
     assert found.local is not None
     x = numbers.tables["calibration"]["x"].to_numpy()
@@ -161,7 +188,7 @@ def test_rows_without_a_place_say_why_and_lie_where_their_predictions_do(tmp_pat
     review = create_review(workspace)
     add_table(workspace, review.id, "calibration", csv(frame), "rows.csv")
     score(workspace, review.id)
-    sets = Sets(workspace, review.id, lambda which: pytest.fail("no classes"))
+    sets = Sets(ReviewReader(workspace, review.id))
     found = pit_places(sets, which="calibration", space="inputs", k=10, across=AXES[0], up=AXES[1])
     assert found.refused is not None
     assert "no feature columns" in str(found.refused.error())
@@ -182,7 +209,8 @@ def test_results_about_a_regression_do_not_grow_with_the_rows(n: int, tmp_path) 
             return frame
         return kept[key] if key in kept else make()
 
-    sets = Sets(Workspace(tmp_path), "a" * 16, lambda _: None, quiet, lambda _: space, keep)
+    reader = SimpleNamespace(review=Review("a" * 16))
+    sets = Sets(reader, quiet, lambda _: space, keep)
     for measure, settings in PIT_ASKED:
         if measure is not pit_rows:
             size = len(json.dumps(encode(measure(sets, **settings))))
@@ -223,7 +251,7 @@ def test_what_is_noted_of_a_class_stands_beside_its_curve(tmp_path) -> None:
     proba /= proba.sum(axis=1, keepdims=True)  # the last class is never predicted
     label = (proba.cumsum(axis=1) > rng.random(300)[:, None]).argmax(axis=1)
     scored = ScoredSet(proba, label, ("a", "b", "c"), "digest", "calibration")
-    sets = Sets(Workspace(tmp_path), "a" * 16, lambda which: scored, quiet)
+    sets = given(scored)
     found = class_curves(sets, which="calibration", labels=[2, 0], bandwidth="mon2")
     for notes in found.notes.values():
         assert notes[0][0].startswith(" is never predicted in the calibration set")
@@ -237,7 +265,7 @@ def test_results_do_not_grow_with_the_rows(n: int, tmp_path) -> None:
     proba = rng.dirichlet(np.ones(3), n)
     label = (proba.cumsum(axis=1) > rng.random(n)[:, None]).argmax(axis=1)
     scored = ScoredSet(proba, label, ("a", "b", "c"), "digest", "calibration")
-    sets = Sets(Workspace(tmp_path), "a" * 16, lambda which: scored, quiet)
+    sets = given(scored)
     for measure, settings in ASKED:
         if measure not in (method_losses, set_fitness):
             size = len(json.dumps(encode(measure(sets, **settings))))
