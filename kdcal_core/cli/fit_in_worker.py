@@ -10,8 +10,8 @@ from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.settings import configured
 from kdcal_core.cli.record import plain
 from kdcal_core.progress import Progress
-from kdcal_core.review import Workspace
-from kdcal_core.tasks.export_fit import Fitted, Wanted, fit_and_judge
+from kdcal_core.review import ReviewReader, Workspace
+from kdcal_core.tasks.export_fit import READS, Fitted, Wanted, fit_and_judge
 from kdcal_core.tasks.export_results import Gain
 
 
@@ -53,7 +53,7 @@ def fit_and_save(
         The calibrator needs what the review does not have, or the rows do not do.
     """
     wanted = Wanted(key, configured(key, settings, seed=seed), layer, seed=seed)
-    made = fit_and_judge(Workspace(Path(home)), review_id, wanted, progress)
+    made = fit_and_judge(ReviewReader(Workspace(Path(home)), review_id, READS), wanted, progress)
     save_calibrator(made.calibrator, out, made.card)
     return {
         "title": made.card.title,

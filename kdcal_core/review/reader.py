@@ -22,6 +22,8 @@ from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import encode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
     from kdcal_core.data import Fitness, RegressionFitness
@@ -236,6 +238,12 @@ class ReviewReader:
             labels = target_labels(frame, self.roles, self.review.classes)
             return feature_frame(frame, self.roles), labels
 
+    @property
+    def model_path(self) -> Path | None:
+        """Where the model's file lies; None where there is none."""
+        self._declared("model")
+        return self._folder / self.review.model_file if self.review.model_file else None
+
     def model(self) -> Model:
         """The open model, its file held against its digest. Call it in a worker alone.
 
@@ -247,11 +255,10 @@ class ReviewReader:
         from kdcal_core.models import load_model
         from kdcal_core.review.reading import in_file
 
-        self._declared("model")
-        review = self.review
-        if review.model is None or review.model_file is None:
+        review, path = self.review, self.model_path
+        if review.model is None or path is None:
             raise no_model()
-        info, path = review.model, self._folder / review.model_file
+        info = review.model
 
         def make() -> Model:
             with in_file(info.name):

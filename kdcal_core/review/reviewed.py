@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from kdcal_core.data.columns import used_columns
 from kdcal_core.data.types import IntArray, Roles, ScoredSet
 from kdcal_core.review.inputs import input_columns
-from kdcal_core.review.model import WHICH, TableInfo
-from kdcal_core.review.reader import PARTS, ReviewReader
-from kdcal_core.review.workspace import Workspace
+from kdcal_core.review.model import WHICH
+from kdcal_core.review.reader import ReviewReader
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +40,7 @@ class ReviewData:
     model : Model or None
         The open model, where it was asked for and there is one.
     foreign : dict of str to DataFrame
-        Features of foreign rows, where they were asked for. Untrusted names.
+        Features of foreign rows, where they are declared. Untrusted names.
     """
 
     calibration: ScoredSet
@@ -61,17 +60,15 @@ class ReviewData:
         return self.inputs["training"], self.training_y
 
 
-def review_data(
-    workspace: Workspace, review_id: str, *, with_model: bool = False, with_foreign: bool = False
-) -> ReviewData:
+def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData:
     """Read a scored classification review; call it in a worker process.
 
     Parameters
     ----------
+    reader : ReviewReader
+        Both sets are read; training and foreign rows where they are declared.
     with_model : bool
-        Whether to open the model.
-    with_foreign : bool
-        Whether to read the foreign rows.
+        Whether to open the model, where there is one.
 
     Raises
     ------
@@ -79,7 +76,8 @@ def review_data(
         Where the review is of a regression, its calibration set is not scored, a file is gone or
         damaged, or the training rows name a class that the model does not know.
     """
-    reader = ReviewReader(workspace, review_id, PARTS)
+    from kdcal_core.data import target_labels
+
     review, roles = reader.review, reader.roles
     calibration = reader.scored("calibration")
     evaluation = reader.scored("evaluation") if "evaluation" in review.sets else None
@@ -92,11 +90,11 @@ def review_data(
         frame = reader.frame(which)
         inputs[which], groups[which] = frame[columns], free_columns(frame, roles, columns)
     training_y = None
-    if review.training is not None:
+    if "training" in reader.reads and reader.has("training"):
         frame = reader.frame("training")
         inputs["training"], groups["training"] = frame[columns], free_columns(frame, roles, columns)
-        training_y = _labels(frame, review.training, roles, review.classes)
-    foreign = review.foreign if with_foreign and roles.features else {}
+        training_y = target_labels(frame, roles, review.classes, file=reader.name("training"))
+    foreign = review.foreign if "foreign" in reader.reads and roles.features else {}
     return ReviewData(
         calibration,
         evaluation,
@@ -113,11 +111,3 @@ def free_columns(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.Da
     """The columns that are neither inputs nor have another role."""
     taken = {*used_columns(roles), *columns}
     return frame[[name for name in frame.columns if name not in taken]]
-
-
-def _labels(
-    frame: pd.DataFrame, table: TableInfo, roles: Roles, classes: tuple[str, ...]
-) -> IntArray:
-    from kdcal_core.data import target_labels
-
-    return target_labels(frame, roles, classes, file=table.name)

@@ -11,15 +11,16 @@ from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import compare, compared_measures
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, Workspace, identity, review_data
+from kdcal_core.review import PARTS, Review, ReviewReader, Workspace, review_data
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_results import ComparisonRun, ComparisonSettings
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
-    request,
+    opened_reader,
     require_classification,
+    review_request,
 )
 
 _RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
@@ -59,15 +60,17 @@ def comparison_request(
     InputError
         Where the review is not a scored classification, or a setting is none that there is.
     """
-    review = workspace.read(review_id)
+    reader = ReviewReader(workspace, review_id, PARTS)
+    review = reader.review
     require_classification(review, "calibrators are compared for classifications")
     chosen = _resolved(review, settings or ComparisonSettings(default_calibrators(review)))
     asked = {"settings": encode(chosen)}
-    return request(
+    return review_request(
         "kdcal_core.tasks.comparison_run:compare_calibrators",
         "Comparing calibrators",
-        {"home": str(workspace.root), "review": review_id, **asked},
-        {**identity(review), **asked, "measured": [one.key for one in compared_measures()]},
+        reader,
+        asked,
+        {**asked, "measured": [one.key for one in compared_measures()]},
     )
 
 
@@ -88,14 +91,14 @@ def _resolved(review: Review, settings: ComparisonSettings) -> ComparisonSetting
 
 
 def compare_calibrators(
-    home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Fit and judge every calibrator, in a worker process, which leaves a `ComparisonRun`.
 
     Parameters
     ----------
-    home, review : str
-        The workspace's folder and the review's id.
+    read : dict
+        What `review_request` made of the review.
     settings : dict
         ComparisonSettings as JSON.
 
@@ -105,10 +108,10 @@ def compare_calibrators(
         Where rows are too few for the folds, or a file is gone. A calibrator that cannot be
         fitted is told in the result's ``failed`` instead.
     """
-    workspace = Workspace(Path(home))
-    chosen = _resolved(workspace.read(review), decode(ComparisonSettings, settings))
+    reader = opened_reader(read, PARTS)
+    chosen = _resolved(reader.review, decode(ComparisonSettings, settings))
     progress(0.0, "Reading the rows")
-    data = review_data(workspace, review, with_model=True, with_foreign=True)
+    data = review_data(reader, with_model=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)  # the result's notes say the same
         found = compare(

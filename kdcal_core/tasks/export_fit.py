@@ -21,15 +21,17 @@ from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import (
+    Part,
     Review,
     ReviewData,
-    Workspace,
+    ReviewReader,
     left_out,
     left_out_words,
     review_data,
 )
 from kdcal_core.tasks.export_results import Gain
 
+READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
 _ON_CARD = ("log_loss", "brier", "ece_debiased", "smooth_ece", "auc", "accuracy")
 
 
@@ -128,20 +130,20 @@ class Fitted:
     why_not_judged: str | None
 
 
-def fit_and_judge(
-    workspace: Workspace, review_id: str, wanted: Wanted, progress: Progress
-) -> Fitted:
+def fit_and_judge(reader: ReviewReader, wanted: Wanted, progress: Progress) -> Fitted:
     """Fit on the calibration set, judge on the evaluation set or by cross-fitting.
+
+    The reader may read `READS`.
 
     Raises
     ------
     InputError
         Where the calibrator cannot be fitted on these rows, or a file is gone.
     """
-    review = workspace.read(review_id)
+    review = reader.review
     progress(0.0, "Reading the rows")
     asks = "model" in calibrator_entry(wanted.key).needs or wanted.layer is not None
-    read = review_data(workspace, review_id, with_model=asks)
+    read = review_data(reader, with_model=asks)
     data = rows = with_columns(read, wanted.columns)
     if wanted.layer is not None:
         check_layer(wanted.calibrator)

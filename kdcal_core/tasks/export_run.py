@@ -11,11 +11,11 @@ from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, Workspace, identity
+from kdcal_core.review import Review, ReviewReader, Workspace
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_run import usable_calibrators
-from kdcal_core.tasks.export_fit import Fitted, Wanted, fit_and_judge
+from kdcal_core.tasks.export_fit import READS, Fitted, Wanted, fit_and_judge
 from kdcal_core.tasks.export_map import map_of
 from kdcal_core.tasks.export_results import (
     CALIBRATOR_FILE,
@@ -27,8 +27,9 @@ from kdcal_core.tasks.export_results import (
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
-    request,
+    opened_reader,
     require_classification,
+    review_request,
 )
 
 FEW_TREES = 10
@@ -46,16 +47,20 @@ def export_request(workspace: Workspace, review_id: str, settings: ExportSetting
         Where the review is not a scored classification, it cannot have this calibrator, or a
         setting is none that there is.
     """
-    review = workspace.read(review_id)
+    reader = ReviewReader(workspace, review_id, READS)
+    review = reader.review
     _check(review, settings)
     asked = {"settings": encode(settings)}
-    names = [table.name for table in review.tables.values()]  # they stand in the file
+    # these stand in the file
+    names = [table.name for table in review.tables.values()]
+    training = review.training.name if review.training else None
     model = review.model.name if review.model else None
-    return request(
+    return review_request(
         "kdcal_core.tasks.export_run:export_calibrator",
         "Fitting and writing the calibrator",
-        {"home": str(workspace.root), "review": review_id, **asked},
-        {**identity(review), **asked, "names": names, "model": model},
+        reader,
+        asked,
+        {**asked, "names": names, "training": training, "model": model},
     )
 
 
@@ -154,14 +159,14 @@ def _check(review: Review, settings: ExportSettings) -> None:
 
 
 def export_calibrator(
-    home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Fit, judge and write, in a worker process, which leaves an `ExportRun`.
 
     Parameters
     ----------
-    home, review : str
-        The workspace's folder and the review's id.
+    read : dict
+        What `review_request` made of the review.
     settings : dict
         ExportSettings as JSON.
 
@@ -171,14 +176,14 @@ def export_calibrator(
         Where the calibrator cannot be fitted on these rows, or a file is gone. Where it can be
         fitted but not judged, or not be written as ONNX, the record says why.
     """
-    chosen, path, workspace = decode(ExportSettings, settings), Path(folder), Workspace(Path(home))
-    opened = workspace.read(review)
+    chosen, path = decode(ExportSettings, settings), Path(folder)
+    reader = opened_reader(read, READS)
+    opened = reader.review
     _check(opened, chosen)
-    made = fit_and_judge(workspace, review, wanted_of(chosen), part_of(progress, 0.0, 0.9))
+    made = fit_and_judge(reader, wanted_of(chosen), part_of(progress, 0.0, 0.9))
     progress(0.9, "Writing the file")
     save_calibrator(made.calibrator, path / CALIBRATOR_FILE, made.card)
-    model = workspace.folder(review) / opened.model_file if opened.model_file else None
-    onnx, why_no_onnx = _onnx(opened, made, model, path)
+    onnx, why_no_onnx = _onnx(opened, made, reader.model_path, path)
     data = made.data
     judging = "evaluation" if data.evaluation is not None else "calibration"
     drawn = map_of(

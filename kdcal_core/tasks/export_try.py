@@ -16,14 +16,15 @@ from kdcal_core.calibration.export import LoadedCalibrator, load_calibrator
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import compare
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review import Review, ReviewData, Workspace, identity, review_data
+from kdcal_core.review import Part, Review, ReviewData, ReviewReader, Workspace, review_data
 from kdcal_core.store import save
 from kdcal_core.tasks.export_fit import AsFitted
 from kdcal_core.tasks.export_results import TriedRun
-from kdcal_core.tasks.inputs import Request, request
+from kdcal_core.tasks.inputs import Request, opened_reader, review_request
 from kdcal_core.text import listed
 
 _KEY = "file"
+_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 
 
 def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> Request:
@@ -36,26 +37,27 @@ def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> 
     name : str
         What its owner calls it. Untrusted text.
     """
-    review = workspace.read(review_id)
+    reader = ReviewReader(workspace, review_id, _READS)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return request(
+    return review_request(
         "kdcal_core.tasks.export_try:try_calibrator",
         "Opening the calibrator file",
-        {"home": str(workspace.root), "review": review_id, "path": str(path), "name": name},
-        {**identity(review), "file": digest},
+        reader,
+        {"path": str(path), "name": name},
+        {"file": digest},
     )
 
 
 def try_calibrator(
-    home: str, review: str, path: str, name: str, folder: str, progress: Progress
+    read: dict[str, Any], path: str, name: str, folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Open the file and judge it, in a worker process, which leaves a `TriedRun`.
 
     Parameters
     ----------
-    home, review : str
-        The workspace's folder and the review's id.
+    read : dict
+        What `review_request` made of the review.
     path, name : str
         The file, and what its owner calls it.
 
@@ -65,10 +67,10 @@ def try_calibrator(
         The file is cut off, altered, of a newer version, no calibrator, for another model, for
         other classes or for other columns.
     """
-    workspace = Workspace(Path(home))
-    opened = workspace.read(review)
+    reader = opened_reader(read, _READS)
+    opened = reader.review
     progress(0.0, "Opening the file")
-    data = review_data(workspace, review, with_model=True)
+    data = review_data(reader, with_model=True)
     with _in_file(name):
         loaded = load_calibrator(path, model=data.model, any_model=True)
         _check(loaded, opened)

@@ -24,8 +24,8 @@ from kdcal_core.review import (
     Part,
     Review,
     ReviewData,
+    ReviewReader,
     Workspace,
-    identity,
     left_out,
     left_out_words,
     review_data,
@@ -35,8 +35,9 @@ from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
-    request,
+    opened_reader,
     require_classification,
+    review_request,
 )
 from kdcal_core.tasks.recalibration_results import MODEL
 from kdcal_core.tasks.regions_results import (
@@ -69,15 +70,14 @@ def regions_request(
     InputError
         Where the review is not a scored classification, or a setting is none that there is.
     """
-    review = workspace.read(review_id)
+    reader = ReviewReader(workspace, review_id, READS)
     settings = settings or RegionsSettings()
-    _check(review, settings)
-    asked = {"settings": encode(settings)}
-    return request(
+    _check(reader.review, settings)
+    return review_request(
         "kdcal_core.tasks.regions_run:calibrate_regions",
         "Calibrating by regions",
-        {"home": str(workspace.root), "review": review_id, **asked},
-        {**identity(review, READS), **asked},
+        reader,
+        {"settings": encode(settings)},
     )
 
 
@@ -109,14 +109,14 @@ class _Rows:
 
 
 def calibrate_regions(
-    home: str, review: str, settings: dict[str, Any], folder: str, progress: Progress
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
     """Fit and judge every method, in a worker process, which leaves a `RegionsRun`.
 
     Parameters
     ----------
-    home, review : str
-        The workspace's folder and the review's id.
+    read : dict
+        What `review_request` made of the review.
     settings : dict
         RegionsSettings as JSON.
 
@@ -127,11 +127,10 @@ def calibrate_regions(
         few rows is told in the record's notes instead.
     """
     chosen, path = decode(RegionsSettings, settings), Path(folder)
-    workspace = Workspace(Path(home))
-    opened = workspace.read(review)
-    _check(opened, chosen)
+    reader = opened_reader(read, READS)
+    _check(reader.review, chosen)
     progress(0.0, "Reading the rows")
-    data = review_data(workspace, review, with_model=True)
+    data = review_data(reader, with_model=True)
     rows, notes = _rows_of(data)
     shared = overlap(data)
     if shared is not None and (sentence := overlap_words(shared)) is not None:
@@ -148,7 +147,7 @@ def calibrate_regions(
                 methods.append(_method(rows, key, chosen, binary, scores, report))
             except InputError as error:
                 notes.append(f"{_title(key, chosen)} was left out. {error}")
-    if others := left_out(opened):
+    if others := left_out(reader.review):
         notes.append(left_out_words(others))
     record = RegionsRecord(
         settings=chosen,

@@ -89,7 +89,7 @@ _TABLE: dict[Callable[..., Any], tuple[Title, Reads]] = {
     posterior.table_of_box: ("Posterior map: picking rows", GRID_READS),
     pit.pit_overview: ("PIT: measuring all rows, with intervals", _scaled),
     pit.pit_histograms: ("PIT: counting PIT values", _one),
-    pit.pit_along: (lambda asked: f"PIT: looking along {_column(asked['column'])}", _one),
+    pit.pit_along: (lambda asked: f"PIT: looking along {_column(asked['column'])}", _scaled),
     pit.pit_places: (lambda asked: f"PIT: testing places of {asked['k']:,} rows", _placed),
     pit.pit_rows: ("PIT: picking rows", _one),
     recalibrated.recalibrated_map: ("Recalibration: finding missed outcomes", SPACE_READS),

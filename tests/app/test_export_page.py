@@ -22,6 +22,7 @@ from kdcal_core import load_calibrator
 from kdcal_core.cli.main import main
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_model,
     add_table,
@@ -158,7 +159,7 @@ def test_the_python_shown_runs_as_it_stands(
     (tmp_path / name).write_bytes(run.calibrator_file.read_bytes())
     (tmp_path / model.name).write_bytes(model.read_bytes())
     monkeypatch.chdir(tmp_path)
-    data = review_data(workspace, review)
+    data = review_data(ReviewReader(workspace, review))
     space = {"X": data.inputs["evaluation"]}
     exec(python, space)
     expected = load_calibrator(run.calibrator_file, any_model=True).predict_proba(
@@ -186,7 +187,7 @@ def test_predictions_without_a_model_have_lines_of_their_own(
     python, command = (one.value for one in at.get("code"))
     monkeypatch.chdir(tmp_path)
     Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
-    rows = review_data(workspace, predictions).calibration
+    rows = review_data(ReviewReader(workspace, predictions)).calibration
     space = {"proba": rows.proba}
     exec(python, space)
     frame = pd.DataFrame(rows.proba, columns=["proba_0", "proba_1"])
@@ -256,7 +257,7 @@ def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     Path(shlex.split(command)[3]).write_bytes(run.calibrator_file.read_bytes())
     model = workspace.folder(review.id) / review.model_file
     Path(run.card.model.name).write_bytes(model.read_bytes())
-    data = review_data(workspace, review.id, with_model=True)
+    data = review_data(ReviewReader(workspace, review.id), with_model=True)
     space = {"X": data.inputs["evaluation"]}
     exec(python, space)
     loaded = load_calibrator(run.calibrator_file, model=data.model, any_model=True)

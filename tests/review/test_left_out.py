@@ -63,7 +63,7 @@ def test_text_of_few_values_is_an_input_and_what_is_none_is_told(workspace):
         "Not among the inputs: loan (nearly every row has another value); opened (dates or times)."
     )
     score(workspace, review.id)
-    data = review_data(workspace, review.id)
+    data = review_data(ReviewReader(workspace, review.id))
     assert list(data.inputs["calibration"]) == ["age", "region"]
     flags = ReviewReader(workspace, review.id).fitness("calibration").flags
     assert any("Missing values in region (6)" in flag for flag in flags)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from workerless import run_here
@@ -18,12 +20,40 @@ from kdcal_core.review import (
     ReviewReader,
     Workspace,
     add_foreign,
+    add_table,
+    create_review,
     identity,
     load_frame,
     load_set,
+    score,
+    set_roles,
     start_sample,
 )
-from kdcal_core.tasks import graph_request, set_overview, set_request
+from kdcal_core.tasks import (
+    ComparisonSettings,
+    ExportSettings,
+    ForeignSettings,
+    GridSettings,
+    RecalibrationSettings,
+    RegionSearchSettings,
+    RegionsSettings,
+    Request,
+    comparison_request,
+    equal_sets,
+    export_request,
+    foreign_request,
+    graph_request,
+    grid_request,
+    pit_places,
+    recalibration_request,
+    region_search_request,
+    regions_request,
+    set_overview,
+    set_request,
+    space_request,
+    try_request,
+)
+from kdcal_core.tasks.export_results import CALIBRATOR_FILE
 from kdcal_core.tasks.inputs import opened_reader, review_request
 
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -145,24 +175,68 @@ def test_a_job_refuses_a_review_that_has_changed_since(
         opened_reader(sent, reads)
 
 
-def test_the_review_is_read_once_in_a_run(
-    workspace: Workspace, review_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    review = workspace.read(review_id)
-    jobs = (
-        graph_request(workspace, review_id),
+def classification_jobs(workspace: Workspace, folder: Path) -> list[Request]:
+    """Every job that reads a review of classes."""
+    review = start_sample(workspace, "xor_forest")
+    export = export_request(workspace, review.id, ExportSettings("sts"))
+    made = folder / "made"
+    made.mkdir()
+    run_here(export.target, export.kwargs, folder=made)
+    return [
+        graph_request(workspace, review.id),
+        grid_request(workspace, review.id, GridSettings(resolution=5)),
+        foreign_request(workspace, review.id, ForeignSettings(n=20)),
         set_request(workspace, review, set_overview, {"which": "calibration"}),
-    )
+        set_request(workspace, review, equal_sets, {}),
+        region_search_request(workspace, review.id, RegionSearchSettings(redraws=20)),
+        regions_request(workspace, review.id, RegionsSettings(("tree",))),
+        comparison_request(workspace, review.id, ComparisonSettings(("sts",), n_boot=100)),
+        export,
+        try_request(workspace, review.id, made / CALIBRATOR_FILE, "a.kdcal"),
+    ]
+
+
+def regression_jobs(workspace: Workspace, folder: Path) -> list[Request]:
+    """Every job that reads a review of numbers, and of measures one that reads much."""
+    x = np.random.default_rng(0).normal(size=60)
+    frame = pd.DataFrame({"x": x, "mean": x, "std": 1.0, "y": x[::-1]})
+    review = create_review(workspace)
+    source = io.BytesIO(frame.to_csv(index=False).encode())
+    review = add_table(workspace, review.id, "calibration", source, "rows.csv")
+    set_roles(workspace, review.id, replace(review.roles, features=("x",)))
+    review = score(workspace, review.id)
+    places = {"which": "calibration", "space": "inputs", "k": 10, "across": "x", "up": "x"}
+    return [
+        recalibration_request(workspace, review.id, RecalibrationSettings(("global",))),
+        space_request(workspace, review.id, "inputs"),
+        set_request(workspace, review, pit_places, places),
+    ]
+
+
+@pytest.mark.parametrize("jobs_of", [classification_jobs, regression_jobs])
+def test_a_run_reads_the_review_once_and_refuses_one_that_changed(
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    jobs_of: Callable[[Workspace, Path], list[Request]],
+) -> None:
+    jobs = jobs_of(workspace, tmp_path)
+    review_id = jobs[0].kwargs["read"]["review"]
     read, whole = [], Workspace.read
 
     def counted(self: Workspace, review_id: str) -> Review:
         read.append(review_id)
         return whole(self, review_id)
 
-    monkeypatch.setattr(Workspace, "read", counted)
-    for at, job in enumerate(jobs):
-        read.clear()
-        folder = tmp_path / str(at)
-        folder.mkdir()
-        run_here(job.target, job.kwargs, folder=folder)
-        assert read == [review_id]
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "read", counted)
+        for at, job in enumerate(jobs):
+            read.clear()
+            folder = tmp_path / str(at)
+            folder.mkdir()
+            run_here(job.target, job.kwargs, folder=folder)
+            assert read == [review_id], job.target
+    workspace.update(review_id, lambda review: replace(review, roles=None))
+    for job in jobs:
+        with pytest.raises(InputError, match="has changed since"):
+            run_here(job.target, job.kwargs, folder=tmp_path / "0")

@@ -9,6 +9,7 @@ import pytest
 from kdcal_core.data import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     add_training,
@@ -63,7 +64,7 @@ def made(workspace, roles, *, evaluation=None, training=None):
 def test_features_stand_in_the_order_of_the_roles_as_they_are(workspace):
     roles = Roles(target="label", outputs=ROLES.outputs, features=("job", "age"))
     review_id = made(workspace, roles, evaluation=rows(30, 1), training=rows(50, 2))
-    data = review_data(workspace, review_id)
+    data = review_data(ReviewReader(workspace, review_id))
     assert data.classes == ("no", "yes")
     assert set(data.inputs) == {"calibration", "evaluation", "training"}
     for which, n, seed in (("calibration", 40, 0), ("evaluation", 30, 1), ("training", 50, 2)):
@@ -85,7 +86,7 @@ def test_features_stand_in_the_order_of_the_roles_as_they_are(workspace):
 
 def test_of_bare_predictions_every_column_without_a_role_that_all_tables_have(workspace):
     review_id = made(workspace, ROLES, evaluation=rows(30, 1).drop(columns="site"))
-    data = review_data(workspace, review_id)
+    data = review_data(ReviewReader(workspace, review_id))
     assert list(data.inputs["calibration"]) == list(data.inputs["evaluation"]) == ["age", "job"]
     assert list(data.groups["calibration"]) == ["site"]
     assert list(data.groups["evaluation"]) == []
@@ -98,17 +99,19 @@ def test_predictions_alone_have_no_inputs(workspace):
     add_table(workspace, review_id, "calibration", csv(frame), "rows.csv")
     set_roles(workspace, review_id, ROLES)
     score(workspace, review_id)
-    data = review_data(workspace, review_id)
+    data = review_data(ReviewReader(workspace, review_id))
     assert data.inputs["calibration"].shape == (40, 0)
     assert data.evaluation is None
 
 
 def test_the_model_and_the_foreign_rows_come_where_they_are_asked_for(workspace):
     review = start_sample(workspace, "xor_forest")
-    bare = review_data(workspace, review.id)
+    sets = "calibration", "evaluation"
+    bare = review_data(ReviewReader(workspace, review.id, sets), with_model=False)
     assert bare.model is None
+    assert bare.training is None
     assert not bare.foreign
-    data = review_data(workspace, review.id, with_model=True, with_foreign=True)
+    data = review_data(ReviewReader(workspace, review.id), with_model=True)
     assert set(data.foreign) == set(review.foreign)
     some = data.inputs["calibration"].iloc[:20]
     np.testing.assert_allclose(
@@ -122,4 +125,4 @@ def test_a_regression_is_refused(workspace):
     review_id = create_review(workspace).id
     set_task(workspace, review_id, "regression")
     with pytest.raises(InputError, match="regression"):
-        review_data(workspace, review_id)
+        review_data(ReviewReader(workspace, review_id))

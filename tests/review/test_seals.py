@@ -103,7 +103,7 @@ def test_probabilities_of_another_content_are_refused(
     for read in (
         lambda: load_set(workspace, review.id, "calibration"),
         lambda: check_scored(workspace, review),
-        lambda: review_data(workspace, review.id),
+        lambda: review_data(ReviewReader(workspace, review.id)),
     ):
         with pytest.raises(InputError, match=f"of the review {review.id} is damaged") as caught:
             read()
@@ -172,7 +172,7 @@ def test_a_model_of_another_content_is_refused(workspace: Workspace) -> None:
     path.write_bytes(content)
     for read in (
         lambda: score(workspace, review.id),
-        lambda: review_data(workspace, review.id, with_model=True),
+        lambda: review_data(ReviewReader(workspace, review.id), with_model=True),
         lambda: ReviewReader(workspace, review.id).model(),
     ):
         with pytest.raises(InputError, match=f"{path.name} of the review {review.id} is damaged"):

@@ -12,7 +12,7 @@ from small_reviews import Made, quiet
 
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import MEASURES, compare
-from kdcal_core.review import review_data
+from kdcal_core.review import ReviewReader, review_data
 from kdcal_core.store import load, save
 from kdcal_core.tasks import (
     ComparisonRun,
@@ -88,7 +88,7 @@ def test_a_review_without_scores_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_read_back_is_what_the_comparison_said(run: ComparisonRun, forest: Made) -> None:
-    data = review_data(forest.workspace, forest.review.id, with_model=True, with_foreign=True)
+    data = review_data(ReviewReader(forest.workspace, forest.review.id), with_model=True)
     direct = compare(run.settings.calibrators, data, n_boot=100, seed=0)
     read = run.comparison
     assert run.settings.calibrators == ("platt", "heterogeneous_tree")

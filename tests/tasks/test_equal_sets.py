@@ -66,7 +66,7 @@ def sentences(review: Made) -> list[str]:
 
 
 def test_what_load_says_of_the_evaluation_set_is_what_compare_says(forest: Made) -> None:
-    shared = overlap(review_data(forest.workspace, forest.review.id))
+    shared = overlap(review_data(ReviewReader(forest.workspace, forest.review.id)))
     assert sentences(forest) == [overlap_words(shared)]
     assert sentences(forest)[0].startswith("40 rows of the evaluation set are in the calibration")
 

@@ -26,6 +26,7 @@ from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import log_loss
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
+    ReviewReader,
     Workspace,
     add_table,
     create_review,
@@ -96,7 +97,7 @@ def softmax(n: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_the_file_holds_what_a_fit_on_the_calibration_set_says(
     forest: Made, platt: ExportRun
 ) -> None:
-    data = review_data(forest.workspace, forest.review.id)
+    data = review_data(ReviewReader(forest.workspace, forest.review.id))
     expected = calibrated(fit_calibrator("platt", data.calibration), data.evaluation.proba)
     loaded = load_calibrator(platt.calibrator_file, any_model=True)
     assert np.array_equal(loaded.predict_proba(data.evaluation.proba), expected.proba)
@@ -107,7 +108,7 @@ def test_the_file_holds_what_a_fit_on_the_calibration_set_says(
 
 
 def test_the_gain_is_that_of_rows_the_fit_has_not_seen(forest: Made, platt: ExportRun) -> None:
-    data = review_data(forest.workspace, forest.review.id)
+    data = review_data(ReviewReader(forest.workspace, forest.review.id))
     found = calibrated(fit_calibrator("platt", data.calibration), data.evaluation.proba)
     y = data.evaluation.y
     before, after = (log_loss(p, y).value for p in (data.evaluation.proba, found.proba))
@@ -131,7 +132,7 @@ def test_an_onnx_model_goes_out_with_its_calibrator(network: Made, tmp_path: Pat
     run = exported(network, tmp_path, ExportSettings("sts"))
     assert run.record.why_no_onnx is None
     assert run.record.onnx_difference < 1e-5
-    data = review_data(network.workspace, network.review.id)
+    data = review_data(ReviewReader(network.workspace, network.review.id))
     session = pytest.importorskip("onnxruntime").InferenceSession(run.onnx_file)
     X = data.inputs["evaluation"].to_numpy(np.float32)
     found = session.run(["calibrated_probabilities"], {session.get_inputs()[0].name: X})[0]
@@ -193,7 +194,7 @@ def test_a_column_that_is_no_feature_can_divide_the_rows_and_new_ones_are_scored
     new.write_bytes(csv(tables["evaluation"].drop(columns="kind")).getvalue())
     model = tmp_path / "model.skops"
     score_table(str(run.calibrator_file), str(new), str(out), ".csv", model=str(model))
-    data = review_data(shops.workspace, shops.review.id)
+    data = review_data(ReviewReader(shops.workspace, shops.review.id))
     X = pd.concat([data.inputs["evaluation"], data.groups["evaluation"]], axis=1)
     expected = load_calibrator(run.calibrator_file, any_model=True).predict_proba(
         data.evaluation.proba, X
@@ -224,7 +225,7 @@ def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -
     assert run.card.features == tuple(network.review.roles.features)
     assert run.record.why_no_onnx is None
     assert run.record.onnx_difference < 1e-5
-    data = review_data(network.workspace, network.review.id, with_model=True)
+    data = review_data(ReviewReader(network.workspace, network.review.id), with_model=True)
     loaded = load_calibrator(run.calibrator_file, model=data.model)
     found = loaded.predict_proba(data.evaluation.proba, data.inputs["evaluation"])
     after = run.gain.after.scores["log_loss"].value
@@ -265,7 +266,7 @@ def test_partitions_that_are_averaged_show_real_rows_alone(mixed: Made, tmp_path
     run = exported(mixed, tmp_path, ExportSettings("heterogeneous_boosted"))
     assert run.map.shape == "rows"
     assert run.map.lines == ()
-    data = review_data(mixed.workspace, mixed.review.id)
+    data = review_data(ReviewReader(mixed.workspace, mixed.review.id))
     found = load_calibrator(run.calibrator_file, any_model=True).predict_proba(
         data.calibration.proba, data.inputs["calibration"]
     )

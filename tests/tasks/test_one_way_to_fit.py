@@ -29,7 +29,7 @@ from kdcal_core.evaluation import compare
 from kdcal_core.evaluation.far import far_rows
 from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
-from kdcal_core.review import ReviewData, add_training, review_data
+from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, graph_request
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings
@@ -66,7 +66,7 @@ def reviewed(tmp_path_factory) -> Reviewed:
     add_training(one.workspace, one.review.id, csv(train), "training.csv")
     for which, frame in {**tables, "training": train}.items():
         frame.to_csv(folder / f"{which}.csv", index=False)
-    data = review_data(one.workspace, one.review.id, with_model=True)
+    data = review_data(ReviewReader(one.workspace, one.review.id), with_model=True)
     return Reviewed(one, data, folder)
 
 
@@ -151,7 +151,7 @@ def test_without_training_rows_page_and_calibrator_hold_out_the_same(forest, tmp
     asked = graph_request(forest.workspace, forest.review.id)
     fit_graph(**json.loads(json.dumps(asked.kwargs)), folder=str(tmp_path), progress=quiet)
     run = load(tmp_path, GraphRun)
-    data = review_data(forest.workspace, forest.review.id, with_model=True)
+    data = review_data(ReviewReader(forest.workspace, forest.review.id), with_model=True)
     fitted = fit_calibrator(
         "kernel_density", data.calibration, data.inputs["calibration"], model=data.model
     )

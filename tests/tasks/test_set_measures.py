@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -140,7 +141,9 @@ def test_a_worker_leaves_what_the_process_computes_of_a_regression(
     assert encode(read_measure(measure, tmp_path)) == encode(here)
 
 
-def test_a_measure_declares_what_it_reads_and_nothing_else(forest, numbers, monkeypatch) -> None:
+def test_a_measure_declares_what_it_reads_and_nothing_else(
+    forest, numbers, tmp_path, monkeypatch
+) -> None:
     read, whole = set(), ReviewReader._declared
 
     def recorded(self: ReviewReader, part: str) -> None:
@@ -148,13 +151,23 @@ def test_a_measure_declares_what_it_reads_and_nothing_else(forest, numbers, monk
         whole(self, part)
 
     monkeypatch.setattr(ReviewReader, "_declared", recorded)
-    for made, each in ((forest, ASKED), (numbers, PIT_ASKED)):
-        for measure, settings in each:
-            read.clear()
-            declared = reads_of(measure, settings)
-            reader = ReviewReader(made.workspace, made.review.id, declared)
-            measure(Sets(reader, quiet), **settings)
-            assert read == set(declared), (measure.__name__, settings)
+    workspace = Workspace(tmp_path)
+    shutil.copytree(numbers.workspace.root, tmp_path, dirs_exist_ok=True)
+    add_table(
+        workspace, numbers.review.id, "evaluation", csv(numbers.tables["calibration"]), "x.csv"
+    )
+    judged = dataclasses.replace(
+        numbers, workspace=workspace, review=score(workspace, numbers.review.id)
+    )
+    for made, each in ((forest, ASKED), (numbers, PIT_ASKED), (judged, PIT_ASKED)):
+        for measure, asked in each:
+            for which in made.review.sets if "which" in asked else (None,):
+                settings = asked if which is None else {**asked, "which": which}
+                declared = reads_of(measure, settings)
+                read.clear()
+                reader = ReviewReader(made.workspace, made.review.id, declared)
+                measure(Sets(reader, quiet), **settings)
+                assert read == set(declared), (measure.__name__, settings)
 
 
 def test_rows_are_taken_furthest_out_first(numbers) -> None:

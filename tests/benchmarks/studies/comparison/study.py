@@ -24,7 +24,7 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.errors import InputWarning
 from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.models import wrap_model
-from kdcal_core.review import ReviewData, Workspace, review_data, start_sample
+from kdcal_core.review import ReviewData, ReviewReader, Workspace, review_data, start_sample
 
 SAMPLES = ("adult_network", "digits", "breast_cancer", "xor_forest")
 TABLES = {
@@ -95,7 +95,7 @@ def _sample(name: str, folder: Path) -> tuple[str, ReviewData]:
     workspace = Workspace(folder)
     review = start_sample(workspace, name)
     assert review.model is not None
-    return review.model.kind, review_data(workspace, review.id, with_model=True)
+    return review.model.kind, review_data(ReviewReader(workspace, review.id), with_model=True)
 
 
 def _table(name: str, folder: Path, kind: str) -> ReviewData:
