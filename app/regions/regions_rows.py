@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 
 from app.shared import set_results
 from app.shared.pit_results import Judged
-from kdcal_core.review import Review, Which
+from kdcal_core.review import Review, Which, identity
 from kdcal_core.tasks import RegionColumns, region_columns
 
 
@@ -31,16 +31,8 @@ class Looked:
 
     @cached_property
     def key(self) -> str:
-        """What every result goes by."""
-        told = repr(
-            (
-                self.review.sets[self.which].digest,
-                self.review.tables[self.which].digest,
-                self.review.training.digest if self.review.training else None,
-                self.review.roles,
-            )
-        )
-        return hashlib.sha256(told.encode()).hexdigest()
+        """What distinguishes these rows from all others."""
+        return json.dumps(identity(self.review, (self.which, "training")), sort_keys=True)
 
     @property
     def binary(self) -> bool:

@@ -78,7 +78,7 @@ def test_the_sample_that_was_opened_is_on_the_pages(app):
     ids=["one class", "a class the model does not know"],
 )
 @pytest.mark.usefixtures("real_workers")
-def test_a_target_that_cannot_be_used_is_refused_with_its_reason(app, settle, classes, reason):
+def test_a_target_that_cannot_be_used_is_refused_with_its_reason(app, classes, reason):
     frame = _predictions().rename(columns={"diagnosis": "result"})
     frame["result"] = classes(frame)
     _upload(app, "calibration", "predictions.csv", _csv(frame))
@@ -90,7 +90,7 @@ def test_a_target_that_cannot_be_used_is_refused_with_its_reason(app, settle, cl
 
 
 @pytest.mark.usefixtures("real_workers")
-def test_a_column_of_one_value_is_named_where_no_target_is_known(app, settle):
+def test_a_column_of_one_value_is_named_where_no_target_is_known(app):
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50), "outcome_1": 1})
     _upload(app, "calibration", "rows.csv", _csv(frame))
     settle(app)

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.regions import regions_thorough
 from app.regions.regions_parts import picked_leaf
+from app.regions.regions_rows import Looked
 from app.regions.regions_table import region_table
 from app.regions.regions_text import rule_words
 from kdcal_core.calibration import CALIBRATORS
@@ -31,6 +32,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
+from kdcal_core.tasks import RegionColumns
 
 HOSTILE = "job [x](http://a) $b$ <i>"
 pytestmark = pytest.mark.usefixtures("work_here")
@@ -65,6 +67,16 @@ anything = st.recursive(
 def test_whatever_the_browser_sends_is_a_region_or_none(event: object) -> None:
     leaf = picked_leaf(event, 5)
     assert leaf is None or leaf in range(5)
+
+
+def test_rows_of_other_classes_are_other_rows(tmp_path) -> None:
+    review = start_sample(Workspace(tmp_path), "adult")
+    known = RegionColumns(("age",), {}, ("age",))
+    key = Looked(review, "calibration", known).key
+    assert Looked(replace(review, title="Another"), "calibration", known).key == key
+    swapped = replace(review, classes=review.classes[::-1])
+    untrained = replace(review, training=None)
+    assert len({key, *(Looked(one, "calibration", known).key for one in (swapped, untrained))}) == 3
 
 
 # --- the page -------------------------------------------------------------------------------------
