@@ -39,7 +39,7 @@ class Kept:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._items: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._making: dict[Hashable, threading.Lock] = {}
+        self._making: dict[Hashable, threading.RLock] = {}
         self._changing = threading.Lock()
         self.total_bytes = 0
 
@@ -48,7 +48,7 @@ class Kept:
         with self._changing:
             if key in self._items:
                 return cast(T, self._used(key))
-            making = self._making.setdefault(key, threading.Lock())
+            making = self._making.setdefault(key, threading.RLock())
         with making:
             with self._changing:
                 if key in self._items:  # somebody else made it meanwhile

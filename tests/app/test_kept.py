@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,20 @@ def test_two_that_ask_at_once_compute_once() -> None:
     for one in asking:
         one.join()
     assert len(made) == 1
+
+
+def test_a_making_that_asks_for_itself_does_not_wait_for_ever() -> None:
+    from app.shared.kept import Kept
+
+    kept = Kept(1000)
+    asked = []
+
+    def make() -> int:
+        asked.append(1)
+        return 7 if len(asked) > 1 else kept.get("a", make)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(kept.get, "a", make).result(timeout=20) == 7
 
 
 def test_a_failure_is_not_kept() -> None:
