@@ -3,12 +3,21 @@
 The compiled kernels are imported when first called, so that importing this package stays light.
 """
 
-from kdcal_core.partition.codes import ActivationCodes, Codes, LeafCodes, pack_bits
-from kdcal_core.partition.exponents import default_exponents
-from kdcal_core.partition.kernel import geodesic_kernel
-from kdcal_core.partition.masses import class_masses, estimated_bytes
+from kdcal_core.partition.codes import (
+    ActivationCodes,
+    Codes,
+    LeafCodes,
+    Polytopes,
+    find_polytopes,
+    pack_bits,
+)
+from kdcal_core.partition.kernel import (
+    class_masses,
+    default_exponents,
+    estimated_bytes,
+    geodesic_kernel,
+)
 from kdcal_core.partition.nearest import Nearest, nearest_centres, nearest_polytopes
-from kdcal_core.partition.polytopes import Polytopes, find_polytopes
 
 __all__ = [
     "ActivationCodes",

@@ -16,14 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.partition._blocks import LANES, LEVELS, SQUARINGS, WIDE
 from kdcal_core.partition.codes import WORD_BITS, ActivationCodes
 
-# The compiled kernels hold these numbers, and their cache follows their own file only: whoever
-# changes one here touches that file as well.
-LANES = 32  # polytopes in a tile
-WIDE = 8  # exponents in a vector
-LEVELS = 4  # vectors that a chained grid fills, each the fourth power of the one before
-SQUARINGS = 2
 CACHE_LINE = 64
 EXACT = 2**53  # whole numbers up to here are exact in float64
 

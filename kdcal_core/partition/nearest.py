@@ -12,10 +12,15 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import Blocks, run_blocks
-from kdcal_core.partition._checks import check_same_partition, checked_points, checked_threads
-from kdcal_core.partition._dispatch import BLOCK_ROWS, blocks_of, kernels_of
-from kdcal_core.partition.codes import Codes
-from kdcal_core.partition.polytopes import lexicographic_order, rows_of
+from kdcal_core.partition.codes import (
+    Codes,
+    check_same_partition,
+    checked_points,
+    checked_threads,
+    lexicographic_order,
+    rows_of,
+)
+from kdcal_core.partition.kernel import BLOCK_ROWS, blocks_of, kernels_of
 from kdcal_core.progress import Progress
 
 

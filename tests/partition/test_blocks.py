@@ -10,9 +10,9 @@ import pytest
 
 from kdcal_core.partition import (
     LeafCodes,
-    _dispatch,
     class_masses,
     find_polytopes,
+    kernel,
     nearest_centres,
     nearest_polytopes,
     pack_bits,
@@ -65,7 +65,7 @@ def test_any_number_of_threads_gives_the_same_bytes(problem, expected, threads):
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 10_000])
 def test_any_size_of_blocks_gives_the_same_bytes(problem, expected, rows, monkeypatch):
-    monkeypatch.setattr(_dispatch, "BLOCK_ROWS", rows)
+    monkeypatch.setattr(kernel, "BLOCK_ROWS", rows)
     assert bytes_of(problem, threads=2) == expected
 
 

@@ -15,7 +15,7 @@ from kdcal_core.partition import (
     find_polytopes,
     pack_bits,
 )
-from kdcal_core.partition._members import find_members
+from kdcal_core.partition._forest import find_members
 
 
 def plain_masses(leaves, counts, exponents):

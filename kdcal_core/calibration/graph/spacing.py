@@ -8,7 +8,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.partition import Codes, nearest_centres, nearest_polytopes
-from kdcal_core.partition.polytopes import rows_of
+from kdcal_core.partition.codes import rows_of
 
 _ASKED = 1000
 _FEWEST_IN_A_FOLD = 100

@@ -1,4 +1,7 @@
-"""A tree that partitions the inputs, as plain arrays."""
+"""A tree that partitions the inputs, as plain arrays: its nodes, rules, and checks.
+
+Arrays are checked before any kernel reads them, because files are hostile.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,10 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import cores
-from kdcal_core.partition.tree._arranging import arranged
-from kdcal_core.partition.tree._checks import check_tree
 from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
-from kdcal_core.partition.tree.columns import CODES, InputColumn
-from kdcal_core.partition.tree.conditions import Condition
-from kdcal_core.partition.tree.nodes import TreeNode
+from kdcal_core.partition.tree.input_columns import CODES, InputColumn
 from kdcal_core.store import storable
+from kdcal_core.text import listed
 
 APPLY_ROWS = 100_000  # rows a thread finds the leaves of at once
 
@@ -259,3 +259,277 @@ def _renumbered(
 ) -> NDArray[np.int32]:
     number = np.cumsum(kept) - 1
     return np.where(leaf, -1, number[child])[kept].astype(np.int32)
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A node as it is drawn: where it hangs, its rows at growth, and the branch that leads to it.
+
+    ``leaf`` is the leaf's index, None inside; ``condition`` is None at the root.
+    """
+
+    node: int
+    parent: int | None
+    depth: int
+    n: int
+    leaf: int | None
+    condition: Condition | None
+
+    @property
+    def words(self) -> str:
+        return "all rows" if self.condition is None else self.condition.words
+
+
+NAMED, NAMED_SHORT = 3, 2  # categories that a rule names before it counts the others
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """The values of one column that a rule lets through.
+
+    Attributes
+    ----------
+    column : InputColumn
+    allowed : (256,) bool
+        Which codes pass; of a number's codes a run of neighbours, the missing one apart.
+    """
+
+    column: InputColumn
+    allowed: NDArray[np.bool_]
+
+    @property
+    def low(self) -> float | None:
+        """Of a number: values are above this; None where nothing bounds them."""
+        first = self._run[0] if len(self._run) else 0
+        return float(self.column.edges[first - 1]) if first else None
+
+    @property
+    def high(self) -> float | None:
+        """Of a number: values are at most this; None where nothing bounds them."""
+        last = self._run[-1] if len(self._run) else self.column.bins - 1
+        return float(self.column.edges[last]) if last < self.column.bins - 1 else None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Of a category: the names that pass, the most frequent first."""
+        return tuple(self.column.categories[code] for code in self._run) if self._named else ()
+
+    @property
+    def missing(self) -> bool:
+        """Whether a missing value passes."""
+        return bool(self.allowed[self.column.missing_code])
+
+    @property
+    def words(self) -> str:
+        """The condition in words, with the column's and the categories' names as they are.
+
+        Examples
+        --------
+        >>> age = InputColumn("age", "number", edges=np.array([28.0, 41.0]))
+        >>> Condition(age, np.arange(256) == 1).words
+        'age is above 28 and up to 41'
+        >>> job = InputColumn("job", "category", categories=("Sales", "Craft", "Clerk"))
+        >>> Condition(job, np.arange(256) != 0).words
+        'job is not Sales'
+        """
+        return self._words(NAMED)
+
+    @property
+    def label(self) -> str:
+        """The condition where there is little room: one or two categories, the others counted.
+
+        Examples
+        --------
+        >>> job = InputColumn("job", "category", categories=("Sales", "Craft", "Clerk", "x", "y"))
+        >>> Condition(job, np.isin(np.arange(256), [0, 1, 2])).label
+        'job is not x or y'
+        >>> many = InputColumn("job", "category", categories=tuple("abcdefgh"))
+        >>> Condition(many, np.arange(256) < 4).label
+        'job is a, b or 2 more'
+        """
+        return self._words(NAMED_SHORT)
+
+    def _words(self, named: int) -> str:
+        told = self._named_words(named) if self._named else self._range_words()
+        return f"{self.column.name} {told}"
+
+    @property
+    def _named(self) -> bool:
+        return self.column.kind == "category"
+
+    @property
+    def _run(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.allowed[: self.column.bins])
+
+    def _range_words(self) -> str:
+        low, high = self.low, self.high
+        if not len(self._run):
+            return "is missing"
+        if low is None and high is None:
+            return "is anything" if self.missing else "is not missing"
+        parts = [] if low is None else [f"above {_digits(low)}"]
+        parts += [] if high is None else [f"up to {_digits(high)}"]
+        also = " or missing" if self.missing and self.column.has_missing else ""
+        return f"is {' and '.join(parts)}{also}"
+
+    def _named_words(self, named: int) -> str:
+        names = [name or '""' for name in self.column.categories]
+        if self.column.has_missing:
+            names.append(MISSING)
+        passes = self.allowed[: len(names)]
+        inside = [name for name, passed in zip(names, passes, strict=True) if passed]
+        outside = [name for name, passed in zip(names, passes, strict=True) if not passed]
+        if not outside:
+            return "is anything"
+        if len(outside) < len(inside):
+            return f"is not {listed(outside, named, last='or')}"
+        return f"is {listed(inside, named, last='or')}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.15g}"
+
+
+def arranged(
+    columns: tuple[InputColumn, ...],
+    feature: NDArray[Any],
+    goes_left: NDArray[np.bool_],
+    left: NDArray[Any],
+    right: NDArray[Any],
+    n: NDArray[Any],
+) -> dict[str, NDArray[Any]]:
+    """A tree's arrays from nodes in any order, the root first, and the codes that go left."""
+    order = _preorder(left, right)
+    number = np.argsort(order)
+    feature, goes_left = feature[order], goes_left[order]
+    left, right = (
+        np.where(feature < 0, -1, number[child[order]]).astype(np.int32) for child in (left, right)
+    )
+    parent = np.full(len(order), -1, dtype=np.int32)
+    inside = np.flatnonzero(feature >= 0)
+    parent[left[inside]] = parent[right[inside]] = inside
+    threshold = np.full(len(order), -1, dtype=np.int32)
+    missing_left = np.zeros(len(order), dtype=bool)
+    subsets: list[NDArray[np.bool_]] = []
+    for node in inside:
+        column, goes = columns[feature[node]], goes_left[node]
+        missing_left[node] = goes[column.missing_code]
+        if column.kind == "category":
+            threshold[node] = len(subsets)
+            subsets.append(goes)
+        else:
+            threshold[node] = int(goes[: column.bins].sum()) - 1
+    return {
+        "feature": feature.astype(np.int32),
+        "threshold": threshold,
+        "subsets": np.array(subsets, dtype=bool).reshape(-1, CODES),
+        "missing_left": missing_left,
+        "left": left,
+        "right": right,
+        "parent": parent,
+        "leaf_of_node": np.where(feature < 0, np.cumsum(feature < 0) - 1, -1).astype(np.int32),
+        "n": n[order].astype(np.int64),
+    }
+
+
+def _preorder(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.int64]:
+    order, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        if left[node] >= 0:
+            waiting += [int(right[node]), int(left[node])]
+    return np.array(order, dtype=np.int64)
+
+
+DTYPES: dict[str, type[np.generic]] = {
+    "feature": np.int32,
+    "threshold": np.int32,
+    "missing_left": np.bool_,
+    "left": np.int32,
+    "right": np.int32,
+    "parent": np.int32,
+    "leaf_of_node": np.int32,
+    "n": np.int64,
+}
+
+
+def check_tree(tree: PartitionTree) -> None:
+    """Raise :class:`InputError` where the columns or the arrays contradict each other."""
+    if not tree.columns:
+        raise _broken("it has no column")
+    for column in tree.columns:
+        column.check()
+    _check_shapes(tree)
+    inside = tree.feature >= 0
+    _check_links(tree, inside)
+    _check_leaves(tree, inside)
+    _check_splits(tree, inside)
+
+
+def _broken(why: str) -> InputError:
+    return InputError(
+        f"The arrays of a partition tree contradict each other: {why}",
+        fix="Fit the tree again, or take the file as it was saved.",
+    )
+
+
+def _check_shapes(tree: PartitionTree) -> None:
+    m = np.shape(tree.feature)
+    for name, dtype in DTYPES.items():
+        array = getattr(tree, name)
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != m:
+            raise _broken(f"{name!r} is not one {np.dtype(dtype)} for each node")
+    if len(m) != 1 or not m[0]:
+        raise _broken("it has no node")
+    subsets = tree.subsets
+    if (
+        not isinstance(subsets, np.ndarray)
+        or subsets.dtype != bool
+        or subsets.ndim != 2
+        or subsets.shape[1] != CODES
+    ):
+        raise _broken(f"'subsets' is not {CODES} truth values for each split of a category")
+
+
+def _check_links(tree: PartitionTree, inside: NDArray[np.bool_]) -> None:
+    """Every node but the root is the child of one split before it, so that every way ends."""
+    m = len(inside)
+    nodes = np.flatnonzero(inside)
+    children = np.concatenate([tree.left[nodes], tree.right[nodes]]).astype(np.int64)
+    above = np.concatenate([nodes, nodes])
+    if not np.array_equal(np.sort(children), np.arange(1, m)):
+        raise _broken("a node is not the child of exactly one split")
+    if (children <= above).any() or (tree.parent[children] != above).any():
+        raise _broken("a child does not follow its parent")
+    if (
+        tree.parent[0] != -1
+        or (tree.left[~inside] != -1).any()
+        or (tree.right[~inside] != -1).any()
+    ):
+        raise _broken("the root has a parent or a leaf has a child")
+    if (tree.n < 0).any() or (tree.n[tree.left] + tree.n[tree.right] != tree.n)[inside].any():
+        raise _broken("the rows of two children are not those of their parent")
+
+
+def _check_leaves(tree: PartitionTree, inside: NDArray[np.bool_]) -> None:
+    expected = np.where(inside, -1, np.cumsum(~inside) - 1)
+    if not np.array_equal(tree.leaf_of_node, expected) or (tree.feature < -1).any():
+        raise _broken("the leaves are not numbered from left to right")
+
+
+def _check_splits(tree: PartitionTree, inside: NDArray[np.bool_]) -> None:
+    feature, threshold = tree.feature[inside], tree.threshold[inside]
+    if (feature >= len(tree.columns)).any():
+        raise _broken("a node splits a column that is not there")
+    ends = np.array([_end(tree, column) for column in tree.columns])
+    if (threshold < -1).any() or (threshold >= ends[feature]).any():
+        raise _broken("a threshold lies beyond the codes of its column")
+    named = np.array([column.kind == "category" for column in tree.columns])
+    if (threshold[named[feature]] < 0).any():
+        raise _broken("a split of a category has no subset")
+
+
+def _end(tree: PartitionTree, column: Any) -> int:
+    return len(tree.subsets) if column.kind == "category" else int(column.bins)
