@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from kdcal_core.data.checks import (
+from kdcal_core.data.array_checks import (
     check_labels,
     check_proba,
     check_weight,
     digest_arrays,
     softmax_logits,
 )
-from kdcal_core.data.columns import (
-    check_roles,
-    feature_frame,
-    numeric_matrix,
-    output_matrix,
-    target_labels,
-    used_columns,
-    weight_column,
-)
-from kdcal_core.data.fitness import Fitness, fitness
+from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
 from kdcal_core.data.regression_columns import (
     outcome_column,
     parameter_columns,
     true_mean_column,
 )
-from kdcal_core.data.regression_fitness import RegressionFitness, regression_fitness
 from kdcal_core.data.regression_parameters import (
     FAMILY_PARAMETERS,
     POSITIVE_OUTCOMES,
@@ -36,6 +26,15 @@ from kdcal_core.data.regression_parameters import (
     quantile_levels,
 )
 from kdcal_core.data.regression_roles import spread_column
+from kdcal_core.data.role_columns import (
+    check_roles,
+    feature_frame,
+    numeric_matrix,
+    output_matrix,
+    target_labels,
+    used_columns,
+    weight_column,
+)
 from kdcal_core.data.roles import guess_roles
 from kdcal_core.data.splits import split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame

@@ -16,8 +16,16 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from kdcal_core.data.almost_numbers import almost_numbers_note
-from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
+from kdcal_core.data.arrow_tables import (
+    almost_numbers_note,
+    check_claims,
+    check_column_names,
+    check_column_types,
+    check_size,
+    decoded_bytes,
+    repeating,
+    to_frame,
+)
 from kdcal_core.data.csv_format import CsvFormat
 from kdcal_core.data.csv_tables import (
     convert_options,
@@ -26,12 +34,6 @@ from kdcal_core.data.csv_tables import (
     read_form,
     read_options,
     refuse_fault,
-)
-from kdcal_core.data.parquet_tables import (
-    check_claims,
-    check_size,
-    decoded_bytes,
-    repeating,
 )
 from kdcal_core.data.tables import read_head, refuse_foreign
 from kdcal_core.errors import InputError

@@ -11,16 +11,24 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from kdcal_core.data.arrow_frames import MAX_COLUMNS, check_column_names, to_frame, too_wide
-from kdcal_core.data.csv_faults import ROW_BYTES, find_fault, header_width, wrong_width
+from kdcal_core.data.arrow_tables import (
+    MAX_COLUMNS,
+    check_column_names,
+    check_size,
+    to_frame,
+    too_wide,
+)
 from kdcal_core.data.csv_format import (
     MISSING,
+    ROW_BYTES,
     CsvFormat,
     decode_text,
     detect_encoding,
     detect_format,
+    find_fault,
+    header_width,
+    wrong_width,
 )
-from kdcal_core.data.parquet_tables import check_size
 from kdcal_core.errors import InputError
 
 _BLOCK = ROW_BYTES  # Arrow takes no row that is longer

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.data.column_guesses import is_number, simple
 from kdcal_core.data.labels import encode_labels
-from kdcal_core.data.numbers import is_number
-from kdcal_core.data.role_names import simple
 from kdcal_core.data.types import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.columns import numeric_matrix
-from kdcal_core.data.numbers import mostly_numbers
+from kdcal_core.data.column_guesses import mostly_numbers
 from kdcal_core.data.regression_parameters import (
     check_outcome,
     check_parameter_names,
     check_parameters,
 )
+from kdcal_core.data.role_columns import numeric_matrix
 from kdcal_core.data.types import FloatArray, Roles, Table
 from kdcal_core.errors import InputError
 

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.numbers import is_number, mostly_numbers, sampled
-from kdcal_core.data.role_names import WEIGHTS, features_of, named, simple, split_named
+from kdcal_core.data.column_guesses import (
+    WEIGHTS,
+    features_of,
+    is_number,
+    mostly_numbers,
+    named,
+    sampled,
+    simple,
+    split_named,
+)
 from kdcal_core.data.types import Family, Roles
 
 Parameters = tuple[tuple[str, str], ...]  # parameter and its column

@@ -9,19 +9,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.labels import classes_of, encode_labels
-from kdcal_core.data.numbers import mostly_numbers, sampled
-from kdcal_core.data.orientation import ClassBy, class_of_column
-from kdcal_core.data.regression_roles import guess_regression_roles, looks_like_regression
-from kdcal_core.data.role_names import (
+from kdcal_core.data.column_guesses import (
     PREDICTED,
     SPLITS,
     WEIGHTS,
     features_of,
+    mostly_numbers,
     named,
+    sampled,
     simple,
     split_named,
 )
+from kdcal_core.data.labels import classes_of, encode_labels
+from kdcal_core.data.orientation import ClassBy, class_of_column
+from kdcal_core.data.regression_roles import guess_regression_roles, looks_like_regression
 from kdcal_core.data.types import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 

@@ -14,10 +14,14 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow as pa
 
-from kdcal_core.data.arrow_frames import check_column_names, check_column_types, to_frame
+from kdcal_core.data.arrow_tables import (
+    check_column_names,
+    check_column_types,
+    read_parquet,
+    to_frame,
+)
 from kdcal_core.data.csv_format import detect_encoding
 from kdcal_core.data.csv_tables import CsvSource, read_csv
-from kdcal_core.data.parquet_tables import read_parquet
 from kdcal_core.data.types import Table
 from kdcal_core.errors import InputError
 from kdcal_core.text import bytes_text

@@ -3,7 +3,7 @@
 A few hundred bytes may stand for a loop without end, for functions that unfold into billions of
 nodes, or for tensors that double at every node. So nodes are counted as they unfold, loops must
 say how often they run, and the shapes of all tensors are inferred for one row. What a file can
-hide from this ends in the trial (`kdcal_core.jobs.limits`).
+hide from this ends in the trial (`kdcal_core.jobs.trial`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ import pandas as pd
 from pandas.api import types
 
 from kdcal_core.data import classes_of
-from kdcal_core.data.inputs import why_no_input
-from kdcal_core.data.role_names import simple
+from kdcal_core.data.column_guesses import simple, why_no_input
 from kdcal_core.review.model import ColumnInfo
 
 _LOOKED_AT = 10_000  # rows; enough to tell labels from measurements

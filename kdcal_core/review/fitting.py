@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kdcal_core.data.columns import used_columns
+from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.model import Review, TableInfo

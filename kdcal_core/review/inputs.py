@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kdcal_core.data.columns import used_columns
+from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.types import Roles
 from kdcal_core.review.model import Review, TableInfo
 from kdcal_core.text import listed

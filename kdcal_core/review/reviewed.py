@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kdcal_core.data.columns import used_columns
+from kdcal_core.data.role_columns import used_columns
 from kdcal_core.data.types import IntArray, Roles, ScoredSet
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.review.model import WHICH

@@ -74,7 +74,7 @@ def partition_columns(review: Review) -> tuple[str, ...]:
     roles, table = review.roles, review.tables["calibration"]
     if roles is None or (review.model is not None and review.model.feature_names is None):
         return inputs
-    from kdcal_core.data.columns import used_columns
+    from kdcal_core.data.role_columns import used_columns
 
     taken = {*used_columns(roles), *inputs}
     others = [review.tables[which] for which in review.sets]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from kdcal_core.data import IntArray, encode_labels
-from kdcal_core.data.checks import check_labels
+from kdcal_core.data.array_checks import check_labels
 from kdcal_core.data.equal_rows import are_fine, equal_rows, row_keys
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, Model

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.almost_numbers import plain_writing
-from kdcal_core.data.checks import check_proba, check_weight, softmax_logits
+from kdcal_core.data.array_checks import check_proba, check_weight, softmax_logits
+from kdcal_core.data.arrow_tables import plain_writing
+from kdcal_core.data.column_guesses import mostly_numbers
 from kdcal_core.data.labels import encode_labels
-from kdcal_core.data.numbers import mostly_numbers
 from kdcal_core.data.regression_parameters import check_parameter_names
 from kdcal_core.data.types import FloatArray, IntArray, Roles, Table
 from kdcal_core.errors import InputError

@@ -1,0 +1,355 @@
+"""Parquet files and Arrow columns to a pandas frame of few, plain types.
+
+Columns of text whose values read as numbers are named, with the ways they are written in.
+
+A column of equal values takes a few bytes, however many rows it has, and a dictionary holds a long
+text once that stands in every row. So no file may unpack to more than a thousand times its size
+and a gigabyte: ordinary tables unpack to 1 to 25 times, sparse ones to some hundred times, and
+sorted or constant columns of millions of rows to any multiple, but not to gigabytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kdcal_core.errors import InputError
+from kdcal_core.store import claims
+from kdcal_core.store.claims import check_ratio
+from kdcal_core.text import bytes_text, listed
+
+MAX_COLUMNS = 20_000
+_INDEX_COLUMN = re.compile(r"__index_level_\d+__")
+
+
+def check_column_names(names: Sequence[str], file: str | None) -> None:
+    """Refuse blank and duplicated names, and more columns than a table may have."""
+    if len(names) > MAX_COLUMNS:
+        raise too_wide(len(names), file)
+    blank = [position for position, name in enumerate(names, start=1) if not name.strip()]
+    if blank:
+        raise InputError(
+            f"Column {blank[0]} has no name",
+            fix="Give every column a name (pandas leaves the first blank unless the table is "
+            "saved with index=False).",
+            file=file,
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"Column names appear more than once: {listed(map(repr, twice))}",
+            fix="Rename the columns so that every name is used once.",
+            file=file,
+            column=twice[0],
+        )
+
+
+def too_wide(n_columns: int, file: str | None) -> InputError:
+    """The table has more columns than it may have."""
+    return InputError(
+        f"The table has {n_columns:,} columns; at most {MAX_COLUMNS:,} can be read",
+        fix="Keep only the columns the review needs.",
+        file=file,
+    )
+
+
+def check_column_types(schema: pa.Schema, file: str | None) -> None:
+    """Refuse columns that hold lists or records instead of one value a row."""
+    for field in schema:
+        if pa.types.is_nested(_plain_type(field.type)):
+            raise InputError(
+                f"The column holds {field.type}, not one value a row",
+                fix="Split it into one column for each value, or leave it out.",
+                file=file,
+                column=field.name,
+            )
+
+
+def to_frame(table: pa.Table, file: str | None) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The frame (int64, float64, bool, str, category or datetime columns) and its notes.
+
+    Integers with missing values become floats with NaN, truth values with missing ones pandas'
+    nullable booleans; decimals become floats, dates timestamps, times of day text and durations
+    integers in their unit. Stored pandas indices are dropped.
+    """
+    index = [name for name in table.column_names if _INDEX_COLUMN.fullmatch(name)]
+    table = table.drop_columns(index)
+    columns = {name: _plain_column(table[name], name, file) for name in table.column_names}
+    plain = pa.table(columns) if columns else table
+    frame = plain.to_pandas(ignore_metadata=True, date_as_object=False, split_blocks=True)
+    for name in plain.column_names:
+        if pa.types.is_boolean(plain[name].type) and plain[name].null_count:
+            frame[name] = frame[name].astype("boolean")
+    notes = [f"A stored row index ({name}) was left out." for name in index]
+    notes += [note for name in table.column_names if (note := _text_note(plain[name], name))]
+    return frame, tuple(notes)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _plain_column(column: pa.ChunkedArray, name: str, file: str | None) -> pa.ChunkedArray:
+    types = pa.types
+    kind = _plain_type(column.type)
+    if kind != column.type:
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=kind)
+    if types.is_dictionary(kind) and not _is_text(kind.value_type):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_integer(kind):
+        return _plain_integers(column)
+    if types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return column.cast(pa.float64())
+    if types.is_time(kind):
+        return column.cast(pa.string())
+    if types.is_duration(kind):
+        return _plain_integers(column.cast(pa.int64()))
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return _decoded(column, name, file)
+    return column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _plain_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if column.null_count:
+        return column.cast(pa.float64(), safe=False)
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:  # unsigned integers above the range
+        return column.cast(pa.float64(), safe=False)
+
+
+def _decoded(column: pa.ChunkedArray, name: str, file: str | None) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            "The column holds raw bytes, not text or numbers",
+            fix="Leave it out of the table.",
+            file=file,
+            column=name,
+        ) from error
+
+
+def _text_note(column: pa.ChunkedArray, name: str) -> str | None:
+    """Say so where a column was meant to be numeric and is not, and what keeps it from it."""
+    if pa.types.is_dictionary(column.type):
+        values = pc.unique(column).cast(column.type.value_type)  # decoded once a value
+    else:
+        values = column
+    if not _is_text(values.type):
+        return None
+    if not pa.types.is_dictionary(column.type) and (note := almost_numbers_note(values, name)):
+        return note
+    marks = pc.equal(values, "?")
+    if not pc.any(marks).as_py():
+        return None
+    others = pc.unique(values.filter(pc.invert(marks)).drop_null())
+    try:
+        pc.cast(others, pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return (
+        f"Column {name!r} would be numeric but for the value '?', which is kept as text; "
+        "save such values as empty cells if they mean missing."
+    )
+
+
+MOST_RATIO = 1000
+FREE_BYTES = 1 << 30  # of a table; it takes some four times that while it is read
+_CELL_BYTES = 64  # of it on average: numbers and labels, not long texts
+
+
+def read_parquet(
+    source: pa.NativeFile, file: str, max_bytes: int
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The frame and its notes.
+
+    Raises
+    ------
+    InputError
+        For a damaged file, columns that cannot be a table's, no rows, or a table that would
+        take more than ``max_bytes`` in memory.
+    """
+    try:
+        parquet = pq.ParquetFile(source)
+        schema = parquet.schema_arrow
+        check_column_names(schema.names, file)
+        check_column_types(schema, file)
+        check_claims(parquet.metadata, source.size(), file, max_bytes)
+        frame, notes = to_frame(_read(source, parquet, max_bytes, file), file)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            "The Parquet file is damaged or cut short",
+            fix="Export or copy the file again.",
+            file=file,
+        ) from error
+    return frame, ("Read as Parquet.", *notes)
+
+
+def check_claims(
+    metadata: pq.FileMetaData, stored: int, file: str, max_bytes: int | None = None
+) -> None:
+    """Refuse a file without rows, or one that says that it unpacks to too much.
+
+    Parameters
+    ----------
+    stored : int
+        Bytes of the file.
+    max_bytes : int, optional
+        What its table may take in memory; None where it is read block by block.
+    """
+    n_rows, n_columns = metadata.num_rows, metadata.num_columns
+    if n_rows < 1 or n_columns < 1:
+        raise InputError("The table has no rows", fix="Give at least one row.", file=file)
+    groups = range(metadata.num_row_groups)
+    stated = sum(metadata.row_group(group).total_byte_size for group in groups)
+    unpacked = max(stated, n_rows * n_columns * 8)
+    if max_bytes is not None:
+        check_size(unpacked, file, max_bytes)
+    check_ratio(stored, unpacked, MOST_RATIO, free=_free(n_rows * n_columns), file=file)
+
+
+def _free(n_cells: int) -> int:
+    """What a table of so many cells may unpack to, however small its file is."""
+    return max(claims.FREE_BYTES, min(FREE_BYTES, n_cells * _CELL_BYTES))
+
+
+def check_size(n_bytes: int, file: str, max_bytes: int) -> None:
+    """Refuse a table that would take more memory than it may."""
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"The table would take {bytes_text(n_bytes)} in memory; "
+            f"the limit is {bytes_text(max_bytes)}",
+            fix="Keep fewer rows or only the columns the review needs.",
+            file=file,
+        )
+
+
+def _read(source: pa.NativeFile, parquet: pq.ParquetFile, max_bytes: int, file: str) -> pa.Table:
+    """Read text as dictionaries first: a few bytes on disk may stand for a huge text per row."""
+    text = repeating(parquet.schema_arrow)
+    source.seek(0)
+    table = pq.ParquetFile(source, read_dictionary=text).read()
+    table.validate(full=True)  # a damaged file may hold text that is no UTF-8
+    decoded = sum(decoded_bytes(table[name]) for name in text if name in table.column_names)
+    check_size(table.nbytes + decoded, file, max_bytes)
+    free = _free(table.num_rows * table.num_columns)
+    check_ratio(source.size(), table.nbytes + decoded, MOST_RATIO, free=free, file=file)
+    return table.cast(parquet.schema_arrow) if text else table
+
+
+def repeating(schema: pa.Schema) -> list[str]:
+    """Columns of text, whose values a file may hold once for many rows."""
+    return [field.name for field in schema if _may_repeat(field.type)]
+
+
+def _may_repeat(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
+
+
+def decoded_bytes(column: pa.ChunkedArray) -> int:
+    """What a column of dictionaries takes as plain text."""
+    total = 0
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+            total += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return total
+
+
+_DIGITS = r"[+-]?\d+"
+# RE2 patterns, each with what it is called and how its numbers are written plainly. A value is of
+# the first kind that it fits.
+_KINDS: tuple[tuple[str, str, str], ...] = (
+    (rf"^\s*{_DIGITS}\s*$", "", ""),
+    (rf"^\s*(?:{_DIGITS}\.?\d*|[+-]?\.\d+)(?:[eE][+-]?\d+)?\s*$", "a decimal point", ""),
+    (
+        r"^\s*[+-]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,}|(?:\.\d{3})+,\d+|(?:\.\d{3}){2,}"
+        r"|(?:['’ \x{A0}\x{202F}]\d{3})+(?:[.,]\d+)?)\s*$",
+        "thousands separators",
+        "leave the thousands separators out",
+    ),
+    (
+        rf"^\s*(?:{_DIGITS},\d*|[+-]?,\d+)(?:[eE][+-]?\d+)?\s*$",
+        "a decimal comma",
+        "write all of them with a decimal point",
+    ),
+    (
+        r"^\s*[+-]?\d*[.,]?\d+\s*%\s*$",
+        "a percent sign",
+        "leave the percent signs out and divide by 100",
+    ),
+)
+_LOOKED_AT = 1_000
+_MOST = 0.9  # of the values read as numbers
+
+
+def almost_numbers_note(values: pa.ChunkedArray, name: str, before: int = 0) -> str | None:
+    """Say so where a column of text holds numbers, written in ways that are not read as such.
+
+    The ways are named with the first value and its row, counted from 1, and with what to change.
+    ``before`` is the number of rows of the file before these.
+
+    Examples
+    --------
+    >>> almost_numbers_note(pa.chunked_array([["0.05", "0,05", "0.2"]]), "p").split(":")[0]
+    "Column 'p' was kept as text, though its values read as numbers"
+    >>> almost_numbers_note(pa.chunked_array([["a", "b"]]), "p") is None
+    True
+    """
+    if _share_of_numbers(values.slice(0, _LOOKED_AT)) < _MOST:
+        return None
+    found, fixes, left = [], [], pc.is_valid(values)
+    for pattern, what, fix in _KINDS:
+        of_kind = pc.and_(left, pc.fill_null(pc.match_substring_regex(values, pattern), False))
+        left = pc.and_not(left, of_kind)
+        row = pc.index(of_kind, True).as_py()
+        if row >= 0 and what:
+            value, at = values[row].as_py().strip()[:40], before + row + 1
+            found.append(f"{value} with {what} (first in row {at:,})")
+            fixes += [fix] if fix else []
+    if not fixes:
+        return None
+    return (
+        f"Column {name!r} was kept as text, though its values read as numbers: "
+        f"{' and '.join(found)}. To have it read as numbers, {' and '.join(fixes)}."
+    )
+
+
+def plain_writing(value: str) -> str:
+    """What to change in a column whose value reads as a number and is not one; "" for other text.
+
+    Examples
+    --------
+    >>> plain_writing("0,05"), plain_writing("5%"), plain_writing("often")
+    ('write all of them with a decimal point', 'leave the percent signs out and divide by 100', '')
+    """
+    for pattern, _, fix in _KINDS:
+        if pc.match_substring_regex(pa.array([value]), pattern)[0].as_py():
+            return fix
+    return ""
+
+
+def _share_of_numbers(values: pa.ChunkedArray) -> float:
+    known = values.drop_null()
+    if not len(known):
+        return 0.0
+    every = "|".join(pattern for pattern, _, _ in _KINDS)
+    return float(pc.mean(pc.match_substring_regex(known, every).cast(pa.int8())).as_py())
