@@ -6,7 +6,15 @@ here is called.
 
 from __future__ import annotations
 
-from kdcal_core.models.base import (
+from kdcal_core.models.formats import (
+    MODEL_SUFFIXES,
+    load_model,
+    model_info,
+    refuse_pickle,
+    wrap_model,
+)
+from kdcal_core.models.identity import fingerprint
+from kdcal_core.models.protocol import (
     Features,
     HasCodes,
     HasDropout,
@@ -19,14 +27,6 @@ from kdcal_core.models.base import (
     ModelInfo,
     NamesActivations,
     Regressor,
-)
-from kdcal_core.models.identity import fingerprint
-from kdcal_core.models.registry import (
-    MODEL_SUFFIXES,
-    load_model,
-    model_info,
-    refuse_pickle,
-    wrap_model,
 )
 
 __all__ = [

@@ -15,8 +15,8 @@ import pandas as pd
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, Model, Regressor
-from kdcal_core.models.registry import load_model, wrap_model
+from kdcal_core.models.formats import load_model, wrap_model
+from kdcal_core.models.protocol import Features, Model, Regressor
 
 Kind = Literal["sklearn", "xgboost", "lightgbm", "torch"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, HasCodes, HasEmbedding, Model, Regressor
+from kdcal_core.models.protocol import Features, HasCodes, HasEmbedding, Model, Regressor
 from kdcal_core.partition import LeafCodes
 
 # SHA-256 of the file that a model was loaded from, as long as the model lives

@@ -1,28 +1,38 @@
-"""LightGBM models from ``.txt`` files and from memory. The files do not name the classes."""
+"""LightGBM models from ``.txt`` files and from memory. The files do not name the classes.
+
+The text is a header of ``key=value`` lines, a block of such lines for each tree, then the
+parameters and the categories of the training table. The library finds its trees by byte counts
+in the header and follows every index in them, so both are checked here.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from kdcal_core.data import check_proba
 from kdcal_core.data.types import FloatArray, Task
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Features, Model, Regressor
-from kdcal_core.models.categories import numbers_and_categories
-from kdcal_core.models.lightgbm_text import LightGBMText, parse
+from kdcal_core.models.features import numbers_and_categories
 from kdcal_core.models.outputs import check_feature_names, class_names
+from kdcal_core.models.protocol import Features, Model, Regressor
 from kdcal_core.models.regression_outputs import (
     Outputs,
     check_outputs,
     check_task,
     resolve_outputs,
 )
+from kdcal_core.models.tree_checks import check_children, check_range, unsafe
 from kdcal_core.partition import LeafCodes
+from kdcal_core.store.claims import read_json
 
 _MAX_BYTES = 2**30
 
@@ -193,3 +203,261 @@ class LightGBMRegressor(LightGBMTrees):
         """
         rows = self._rows(X)
         return check_outputs(self._booster.predict(rows), len(rows), 1)
+
+
+_MAX_FEATURES = 1_000_000
+_MAX_CLASSES = 100_000
+_NUMBER_CHARACTERS = frozenset("0123456789+-. eEinfa")
+# How many numbers a tree of n leaves holds under each key: n, or n - 1 for its inner nodes.
+_PER_LEAF = ("leaf_value", "leaf_weight", "leaf_count")
+_PER_SPLIT = (
+    *("split_feature", "split_gain", "threshold", "decision_type", "left_child"),
+    *("right_child", "internal_value", "internal_weight", "internal_count"),
+)
+_NEEDED = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
+_OTHER_KEYS = ("Tree", "num_leaves", "num_cat", "cat_boundaries", "cat_threshold", "is_linear")
+_KEYS = frozenset((*_PER_LEAF, *_PER_SPLIT, *_OTHER_KEYS, "shrinkage"))
+_END = "end of trees"
+_OBJECTIVES = ("binary", "multiclass", "multiclassova")
+_REGRESSIONS = (
+    *("regression", "regression_l1", "huber", "fair", "poisson", "quantile", "mape", "gamma"),
+    *("tweedie", "cross_entropy"),
+)
+
+
+@dataclass(frozen=True)
+class LightGBMText:
+    """What kdcal takes from a text model.
+
+    Attributes
+    ----------
+    model : str
+        The header and the trees, all that predictions need.
+    n_classes, n_features, n_trees : int
+    feature_names : tuple of str or None
+        None where LightGBM merely counted them.
+    categories : dict of int to list
+        Categories of the training table by column index.
+    regression : bool
+        Whether the objective is one of numbers, not of classes.
+    level : float or None
+        Of a quantile regression, where the parameters tell it.
+    """
+
+    model: str
+    n_classes: int
+    n_features: int
+    n_trees: int
+    feature_names: tuple[str, ...] | None
+    categories: dict[int, list[Any]]
+    regression: bool = False
+    level: float | None = None
+
+
+def parse(text: str) -> LightGBMText:
+    """Read a text model and check it.
+
+    Raises
+    ------
+    InputError
+        The text is no LightGBM model of trees, is cut off, or an index or a size is out of
+        range.
+    """
+    text = text.replace("\r\n", "\n")
+    head, _, rest = text.partition("\nTree=")
+    blocks, end, tail = f"Tree={rest}".partition(f"\n{_END}")
+    if not rest or not end:
+        raise InputError(
+            "The LightGBM model has no trees or no end",
+            fix="The file may have been cut off on its way; copy or save it again.",
+        )
+    try:
+        return _parse(head, blocks, tail)
+    except InputError:
+        raise
+    except (LookupError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise unsafe(
+            f"This is no LightGBM model, or a part is missing ({str(error)[:80]})"
+        ) from error
+
+
+def _parse(head: str, blocks: str, tail: str) -> LightGBMText:
+    header = _key_values(head)
+    n_features = _integer(header["max_feature_idx"]) + 1
+    n_per_round = _integer(header["num_tree_per_iteration"])
+    n_classes = _integer(header["num_class"])
+    check_range(np.array([n_features]), 1, _MAX_FEATURES, what="The number of features")
+    check_range(np.array([n_classes]), 1, _MAX_CLASSES, what="The number of classes")
+    if n_per_round != n_classes:
+        raise unsafe("The number of trees of an iteration disagrees with the classes")
+    objective = header.get("objective", "none")
+    _check_objective(objective, n_classes)
+    names = header["feature_names"].split()
+    for key in ("feature_names", "feature_infos"):
+        if len(header[key].split()) != n_features:
+            raise unsafe(f"The {key.replace('_', ' ')} do not fit the number of features")
+    trees = _split(header, blocks)
+    if len(trees) % n_per_round:
+        raise unsafe("The last iteration lacks a tree")
+    for k, tree in enumerate(trees):
+        _check_tree(_key_values(tree, _KEYS), n_features, f"tree {k + 1:,}")
+    counted = names == [f"Column_{j}" for j in range(n_features)]
+    return LightGBMText(
+        model=f"{head}\n{blocks}\n{_END}\n",
+        n_classes=max(n_classes, 2),
+        n_features=n_features,
+        n_trees=len(trees),
+        feature_names=None if counted else tuple(names),
+        categories=_categories(tail, n_features),
+        regression=objective.split()[0] in _REGRESSIONS,
+        level=_level(tail) if objective.split()[0] == "quantile" else None,
+    )
+
+
+def _check_objective(text: str, n_classes: int) -> None:
+    objective, *options = text.split()
+    if objective in _REGRESSIONS:
+        if n_classes != 1:
+            raise unsafe("The number of classes of the objective disagrees with the model's")
+        return
+    if objective not in _OBJECTIVES:
+        raise InputError(
+            f"The model's objective {objective[:40]!r} gives neither class probabilities nor a "
+            "number",
+            fix=f"kdcal reviews {', '.join((*_OBJECTIVES, *_REGRESSIONS))}.",
+        )
+    # The library writes as many probabilities as stand here into room for the header's classes.
+    stated = [option for option in options if option.startswith("num_class:")]
+    expected = [] if objective == "binary" else [f"num_class:{n_classes}"]
+    if stated != expected or (objective == "binary" and n_classes != 1):
+        raise unsafe("The number of classes of the objective disagrees with the model's")
+
+
+def _split(header: dict[str, str], blocks: str) -> list[str]:
+    """The trees' texts, cut where the header says, which must be where the trees are."""
+    content = blocks.encode() + b"\n"
+    sizes = _integers(header["tree_sizes"], None, "sizes of the trees")
+    # The library cuts by these counts without looking.
+    check_range(sizes, 1, len(content) + 1, what="The size of a tree")
+    ends = list(accumulate(sizes.tolist(), initial=0))
+    trees = [content[low:stop].decode() for low, stop in pairwise(ends)]
+    starts = [match.start() for match in re.finditer(rb"^Tree=", content, re.MULTILINE)]
+    if starts != ends[:-1] or content[ends[-1] :].strip():
+        raise unsafe("The sizes of the trees disagree with their texts")
+    return trees
+
+
+def _key_values(text: str, allowed: frozenset[str] | None = None) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for line in text.strip("\n").split("\n"):
+        key, _, value = line.partition("=")
+        if key in values or (allowed is not None and key not in allowed):
+            raise unsafe(f"The line {line[:40]!r} of the model is unknown or there twice")
+        values[key] = value
+    return values
+
+
+def _check_tree(tree: dict[str, str], n_features: int, where: str) -> None:
+    n_leaves = _integer(tree["num_leaves"])
+    n_categorical = _integer(tree["num_cat"])
+    if tree.get("is_linear", "0") != "0":
+        raise InputError(
+            "The model has linear functions in its leaves",
+            fix="kdcal opens LightGBM models with constant leaves (linear_tree=false).",
+        )
+    check_range(np.array([n_leaves]), 1, 2**31, what=f"The number of leaves of {where}")
+    values = {
+        key: _numbers(tree[key], size, f"{key} of {where}")
+        for keys, size in ((_PER_LEAF, n_leaves), (_PER_SPLIT, n_leaves - 1))
+        for key in keys
+        if key in tree and (tree[key].strip() or key == "leaf_value")
+    }
+    if not np.isfinite(values["leaf_value"]).all():
+        raise unsafe(f"The values of {where} are not finite")
+    if n_leaves == 1:
+        return
+    split, threshold, decision, left, right = (values[key] for key in _NEEDED)
+    if np.isnan(threshold).any():
+        raise unsafe(f"The thresholds of {where} are not numbers")
+    for numbers in (split, decision, left, right):
+        if (numbers != np.floor(numbers)).any():
+            raise unsafe(f"An index of {where} is no integer")
+    check_range(split, 0, n_features, what=f"A feature index of {where}")
+    check_range(decision, 0, 16, what=f"A decision type of {where}")
+    _check_shape(left, right, n_leaves, where)
+    _check_category_splits(tree, threshold[(decision.astype(int) & 1) == 1], n_categorical, where)
+
+
+def _check_shape(left: NDArray[Any], right: NDArray[Any], n_leaves: int, where: str) -> None:
+    """Children as LightGBM counts them: an inner node's number, or -1 - a leaf's number."""
+    n_inner = n_leaves - 1
+    nodes = np.zeros((2, n_inner + n_leaves), dtype=np.int64)
+    for side, children in enumerate((left, right)):
+        check_range(children, -n_leaves, n_inner, what=f"A child index of {where}")
+        nodes[side, :n_inner] = np.where(children < 0, n_inner - 1 - children, children)
+    check_children(nodes[0], nodes[1], np.arange(nodes.shape[1]) < n_inner, where=where)
+
+
+def _check_category_splits(
+    tree: dict[str, str], thresholds: NDArray[Any], n_categorical: int, where: str
+) -> None:
+    if n_categorical == 0 and not thresholds.size:
+        return
+    bounds = _integers(tree["cat_boundaries"], n_categorical + 1, f"category bounds of {where}")
+    words = _integers(tree["cat_threshold"], None, f"categories of {where}")
+    check_range(words, 0, 2**32, what=f"A category of {where}")
+    if bounds[0] != 0 or bounds[-1] != words.size or (np.diff(bounds) < 0).any():
+        raise unsafe(f"The category bounds of {where} are out of range")
+    if (thresholds != np.floor(thresholds)).any():
+        raise unsafe(f"A category split of {where} is no integer")
+    check_range(thresholds, 0, n_categorical, what=f"A category split of {where}")
+
+
+def _level(tail: str) -> float | None:
+    """Level of a quantile regression: the parameter alpha behind the trees."""
+    found = re.search(r"^\[alpha: ([0-9.e+-]{1,30})\]$", tail, re.MULTILINE)
+    level = float(found[1]) if found else None
+    if level is not None and not 0 < level < 1:
+        raise unsafe("The quantile level of the model is outside 0 and 1")
+    return level
+
+
+def _categories(tail: str, n_features: int) -> dict[int, list[Any]]:
+    """Categories of the training table by column, from the parameters and the last line."""
+    found = re.search(r"^pandas_categorical:(.*)$", tail, re.MULTILINE)
+    lists = read_json(found[1].encode()) if found else None
+    if not lists:
+        return {}
+    columns = re.search(r"^\[categorical_feature: ([0-9,]*)\]$", tail, re.MULTILINE)
+    indices = [int(index) for index in columns[1].split(",") if index] if columns else []
+    if not isinstance(lists, list) or not all(isinstance(entry, list) for entry in lists):
+        raise unsafe("The categories of the model are no lists")
+    check_range(np.array(indices), 0, n_features, what="The index of a categorical feature")
+    if len(indices) != len(lists) or len(set(indices)) != len(indices):
+        raise InputError(
+            "The model does not tell which of its features are categories",
+            fix="Train it with unordered categories only, or encode them as numbers.",
+        )
+    return dict(zip(sorted(indices), lists, strict=True))
+
+
+def _integer(text: str) -> int:
+    return int(_integers(text, 1, "sizes of the model")[0])
+
+
+def _integers(text: str, n: int | None, what: str) -> NDArray[np.int64]:
+    return _values(text, n, what, int).astype(np.int64)
+
+
+def _numbers(text: str, n: int, what: str) -> NDArray[np.float64]:
+    return _values(text, n, what, float).astype(np.float64)
+
+
+def _values(text: str, n: int | None, what: str, kind: type) -> NDArray[Any]:
+    # Python reads more than the library as a number, such as 1_0.
+    if not _NUMBER_CHARACTERS.issuperset(text):
+        raise unsafe(f"The {what} are no numbers")
+    values: Sequence[Any] = [kind(word) for word in text.split()]
+    if n is not None and len(values) != n:
+        raise unsafe(f"The {what} are {len(values):,}, expected {n:,}")
+    return np.array(values, dtype=kind)

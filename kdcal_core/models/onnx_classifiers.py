@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kdcal_core.data.types import Family, FloatArray
-from kdcal_core.models.base import Features
-from kdcal_core.models.onnx_input import Inputs
-from kdcal_core.models.onnx_session import flat, padded, run
+from kdcal_core.models.onnx_input import Inputs, flat, padded, run
 from kdcal_core.models.onnx_trees import TreeTable
 from kdcal_core.models.outputs import (
     OutputKind,
@@ -22,6 +20,7 @@ from kdcal_core.models.outputs import (
     one_a_class,
     to_proba,
 )
+from kdcal_core.models.protocol import Features
 from kdcal_core.models.regression_outputs import check_outputs, layer_names, pick_layer
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 from kdcal_core.text import counted
@@ -98,7 +97,7 @@ class WithLayers(OnnxModel):
     """Hidden layers, and activation bits where they are ReLUs.
 
     ``codes`` is there where there are ReLUs, ``head_codes`` and ``head_input`` where the network
-    is an encoder with a dense ReLU head (:class:`~kdcal_core.models.base.HasHead`).
+    is an encoder with a dense ReLU head (:class:`~kdcal_core.models.protocol.HasHead`).
     """
 
     codes: Callable[[Features], ActivationCodes]
@@ -155,7 +154,7 @@ class WithTrees(OnnxModel):
 class OnnxClassifier(OnnxModel):
     """An ONNX classifier.
 
-    ``logits`` is there where the graph has them (:class:`~kdcal_core.models.base.HasLogits`).
+    ``logits`` is there where the graph has them (:class:`~kdcal_core.models.protocol.HasLogits`).
     """
 
     logits: Callable[[Features], FloatArray]

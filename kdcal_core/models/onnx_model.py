@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import Model, Regressor
-from kdcal_core.models.onnx_check import nodes_of, read_model
 from kdcal_core.models.onnx_classifiers import (
     Core,
     Layers,
@@ -23,10 +21,9 @@ from kdcal_core.models.onnx_classifiers import (
     OnnxTreesRegressor,
     Scores,
 )
-from kdcal_core.models.onnx_cost import check_cost
+from kdcal_core.models.onnx_cost import check_cost, nodes_of, read_model
 from kdcal_core.models.onnx_graph import Graph
-from kdcal_core.models.onnx_input import Inputs, read_inputs
-from kdcal_core.models.onnx_session import open_session, run
+from kdcal_core.models.onnx_input import Inputs, open_session, read_inputs, run
 from kdcal_core.models.onnx_trees import TREE_OPS, TreeTable, read_trees
 from kdcal_core.models.outputs import (
     OutputKind,
@@ -34,6 +31,7 @@ from kdcal_core.models.outputs import (
     class_names,
     guess_kind,
 )
+from kdcal_core.models.protocol import Model, Regressor
 from kdcal_core.models.regression_outputs import (
     Outputs,
     check_task,

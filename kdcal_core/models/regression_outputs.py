@@ -111,7 +111,7 @@ def resolve_outputs(n_outputs: int, said: Outputs) -> tuple[tuple[str, ...], Fam
     Returns
     -------
     outputs : tuple of str, family : Family or None
-        As :class:`~kdcal_core.models.base.Regressor` has them.
+        As :class:`~kdcal_core.models.protocol.Regressor` has them.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data.types import Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.base import Model, Regressor
+from kdcal_core.models.protocol import Model, Regressor
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe
 from kdcal_core.store.claims import read_json
 from kdcal_core.text import listed

@@ -11,15 +11,22 @@ from typing import Any, Literal
 
 from kdcal_core.data.types import Family, Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.base import Model, Regressor
 from kdcal_core.models.outputs import OutputKind, are_logits, guess_kind, string_list
+from kdcal_core.models.protocol import Model, Regressor
 from kdcal_core.models.regression_outputs import Outputs, check_task, read_family, read_task
 from kdcal_core.models.row_cost import model_trial, most_cells
 from kdcal_core.models.torch_archive import read_archive
-from kdcal_core.models.torch_classifiers import TorchClassifier, TorchNetwork
-from kdcal_core.models.torch_network import TRIAL_ROWS, Network, guarded, to_numpy
+from kdcal_core.models.torch_network import (
+    TRIAL_ROWS,
+    Network,
+    TorchClassifier,
+    TorchNetwork,
+    as_columns,
+    build_regressor,
+    guarded,
+    to_numpy,
+)
 from kdcal_core.models.torch_program import Program, build_program
-from kdcal_core.models.torch_regression import as_columns, build_regressor
 
 # Memory that a trial on one row may take, and one on more rows: this, and copies of the file.
 _FIRST_BYTES = 224 << 20

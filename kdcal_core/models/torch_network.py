@@ -1,10 +1,11 @@
-"""A PyTorch computation as the adapter runs it: rows in, scores or values on the way out."""
+"""A PyTorch computation as a classifier or as a regression model, with dropout where it has any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -14,7 +15,27 @@ from numpy.typing import NDArray
 from kdcal_core.data.types import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.outcome import lack_of_memory
+from kdcal_core.models.features import numeric_input
+from kdcal_core.models.outputs import (
+    OutputKind,
+    blocks,
+    check_feature_names,
+    class_names,
+    network_in_words,
+    one_a_class,
+    to_proba,
+)
+from kdcal_core.models.protocol import Features, Regressor
+from kdcal_core.models.regression_outputs import (
+    Outputs,
+    check_outputs,
+    layer_names,
+    pick_layer,
+    resolve_outputs,
+)
 from kdcal_core.models.torch_record import Recording, Tap, record, run_with_taps
+from kdcal_core.partition import ActivationCodes, pack_bits
+from kdcal_core.progress import Progress
 
 #: Rows of the run by which a network is known. A prime, so that it is not mistaken for a width.
 TRIAL_ROWS = 61
@@ -96,3 +117,274 @@ def to_numpy(tensor: Any) -> NDArray[Any]:
 
     # A copy, for a later operation may write into the layer's own memory.
     return np.asarray(tensor.detach().to("cpu", torch.float64, copy=True).numpy())
+
+
+# Numbers that one block of rows may produce on its way: 256 MB as float32.
+_BLOCK_CELLS = 1 << 26
+_MOST_BLOCK_ROWS = 8192
+
+
+class TorchModel:
+    """A network and its columns."""
+
+    kind: str
+
+    def __init__(
+        self, network: Network, recording: Recording, feature_names: Sequence[str] | None
+    ) -> None:
+        self.n_features = prod(network.row_shape)
+        self.feature_names = check_feature_names(feature_names, self.n_features)
+        self.other_activations = recording.other_activations
+        self._network, self._recording = network, recording
+
+    def _outputs(self, X: Features) -> Iterator[NDArray[Any]]:
+        for rows, n_block in self._blocks(X):
+            yield to_numpy(self._network.output(rows))[:n_block]
+
+    def _values(self, taps: tuple[Tap, ...], X: Features) -> FloatArray:
+        """Values on the way to the scores side by side, (n, d) float64."""
+        parts = []
+        for rows, n_block in self._blocks(X):
+            values = self._network.taps(rows, self._recording, taps, _as_float64)
+            parts.append(np.concatenate([value[:n_block] for value in values], axis=1))
+        return np.concatenate(parts)
+
+    def _bits(self, taps: tuple[Tap, ...], X: Features) -> ActivationCodes:
+        packed = []
+        for rows, n_block in self._blocks(X):
+            layers = self._network.taps(rows, self._recording, taps, _positive)
+            packed.append(pack_bits([layer[:n_block] for layer in layers]))
+        words = np.concatenate([block.words for block in packed])
+        return ActivationCodes(words, packed[0].layer_widths)
+
+    def _blocks(self, X: Features) -> Iterator[tuple[Any, int]]:
+        matrix = numeric_input(X, n_features=self.n_features, feature_names=self.feature_names)
+        block_rows = self._network.batch or min(
+            _MOST_BLOCK_ROWS, max(1, _BLOCK_CELLS // self._recording.numbers_per_row)
+        )
+        for block in blocks(len(matrix), block_rows):
+            yield self._network.tensor(matrix[block]), block.stop - block.start
+
+
+class WithLayers(TorchModel):
+    """Hidden layers by name, and activation bits where there are ReLUs.
+
+    ``codes`` is there where there are ReLUs, ``head_codes`` and ``head_input`` where the network
+    is an encoder with a dense ReLU head (:class:`~kdcal_core.models.protocol.HasHead`).
+    """
+
+    codes: Callable[[Features], ActivationCodes]
+    head_codes: Callable[[Features], ActivationCodes]
+    head_input: Callable[[Features], FloatArray]
+
+    def _take(self, last: tuple[Tap, ...]) -> None:
+        recording, self._last = self._recording, last
+        self.layers = layer_names(recording.hidden_widths)
+        if recording.layers:
+            self.kind = network_in_words(recording.widths, len(last), "PyTorch")
+            self.codes = partial(self._bits, recording.layers)
+        if recording.head_source is not None:
+            self.head_codes = partial(self._bits, recording.head_layers)
+            self.head_input = partial(self._values, (recording.head_source,))
+
+    def embed(self, X: Features, layer: str | None = None) -> FloatArray:
+        """One hidden layer, (n, d) float64; by default the last, an ensemble's side by side."""
+        if layer is None:
+            return self._values(self._last, X)
+        return self._values((self._recording.hidden[pick_layer(self.layers, layer)],), X)
+
+
+class TorchClassifier(TorchModel):
+    """A PyTorch classifier without ReLU layers.
+
+    ``logits`` is there where the network has them (:class:`~kdcal_core.models.protocol.HasLogits`).
+    """
+
+    logits: Callable[[Features], FloatArray]
+
+    def __init__(
+        self,
+        network: Network,
+        recording: Recording,
+        *,
+        output_kind: OutputKind,
+        classes: tuple[str, ...] | None,
+        feature_names: Sequence[str] | None,
+    ) -> None:
+        n_classes = max(2, recording.output.numel() // len(recording.output))
+        self.classes, self.named_classes = class_names(classes, n_classes)
+        super().__init__(network, recording, feature_names)
+        self.kind = "PyTorch classifier"
+        self._output_kind = output_kind
+        if output_kind == "logit":
+            self.logits = self._own_logits
+        elif recording.logits is not None:
+            self.logits = partial(self._logits_at, recording.logits)
+
+    def predict_proba(self, X: Features) -> FloatArray:
+        """Probabilities, (n, K) float64, rows summing to one."""
+        parts = []
+        first_row = 0
+        for raw in self._outputs(X):
+            parts.append(to_proba(raw, self._output_kind, first_row=first_row))
+            first_row += len(raw)
+        return np.concatenate(parts)
+
+    def _own_logits(self, X: Features) -> FloatArray:
+        parts = [raw.reshape(len(raw), prod(raw.shape[1:])) for raw in self._outputs(X)]
+        return one_a_class(np.concatenate(parts))
+
+    def _logits_at(self, tap: Tap, X: Features) -> FloatArray:
+        return one_a_class(self._values((tap,), X))
+
+
+class TorchNetwork(TorchClassifier, WithLayers):
+    """A PyTorch classifier with ReLU layers."""
+
+    def __init__(self, network: Network, recording: Recording, **names: Any) -> None:
+        super().__init__(network, recording, **names)
+        self._take(recording.last)
+
+
+def _positive(layer: Any) -> NDArray[Any]:
+    return np.asarray((layer > 0).flatten(1).cpu().numpy())
+
+
+def _as_float64(layer: Any) -> NDArray[Any]:
+    return np.asarray(to_numpy(layer.reshape(len(layer), prod(layer.shape[1:]))))
+
+
+Run = Callable[[Any], Any]
+
+
+def build_regressor(
+    network: Network,
+    *,
+    said: Outputs,
+    feature_names: Sequence[str] | None,
+    dropout: Run | None,
+) -> Regressor:
+    """A regression model from a network whose run returns one row of numbers an example.
+
+    Parameters
+    ----------
+    network : Network
+    said : Outputs
+        What the file or the caller says of the columns.
+    feature_names : sequence of str or None
+    dropout : callable or None
+        The run with its dropout active.
+
+    Raises
+    ------
+    InputError
+        The output is no table, or does not fit what is said of it.
+    """
+    recording = network.record()
+    output = recording.output
+    n_rows = network.batch or TRIAL_ROWS
+    if output.ndim not in (1, 2) or len(output) != n_rows or not output.numel():
+        raise InputError(
+            f"The model's output has the shape {tuple(output.shape)} for {n_rows} rows",
+            fix="A regression model gives one row of numbers per example.",
+        )
+    if said.family == "dropout" and dropout is None:
+        raise InputError(
+            "The model has no dropout to sample with",
+            fix="Use a model with nn.Dropout layers, or another family.",
+        )
+    build = TorchNetworkRegressor if recording.last_hidden else TorchRegressor
+    return build(network, recording, feature_names, said, dropout)
+
+
+def as_columns(result: Any) -> Any:
+    """The outputs of a network, a tensor or several, as one row of numbers an example."""
+    import torch
+
+    if isinstance(result, torch.Tensor):
+        return result
+    parts = list(result.values()) if isinstance(result, dict) else list(result)
+    return torch.cat([part.reshape(len(part), -1) for part in parts], dim=1)
+
+
+class TorchRegressor(TorchModel):
+    """A PyTorch regression model.
+
+    ``sample`` is there where it has one output and dropout
+    (:class:`~kdcal_core.models.protocol.HasDropout`).
+    """
+
+    sample: Callable[..., FloatArray]
+
+    def __init__(
+        self,
+        network: Network,
+        recording: Recording,
+        feature_names: Sequence[str] | None,
+        said: Outputs,
+        dropout: Run | None,
+    ) -> None:
+        super().__init__(network, recording, feature_names)
+        n_outputs = recording.output.numel() // len(recording.output)
+        self.outputs, self.family = resolve_outputs(n_outputs, said)
+        self.kind = "PyTorch regression model"
+        if dropout is not None and n_outputs == 1:
+            self.sample = partial(self._sample, replace(network, run=dropout))
+
+    def predict(self, X: Features) -> FloatArray:
+        """Parameters of each row's distribution, (n, len(outputs)) float64."""
+        parts: list[FloatArray] = []
+        first_row = 0
+        for raw in self._outputs(X):
+            parts.append(check_outputs(raw, len(raw), len(self.outputs), first_row=first_row))
+            first_row += len(raw)
+        return np.concatenate(parts)
+
+    def _sample(
+        self, network: Network, X: Features, m: int, seed: int, progress: Progress | None = None
+    ) -> FloatArray:
+        """Predictions of ``m`` random passes, (n, m) float64 (paper 003 section 4.2).
+
+        Each block of rows has a stream of its own, so that the first passes of a longer run are
+        those of a shorter one.
+        """
+        if m < 1:
+            raise InputError(f"{m} passes are none", fix="Ask for one or more.")
+        found = np.empty((len(X), m))
+        start = 0
+        for number, (rows, n_block) in enumerate(self._blocks(X)):
+            with _own_random_numbers(network.device, (seed, number)):
+                for j in range(m):
+                    raw: NDArray[Any] = to_numpy(network.output(rows))[:n_block]
+                    found[start : start + n_block, j] = check_outputs(
+                        raw, n_block, 1, first_row=start
+                    )[:, 0]
+                    if progress is not None:
+                        share = (start + n_block * (j + 1) / m) / max(1, len(X))
+                        progress(share, f"Pass {j + 1:,} of {m:,} with dropout")
+            start += n_block
+        return found
+
+
+class TorchNetworkRegressor(TorchRegressor, WithLayers):
+    """A PyTorch regression model with hidden layers."""
+
+    def __init__(self, network: Network, recording: Recording, *rest: Any) -> None:
+        super().__init__(network, recording, *rest)
+        self._take(recording.last_hidden)
+
+
+@contextmanager
+def _own_random_numbers(device: Any, seed: tuple[int, ...]) -> Iterator[None]:
+    """Seeded random numbers inside, and the caller's stream as it was afterwards."""
+    import torch
+
+    device = torch.device(device)
+    graphics = [device] if device.type == "cuda" else []
+    (number,) = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    with torch.random.fork_rng(devices=graphics):
+        torch.default_generator.manual_seed(int(number) >> 1)
+        for one in graphics:
+            with torch.cuda.device(one):
+                torch.cuda.manual_seed(int(number) >> 1)
+        yield

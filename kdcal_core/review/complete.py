@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import ModelInfo
+from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.stored import gone
 from kdcal_core.text import listed

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kdcal_core.data.types import Roles, Task
-from kdcal_core.models.base import ModelInfo
+from kdcal_core.models.protocol import ModelInfo
 
 Which = Literal["calibration", "evaluation"]
 WHICH: tuple[Which, ...] = ("calibration", "evaluation")

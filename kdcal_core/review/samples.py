@@ -19,7 +19,7 @@ from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.stored_results import Results
-from kdcal_core.models.base import ModelInfo
+from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review.model import WHICH, Review, TableInfo
 from kdcal_core.review.seals import check_folder, copy_sealed

@@ -14,7 +14,7 @@ from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
-from kdcal_core.models.base import ModelInfo
+from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review.complete import (
     check_classes,

@@ -19,7 +19,7 @@ from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.terminal import table
 from kdcal_core.errors import InputError
 from kdcal_core.models import convert as converting
-from kdcal_core.models import load_model, registry
+from kdcal_core.models import formats, load_model
 
 pytestmark = pytest.mark.usefixtures("work_here")
 
@@ -186,7 +186,7 @@ def test_a_library_that_is_not_installed_is_named(
         raise ModuleNotFoundError("No module named 'xgboost'", name="xgboost.core")
 
     model = Path(__file__).parents[2] / "sample_data" / "adult" / "model.json"
-    monkeypatch.setattr(registry, "import_module", absent)
+    monkeypatch.setattr(formats, "import_module", absent)
     with pytest.raises(InputError, match=r"'xgboost-cpu' is not installed.*pip install xgboost"):
         load_model(model)
 

@@ -22,8 +22,7 @@ from kdcal_core.models import (
     model_info,
     wrap_model,
 )
-from kdcal_core.models.dense_head import find_head
-from kdcal_core.models.relu_layers import Step
+from kdcal_core.models.network_layers import Step, find_head
 from kdcal_core.models.torch_model import wrap_module
 
 torch = pytest.importorskip("torch")

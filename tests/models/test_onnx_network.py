@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from scipy.special import expit, log_softmax, softmax
 
 from kdcal_core.errors import InputError
-from kdcal_core.models.base import HasCodes, HasEmbedding
 from kdcal_core.models.onnx_model import load
+from kdcal_core.models.protocol import HasCodes, HasEmbedding
 
 FLOAT = TensorProto.FLOAT
 

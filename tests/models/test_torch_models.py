@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.base import HasCodes
+from kdcal_core.models.protocol import HasCodes
 from kdcal_core.models.torch_model import load, wrap_module
 
 torch = pytest.importorskip("torch")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core import InputError
-from kdcal_core.models.categories import category_codes
+from kdcal_core.models.features import category_codes
 from kdcal_core.models.tree_checks import check_children
 
 

@@ -15,8 +15,7 @@ from sklearn.datasets import load_iris
 
 from kdcal_core import InputError
 from kdcal_core.models import HasCodes, load_model, wrap_model
-from kdcal_core.models.xgboost_checks import check_model
-from kdcal_core.models.xgboost_model import read_document
+from kdcal_core.models.xgboost_model import check_model, read_document
 
 xgboost = pytest.importorskip("xgboost")
 X, Y = load_iris(return_X_y=True)

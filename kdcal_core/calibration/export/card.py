@@ -11,7 +11,7 @@ from kdcal_core import __version__
 from kdcal_core.calibration.base import Calibrator
 from kdcal_core.calibration.calibrators import CALIBRATORS
 from kdcal_core.data import Roles
-from kdcal_core.models.base import ModelInfo
+from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.store import decode
 
 

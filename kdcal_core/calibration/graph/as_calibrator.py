@@ -21,7 +21,7 @@ from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model
-from kdcal_core.models.base import HasCodes
+from kdcal_core.models.protocol import HasCodes
 from kdcal_core.partition import LeafCodes
 from kdcal_core.progress import Progress
 from kdcal_core.store import storable

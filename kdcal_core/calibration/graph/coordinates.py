@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.models import Features
-from kdcal_core.models.categories import category_text
-from kdcal_core.models.features import numeric_input, select_columns
+from kdcal_core.models.features import category_text, numeric_input, select_columns
 
 Scale = bool | Literal["standard"]
 

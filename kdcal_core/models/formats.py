@@ -1,4 +1,4 @@
-"""Which adapter reads which file: told by content first, by the file's suffix second.
+"""Which adapter reads which file: found by content first, by the file's suffix second.
 
 A new model format is one new module with ``load(path, *, name, task)`` and one line in
 ``FORMATS``.
@@ -17,7 +17,9 @@ from typing import Any, Literal, cast, overload
 
 from kdcal_core.data.types import Family, Task
 from kdcal_core.errors import InputError, missing_library
-from kdcal_core.models.base import (
+from kdcal_core.models.identity import remember_file
+from kdcal_core.models.protocol import (
+    Ensemble,
     HasCodes,
     HasDropout,
     HasEmbedding,
@@ -30,8 +32,6 @@ from kdcal_core.models.base import (
     NamesActivations,
     Regressor,
 )
-from kdcal_core.models.ensemble import Ensemble
-from kdcal_core.models.identity import remember_file
 from kdcal_core.models.regression_outputs import Outputs, check_task
 
 _HEAD_BYTES = 512
