@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from contextlib import nullcontext
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from kdcal_core.memory import total_bytes
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -127,29 +122,3 @@ def _bytes_of_base(view: np.ndarray[Any, Any], met: set[int]) -> int:
 
 _SHARE = 16  # of the machine's memory
 KEPT = Kept(max(256 * 1024**2, total_bytes() // _SHARE))
-
-
-def kept_by_bytes(*, show_spinner: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Keep what a function returns, like ``st.cache_resource``, in the one store of the server.
-
-    For what may hold rows. Arguments whose names begin with an underscore are no part of the key;
-    the others are hashable.
-    """
-
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        parameters = inspect.signature(function)
-
-        @functools.wraps(function)
-        def kept(*args: P.args, **kwargs: P.kwargs) -> T:
-            given = parameters.bind(*args, **kwargs).arguments
-            named = (value for name, value in given.items() if not name.startswith("_"))
-
-            def make() -> T:
-                with st.spinner(show_spinner) if show_spinner else nullcontext():
-                    return function(*args, **kwargs)
-
-            return KEPT.get((function.__module__, function.__qualname__, *named), make)
-
-        return kept
-
-    return decorate

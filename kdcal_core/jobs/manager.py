@@ -211,16 +211,6 @@ class JobManager:
                 del self._jobs[job_id]
             self._results.delete(key)
 
-    def result_folder(self, key: str) -> Path:
-        """Where the files of the result stored under this key are.
-
-        Raises
-        ------
-        InputError
-            Where nothing is stored under it (any more).
-        """
-        return self._results.folder(key)
-
     def active(self, owner: str | None = None) -> tuple[JobSnapshot, ...]:
         """The unfinished jobs, of one owner or of all, oldest first."""
         with self._changed:

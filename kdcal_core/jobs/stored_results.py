@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import kdcal_core
-from kdcal_core.errors import InputError
 from kdcal_core.store.disk import make_folder, make_private, read_json, write_json
 
 OWN = "kdcal"
@@ -68,7 +67,7 @@ class Results:
     >>> results.begin(draft).joinpath("a.txt").write_text("text")
     4
     >>> results.keep("key", draft, {"n": 1})
-    >>> results.read("key"), (results.folder("key") / "a.txt").read_text()
+    >>> results.read("key"), (results.files("key") / "a.txt").read_text()
     ({'result': {'n': 1}}, 'text')
     """
 
@@ -127,22 +126,8 @@ class Results:
                 (place / _RESULT).unlink()  # from here on it does not count
             shutil.rmtree(place, ignore_errors=True)
 
-    def folder(self, key: str) -> Path:
-        """Where the files of a stored result are.
-
-        Raises
-        ------
-        InputError
-            Where nothing is stored under this key (any more).
-        """
-        if self.read(key) is None:
-            raise InputError(
-                "This result is no longer kept on this machine", fix="Compute it again."
-            )
-        return self.files(key)
-
     def files(self, key: str) -> Path:
-        """Where the files of such a result would be."""
+        """Where the files of a result with this key stand, or would."""
         return self._place(key) / _FILES
 
     def _place(self, key: str) -> Path:

@@ -115,25 +115,25 @@ def test_bytes_of_rows_estimators_and_frames_are_counted(tmp_path: Path) -> None
     assert bytes_of(fitted) > 5000 * 8  # it keeps the scores
 
 
-def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes(monkeypatch) -> None:
-    from app.shared import kept
+def test_what_holds_rows_is_kept_in_one_store_bounded_by_bytes() -> None:
+    from app.shared.kept import Kept
 
-    store = kept.Kept(10_000)
-    monkeypatch.setattr(kept, "KEPT", store)
+    store = Kept(10_000)
     made = []
 
-    @kept.kept_by_bytes()
-    def rows_of(digest: str, n: int, _source: object) -> np.ndarray:
-        made.append(digest)
-        return np.zeros(n)
+    def rows_of(digest: str) -> np.ndarray:
+        def make() -> np.ndarray:
+            made.append(digest)
+            return np.zeros(500)
+
+        return store.get(("rows_of", digest), make)
 
     for at in range(50):
-        rows_of(f"set {at}", 500, object())
+        rows_of(f"set {at}")
     assert store.total_bytes <= 10_000
-    again = rows_of("set 49", 500, object())
-    assert again is rows_of("set 49", n=500, _source=None)
+    assert rows_of("set 49") is rows_of("set 49")
     assert len(made) == 50
-    rows_of("set 0", 500, None)
+    rows_of("set 0")
     assert made[-1] == "set 0"
 
 

@@ -45,7 +45,7 @@ def test_result_files_and_errors_come_back_from_any_backend(manager):
     until(lambda: manager.get(job).note == "writing")
     ended = manager.wait(job, 60)
     assert (ended.state, ended.result, ended.progress) == ("done", "AB", 1.0)
-    assert (manager.result_folder("k") / "a.txt").read_text() == "ab"
+    assert (ended.folder / "a.txt").read_text() == "ab"
     plain = manager.wait(manager.submit(PROBES + "add", {"a": 1, "b": 2}, title="Add"), 20)
     assert plain.result == 3
     fields = {"what": "Wrong", "fix": "Mend it.", "row": 3}

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kdcal_core.errors import InputError
 from kdcal_core.jobs import JobManager, job_key
 from kdcal_core.jobs.stored_results import Results
 
@@ -26,11 +25,8 @@ def leave(manager, text="text", *, key="k", pause=0.0, **more):
 def test_asking_again_is_instant_also_for_another_process(tmp_path):
     manager = JobManager(folder=tmp_path)
     assert manager.find("k") is None
-    with pytest.raises(InputError, match="no longer kept"):
-        manager.result_folder("k")
     first = manager.wait(leave(manager), 10)
     assert (first.state, first.result) == ("done", "TEXT")
-    assert first.folder == manager.result_folder("k")
     assert (first.folder / "a.txt").read_text() == "text"
     for again in (manager, JobManager(folder=tmp_path)):
         start = time.monotonic()
@@ -57,8 +53,6 @@ def test_a_result_with_files_that_are_gone_or_cut_off_is_computed_anew(tmp_path,
     before = manager.wait(leave(manager), 20)
     harm(before.folder)
     assert manager.find("k") is None
-    with pytest.raises(InputError, match="no longer kept"):
-        manager.result_folder("k")
     after = manager.wait(leave(manager), 20)
     assert after.id != before.id
     assert (after.state, (after.folder / "a.txt").read_text()) == ("done", "text")
@@ -177,7 +171,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     results = Results(tmp_path / "results", max_bytes=20_000)
     for age, key in enumerate("abc"):
         kept(results, key, 4_000)
-        path = results.folder(key).parent / "result.json"
+        path = results.files(key).parent / "result.json"
         os.utime(path, (time.time() - 1000 + age,) * 2)
     assert results.read("a") is not None  # used again: now the youngest
     kept(results, "d", 15_000)
@@ -202,7 +196,7 @@ def test_a_damaged_result_is_computed_again(tmp_path, content):
     assert manager.find("k") is None
     job = manager.wait(leave(manager), 10)
     assert (job.state, job.result) == ("done", "TEXT")
-    assert (manager.result_folder("k") / "a.txt").read_text() == "text"
+    assert (job.folder / "a.txt").read_text() == "text"
 
 
 json_values = st.recursive(

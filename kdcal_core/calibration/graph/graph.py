@@ -243,14 +243,6 @@ class KernelDensityGraph:
             other = other.blended()
         return other if quantile is None else other._with_floor_at(quantile)
 
-    def with_holdout(self, located: Located, y: IntArray) -> KernelDensityGraph:
-        """The same graph with other held-out rows; what follows from these moves along."""
-        other = replace(self, holdout=located, holdout_y=y)
-        if self.blend is not None:
-            other = other.blended()
-        quantile = self.floor_quantile
-        return other if quantile is None else other._with_floor_at(quantile)
-
     def blended(self) -> KernelDensityGraph:
         """The same graph with the blend of the smallest log loss on the held-out rows.
 

@@ -240,7 +240,8 @@ def test_only_another_gamma_moves_the_weights(forest, model):
         tied=graph.holdout.tied[::2],
         proba=graph.holdout.proba[::2],
     )
-    assert graph.with_holdout(half, graph.holdout_y[::2]).blend != graph.blend
+    halved = replace(graph, holdout=half, holdout_y=graph.holdout_y[::2])
+    assert halved.blended().blend != graph.blend
 
 
 def test_rows_without_the_models_probabilities_are_refused_by_a_blend_alone(model):
