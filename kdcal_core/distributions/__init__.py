@@ -4,7 +4,7 @@ A room of the ground floor, because simulations, models, reviews and recalibrati
 them (paper 003 section 2 writes F^ for a row's predictive distribution function).
 """
 
-from kdcal_core.data.types import Family
+from kdcal_core.data import Family
 from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
 from kdcal_core.distributions.distribution import PredictiveDistribution, central_levels
 from kdcal_core.distributions.families import (

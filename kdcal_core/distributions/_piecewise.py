@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.distributions import _rowwise
 from kdcal_core.distributions.distribution import PredictiveDistribution
 from kdcal_core.distributions.parametric import log_normal_density

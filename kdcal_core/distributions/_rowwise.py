@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray
 
 
 def count_up_to(ascending: FloatArray, at: FloatArray, side: Literal["left", "right"]) -> IntArray:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 
 Rows = slice | NDArray[Any] | list[int]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kdcal_core.data.splits import stratified_folds
-from kdcal_core.data.types import Family, FloatArray
+from kdcal_core.data import Family, FloatArray, stratified_folds
 from kdcal_core.distributions.distribution import PredictiveDistribution, checked_outcomes
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT, finite_parameter
 from kdcal_core.distributions.sampled import Empirical, Quantiles

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincinv, gammaln, ndtr, ndtri, poch, stdtr, stdtrit, xlogy
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.distributions.distribution import PredictiveDistribution, Rows, numbers_of
 from kdcal_core.errors import InputError
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.distributions import _rowwise
 from kdcal_core.distributions._piecewise import NormalTail, ParetoTail, Piecewise, Tail
 from kdcal_core.distributions.distribution import (

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.distributions.distribution import (
     Kernel,
     PredictiveDistribution,

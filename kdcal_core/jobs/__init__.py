@@ -9,14 +9,15 @@ A job outlives the page that began it. Its result is stored under a digest of wh
 computed from, and a job whose server died is called interrupted by the next one.
 """
 
-from kdcal_core.jobs.limits import trial
+from kdcal_core.jobs.limits import TRIAL_SECONDS, trial
 from kdcal_core.jobs.manager import JobManager, jobs
-from kdcal_core.jobs.outcome import Cancelled
+from kdcal_core.jobs.outcome import Cancelled, lack_of_memory
 from kdcal_core.jobs.records import JobSnapshot, JobState
 from kdcal_core.jobs.runner import run_limited
 from kdcal_core.jobs.stored_results import default_root, job_key
 
 __all__ = [
+    "TRIAL_SECONDS",
     "Cancelled",
     "JobManager",
     "JobSnapshot",
@@ -24,6 +25,7 @@ __all__ = [
     "default_root",
     "job_key",
     "jobs",
+    "lack_of_memory",
     "run_limited",
     "trial",
 ]

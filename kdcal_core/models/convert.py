@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.formats import load_model, wrap_model
 from kdcal_core.models.protocol import Features, Model, Regressor

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import Features
 from kdcal_core.text import counted, listed

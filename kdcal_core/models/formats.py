@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast, overload
 
-from kdcal_core.data.types import Family, Task
+from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, missing_library
 from kdcal_core.models.identity import remember_file
 from kdcal_core.models.protocol import (

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import Features, HasCodes, HasEmbedding, Model, Regressor
 from kdcal_core.partition import LeafCodes

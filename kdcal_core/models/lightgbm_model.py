@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data import check_proba
-from kdcal_core.data.types import FloatArray, Task
+from kdcal_core.data import FloatArray, Task, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numbers_and_categories
 from kdcal_core.models.outputs import check_feature_names, class_names

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Family, FloatArray
+from kdcal_core.data import Family, FloatArray
 from kdcal_core.models.onnx_input import Inputs, flat, padded, run
 from kdcal_core.models.onnx_trees import TreeTable
 from kdcal_core.models.outputs import (

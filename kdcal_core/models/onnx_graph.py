@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kdcal_core.data.types import Task
+from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.models.network_layers import (
     Role,

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Task
+from kdcal_core.data import Task
 from kdcal_core.errors import InputError
 from kdcal_core.models.onnx_classifiers import (
     Core,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import IntArray
+from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.outputs import blocks
 

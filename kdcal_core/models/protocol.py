@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Family, FloatArray, Task
+from kdcal_core.data import Family, FloatArray, Task
 from kdcal_core.errors import InputError
 from kdcal_core.partition import ActivationCodes, Codes
 from kdcal_core.progress import Progress

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Family, FloatArray, Task
-from kdcal_core.distributions.families import FAMILIES
+from kdcal_core.data import Family, FloatArray, Task
+from kdcal_core.distributions import FAMILIES
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kdcal_core.jobs import trial
-from kdcal_core.jobs.limits import TRIAL_SECONDS
+from kdcal_core.jobs import TRIAL_SECONDS, trial
 from kdcal_core.text import counted
 
 #: Numbers in one tensor of one row: 128 MB as float32.

@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from kdcal_core.data import check_proba
-from kdcal_core.data.types import FloatArray, Task
+from kdcal_core.data import FloatArray, Task, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numeric_input, select_columns
 from kdcal_core.models.outputs import blocks, one_a_class
@@ -30,8 +29,7 @@ from kdcal_core.models.regression_outputs import (
     pick_layer,
     resolve_outputs,
 )
-from kdcal_core.partition import ActivationCodes, LeafCodes
-from kdcal_core.partition.codes import pack_bits
+from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 
 _FOREST_NAMES = {
     "RandomForestClassifier": "Random forest",

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Task
+from kdcal_core.data import Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models.protocol import Model, Regressor
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe

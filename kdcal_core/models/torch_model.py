@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from kdcal_core.data.types import Family, Task
+from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models.outputs import OutputKind, are_logits, guess_kind, string_list
 from kdcal_core.models.protocol import Model, Regressor

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.outcome import lack_of_memory
+from kdcal_core.jobs import lack_of_memory
 from kdcal_core.models.features import numeric_input
 from kdcal_core.models.outputs import (
     OutputKind,

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from kdcal_core.data import check_proba, softmax_logits
-from kdcal_core.data.types import FloatArray, Task
+from kdcal_core.data import FloatArray, Task, check_proba, softmax_logits
 from kdcal_core.errors import InputError
 from kdcal_core.models import ubjson
 from kdcal_core.models.features import TOO_LARGE, bad_value, column_names, numbers_and_categories
