@@ -11,17 +11,19 @@ import streamlit as st
 from app.compare import compare_settings
 from app.compare import compare_text as text
 from app.shared import job_results, session
-from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import copies
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
-    comparison_figure,
+    against_model,
+    amount,
+    comparison_chart,
+    comparison_finding,
     comparison_table,
-    comparison_words,
+    judged_text,
     method_name,
-    method_reliability_figure,
-    method_reliability_table,
-    paired_figure,
+    method_reliability_chart,
+    paired_chart,
     ranked,
 )
 from kdcal_core.data.equal_rows import warns_of_copies
@@ -139,14 +141,14 @@ def _view(review: Review, run: ComparisonRun) -> View | None:
 def finding(view: View) -> None:
     """What the rows allow to say, and at most four estimates."""
     found = view.found
-    st.subheader(escape_markdown(comparison_words.finding(found, view.measure), 800), anchor=False)
-    told = comparison_words.against_model(found, view.measure)
+    st.subheader(escape_markdown(comparison_finding(found, view.measure), 800), anchor=False)
+    told = against_model(found, view.measure)
     if told:
         st.markdown(escape_markdown(told, 800))
     if view.group != "speed":
         estimates, notes = text.tiles(found, view.measure)
         estimate_row(estimates, notes=[escape_markdown(note, 200) for note in notes])
-    st.caption(comparison_words.judged_text(found, view.run.n_fit))
+    st.caption(judged_text(found, view.run.n_fit))
     for note in text.notes_for(found, view.group):
         st.caption(escape_markdown(note, 600))
 
@@ -156,14 +158,10 @@ def dots(view: View) -> None:
     found = view.found
     with st.container(border=True):
         st.markdown(f"**{text.GROUPS[view.group]}: every measure, every method**")
-        chart(
-            drawn_once(comparison_figure, found, view.measures, view.order, dark=is_dark()),
+        show(
+            drawn_once(comparison_chart, found, view.measures, view.order, dark=is_dark()),
             key=f"compare_dots_{view.group}",
-            takeaway=text.dots_takeaway(view.group),
-            how_to_read=text.SPEED if view.group == "speed" else text.DOTS,
-            alt=comparison_words.comparison_alt(found, view.measures, view.order),
-            table=lambda: comparison_table(found, view.measures),
-            name=f"{view.review.title} comparison {view.group}",
+            of=view.review.title,
         )
 
 
@@ -185,14 +183,10 @@ def paired(view: View) -> None:
                 persist_state="session",
                 label_visibility="collapsed",
             )
-        chart(
-            drawn_once(paired_figure, found, view.measures, view.order, against, dark=is_dark()),
+        show(
+            drawn_once(paired_chart, found, view.measures, view.order, against, dark=is_dark()),
             key=f"compare_paired_{view.group}_{against}",
-            takeaway=comparison_words.paired_words(found, view.measure, against),
-            how_to_read=text.PAIRED,
-            alt=comparison_words.paired_alt(found, view.measure, against),
-            table=lambda: comparison_table(found, view.measures),
-            name=f"{view.review.title} paired {view.group}",
+            of=view.review.title,
         )
         pairs = {pair.key: pair for pair in found.paired[view.measure, against]}
         other = found.best[view.measure] if against == "best" else found.reference
@@ -220,22 +214,17 @@ def paired(view: View) -> None:
 
 def pictures(view: View) -> None:
     """The reliability diagram of every method, on one scale."""
-    found, order = view.found, view.order
     with st.container(border=True):
         st.markdown("**Every method's picture**")
-        chart(
-            drawn_once(method_reliability_figure, found, order, dark=is_dark()),
+        show(
+            drawn_once(method_reliability_chart, view.found, view.order, dark=is_dark()),
             key="compare_pictures",
-            takeaway=comparison_words.reliability_words(found, order),
-            how_to_read=text.PICTURES,
-            alt=comparison_words.reliability_alt(found, order),
-            table=lambda: method_reliability_table(found, order),
-            name=f"{view.review.title} reliability of every method",
+            of=view.review.title,
         )
 
 
 def table(view: View) -> None:
-    """All measures of all methods, and what the fits had to say."""
+    """All measures of all methods, and the notes of the fits."""
     found = view.found
     with st.container(border=True):
         st.markdown("**All numbers**")
@@ -278,9 +267,7 @@ def _line(found: Comparison, key: str) -> dict[str, str]:
     for measure in found.measures:
         estimate = method.scores[measure.key]
         line[measure.title] = (
-            comparison_words.amount(measure.key, estimate.value)
-            if measure.group == "speed"
-            else _told(estimate)
+            amount(measure.key, estimate.value) if measure.group == "speed" else _told(estimate)
         )
     return line
 

@@ -54,7 +54,7 @@ MATTERS = (
     "Inside: how far probabilities can be relied on for rows like those of the calibration set. "
     "Far outside: what is said of rows unlike all data. Ranking: which rows and classes come "
     "first, whatever the probabilities. Speed: time and size. It changes what is shown and the "
-    "order at once; nothing is computed anew."
+    "order at once, without a new computation."
 )
 JUDGE = (
     "The evaluation set: fitted on the calibration set, judged on rows that no fit has seen. "
@@ -70,43 +70,6 @@ WILL_SHOW = (
     "every measure with its interval, paired differences on the same rows, a reliability diagram "
     "of each, and what each costs in time and size."
 )
-
-DOTS = """
-Each line is a method, each panel a measure. The stroke is the 95% interval of the method alone;
-the grey line and band are the model as it is. **Full diamonds** are the best of the measure and
-all that cannot be told apart from it: the truly best one is among them with 95% probability.
-Hollow ones are worse than the best beyond chance.
-
-Intervals that overlap may still belong to methods that can be told apart, because both were judged
-on the same rows: look at the paired differences below.
-
-**Log loss** and **Brier score** count everything, and favour no way of cutting confidence into
-bins. **Calibration errors** say how far stated confidence and hits lie apart: ECE in 15 bins of
-equal width, the same without what noise adds to it (debiased), also in the l2 norm, smooth ECE
-without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
-far confidence lies from the prior's on rows far away. **AUROC** is how well rows are ranked.
-"""
-SPEED = """
-Seconds to fit are those of the fit on all calibration rows, with the range of all fits where there
-were several; seconds for a million rows are timed on 10,000. Both depend on the machine and on
-what else it does. Bytes are those of the numbers a fitted calibrator keeps.
-"""
-PAIRED = """
-Each method less what it is held against, on the very same rows, so that what both find hard
-cancels. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
-calibration errors by resampling rows for both at once, at the least favourable true errors that
-the rows allow. **Full marks** are told apart once all methods are allowed for (Holm's correction).
-
-Against the best, the p value is that of the joint test over all methods (Hansen 2005): who leads on
-these rows was picked by them, and that is allowed for.
-"""
-PICTURES = """
-No calibrator without its picture (paper 002 section XII). Each point is a bin: across the stated
-confidence, up how often it was right, with its Clopper-Pearson interval; pale points have few
-rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below count
-the rows on the same scale in every panel: where they are thin, the picture says little, and a
-calibrator that states one number for all rows looks perfect in its only bin.
-"""
 
 
 def pill(key: str) -> str:
@@ -135,7 +98,7 @@ def descriptions(usable: Mapping[str, str | None]) -> str:
 
 
 def not_here(why: Mapping[str, str]) -> list[str]:
-    """Which calibrators cannot be had, a sentence a reason.
+    """Which calibrators are not available, a sentence a reason.
 
     Examples
     --------
@@ -196,7 +159,7 @@ def difference(found: Comparison, measure: str, pair: PairedDifference) -> Estim
 
 
 def notes_for(found: Comparison, group: Group) -> list[str]:
-    """What is to be known of the comparison where this is what matters."""
+    """Notes on the comparison that concern this group of measures."""
     speaks_of = {"Far away means": "outside", "AUROC is": "ranking", "There is no AUROC": "ranking"}
     return [
         note
@@ -207,18 +170,8 @@ def notes_for(found: Comparison, group: Group) -> list[str]:
 
 
 def failed(key: str, why: str) -> str:
-    """That a calibrator is not among the others, and why."""
+    """Says that a calibrator is left out, and why."""
     return f"{CALIBRATORS[key].label} is left out. {why}"
-
-
-def dots_takeaway(group: Group) -> str:
-    """What the marks mean, above the dots."""
-    if group == "speed":
-        return "Times on this machine and the size of what is fitted, on logarithmic scales."
-    return (
-        "Full diamonds are the best of each measure and all that cannot be told apart from it; "
-        "the grey band is the model as it is."
-    )
 
 
 def _pair(found: Comparison, measure: str, key: str) -> PairedDifference:

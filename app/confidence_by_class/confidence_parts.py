@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from app.shared import set_results
-from app.shared.charts import PAPER_002, chart, drawn_once, estimate_row, is_dark
+from app.shared.charts import PAPER_002, drawn_once, estimate_row, is_dark, show
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, methods_by_class
 from kdcal_core.charts import (
-    bandwidth_figure,
-    confidence_curve_figure,
-    losses_figure,
-    method_cloud,
-    noise_figure,
-    words,
+    bandwidth_chart,
+    confidence_curve_chart,
+    confidence_words,
+    losses_chart,
+    methods_chart,
+    noise_chart,
+    shrinkage_words,
 )
 from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.review import Review, Which
@@ -47,78 +47,12 @@ RULE_WORDS = {
     "mon2": "The smallest bandwidth whose curve has at most one dip. The paper's advice.",
     "mon": "The smallest bandwidth whose curve never falls. Safest where rows are few.",
     "mon4": "The smallest bandwidth with at most two dips. Follows more detail, and more noise.",
-    "loo": "The bandwidth that best foretells each row from the others. Usually too wiggly to "
+    "loo": "The bandwidth that best predicts each row from the others. Usually too wiggly to "
     "believe: compare it with the histogram before you do.",
     "number": "One bandwidth for every class, in units of the score.",
 }
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
 
-CURVE = r"""
-Only rows that were **predicted** to be this class count: the right ones are true positives, the
-wrong ones false positives (paper 002 Eqs. 3 and 4).
-
-**Below**: the two densities of scores, each row blurred by a normal kernel of bandwidth $b$ and
-scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus orange,
-
-$$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}=\frac{A}{A+B}
-\qquad\text{(Eq. 9)}$$
-
-This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so
-the **full** line, which is what the calibrator answers, adds $m$ rows that came out as one
-temperature for all classes says, $c$:
-
-$$\text{Conf}=\frac{A+m\,c}{A+B+m}$$
-
-$m$ is the largest number that predicts held-out rows nearly as well as the best one (within two
-nats in all). Hover to see $A+B$, the rows nearby: a row at the score counts 1, a row one bandwidth
-away 0.61. With more than two classes $c$ differs between rows of equal score; the line has its
-mean.
-
-**In between**: how many right and wrong rows each bin of the histogram holds, on a logarithmic
-scale, so that a single row is still seen beside thousands.
-
-**Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
-where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
-first rows the curve is only the kernels' tails, so it is held constant there (section XIII.D).
-The curve is thin where rows are few and a hairline where there are none.
-**Where curve and boxes part, believe the boxes.**
-"""
-BANDWIDTHS = r"""
-Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (paper 002
-Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the histogram.
-Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under each panel
-are the right and wrong rows of each bin, on one logarithmic scale for all classes.
-
-Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
-that it does not show is noise, and $b_{mon}$ is the better choice.
-"""
-METHODS = r"""
-All methods over one histogram. Those that use only the score are lines. Those that use the whole
-probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
-confidences: they are clouds, of rows of the calibration set (paper 002 Figs. 10 to 12).
-
-* **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
-  where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
-  that was predicted (Eq. 18). An award may move the largest entry elsewhere: the prediction
-  stays what the model said (section XI).
-* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this
-  score. At low scores it promises too much; Cum+ and CwOC confine it to scores above a cutoff.
-"""
-LOSSES = r"""
-Mean of $-\log$ of the confidence given to what happened: right or wrong (paper 002 Eq. 14), by
-predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
-
-A method's loss on the rows it was fitted on flatters it, the more so the more it can bend. That
-is why rows it has not seen are shown: the evaluation set, or the calibration set cross-fitted
-(fitted on four fifths, judged on the last, five times). **Hollow marks** are the second kind of
-rows named above the chart; how far filled and hollow marks lie apart shows the noise.
-"""
-NOISE = """
-The rows are cut in two at random and a histogram is made of each half (paper 002 Fig. 4). Both
-halves come from one model and one source, so all that differs between them is noise. The noise of
-all rows together is smaller by a factor of about 1.4. A calibrator that follows features of this
-size follows noise.
-"""
 ADVICE = """
 * **Look first.** Paper 002 advises against using any calibrator whose curve nobody has looked at
   (section XII). A curve that leaves its histogram is wrong, however good its average score.
@@ -188,17 +122,14 @@ def curve(review: Review, overview: SetOverview, label: int) -> None:
         with settings:
             if np.isfinite(found.bandwidth):
                 st.caption(f"Bandwidth of this class: {found.bandwidth:.4f}")
-            st.caption(words.shrinkage_words(found))
+            st.caption(shrinkage_words(found))
             _notes(name, curves.notes[str(bandwidth)][at])
         with picture:
-            chart(
-                drawn_once(confidence_curve_figure, found, anchor, dark=is_dark()),
+            show(
+                drawn_once(confidence_curve_chart, found, anchor, name, dark=is_dark()),
                 key="confidence_curve",
-                takeaway="",
-                how_to_read=CURVE,
-                alt=words.confidence_alt(found, name),
-                table=found.table,
-                name=f"{review.title} confidence {name}",
+                of=review.title,
+                finding=False,  # the page's heading says it
             )
     with finding:
         _finding(review, found, label)
@@ -213,7 +144,7 @@ def _curves(review: Review, labels: list[int], bandwidth: str | float) -> ClassC
 
 def _finding(review: Review, found: ConfidenceCurve, label: int) -> None:
     """The sentence on this class and the estimates over the rows predicted to be it."""
-    sentence = words.confidence_words(found, review.classes[label])
+    sentence = confidence_words(found, review.classes[label])
     mine = set_results.of(review, predicted_class, which=FIT, label=label)
     if mine is not None and mine.reliability is not None:
         sentence += f" {reliability_finding(mine.reliability, telling(mine.estimates))}"
@@ -286,24 +217,12 @@ def bandwidths(review: Review, overview: SetOverview, label: int) -> None:
         at = [labels.index(one) for one in largest]
         recommended, monotone = ([curves.curves[rule][i] for i in at] for rule in ("mon2", "mon"))
         anchors = [counted.anchors[i] for i in at]
-        chart(
+        show(
             drawn_once(
-                bandwidth_figure, recommended, monotone, anchors, review.classes, dark=is_dark()
+                bandwidth_chart, recommended, monotone, anchors, review.classes, dark=is_dark()
             ),
             key="bandwidths",
-            takeaway=words.bandwidth_words(recommended, monotone, review.classes),
-            how_to_read=BANDWIDTHS,
-            alt=words.bandwidth_alt(recommended, monotone, anchors, review.classes),
-            table=lambda: pd.DataFrame(
-                {
-                    "class": [review.classes[one] for one in largest],
-                    "b_mon2": [found.bandwidth for found in recommended],
-                    "b_mon": [found.bandwidth for found in monotone],
-                    "true_positives": [found.n_tp for found in recommended],
-                    "false_positives": [found.n_fp for found in recommended],
-                }
-            ),
-            name=f"{review.title} bandwidths",
+            of=review.title,
         )
 
 
@@ -377,32 +296,13 @@ def _overlay(review: Review, overview: SetOverview, label: int, chosen: list[str
         key: (fit.points[at].score, fit.points[at].confidence)
         for key, fit in zip(chosen, fits, strict=True)
     }
-    curves = {key for key, fit in zip(chosen, fits, strict=True) if fit.is_curve}
-    anchor = counted.anchors[at]
+    curves = [key for key, fit in zip(chosen, fits, strict=True) if fit.is_curve]
     picture, legend = st.columns([3, 1.3], gap="medium")
     with picture:
-        chart(
-            drawn_once(
-                method_cloud,
-                anchor,
-                {key: xy for key, xy in points.items() if key not in curves},
-                lines={key: xy for key, xy in points.items() if key in curves},
-                dark=is_dark(),
-                n_rows=int(anchor.count.sum()),
-            ),
+        show(
+            drawn_once(methods_chart, counted.anchors[at], points, curves, name, dark=is_dark()),
             key="methods_overlay",
-            takeaway=f"What each method makes of a prediction of class {name}, "
-            f"over the share of its {int(anchor.count.sum()):,} rows that was right.",
-            how_to_read=METHODS,
-            alt=f"{len(chosen)} methods over the histogram of predictions of {name}.",
-            table=lambda: pd.concat(
-                [
-                    pd.DataFrame({"method": key, "score": score, "confidence": confidence})
-                    for key, (score, confidence) in points.items()
-                ],
-                ignore_index=True,
-            ),
-            name=f"{review.title} methods {name}",
+            of=review.title,
         )
     with legend:
         for key in chosen:
@@ -414,22 +314,15 @@ def _losses(review: Review, losses: Losses, chosen: list[str]) -> None:
     refitted, crossed, evaluated = (losses.resubstitution, losses.cross_fitted, losses.evaluation)
     filled, hollow = (crossed, refitted) if evaluated is None else (evaluated, crossed)
     st.caption(f"Filled marks: {filled.rows}. Hollow marks: {hollow.rows}.")
-    chart(
-        drawn_once(losses_figure, filled, review.classes, dark=is_dark(), beside=hollow),
+    show(
+        drawn_once(losses_chart, filled, hollow, chosen, review.classes, dark=is_dark()),
         key="losses",
-        takeaway=words.losses_words(filled, chosen),
-        how_to_read=LOSSES,
-        alt=words.losses_alt(filled, chosen),
-        table=lambda: pd.concat(
-            [part.table().assign(rows_used=part.rows) for part in (filled, hollow)],
-            ignore_index=True,
-        ),
-        name=f"{review.title} losses",
+        of=review.title,
     )
 
 
 def noise(review: Review, overview: SetOverview) -> None:
-    """The picture of noise from two halves, with a control that cuts anew."""
+    """The picture of noise from two halves, with a button that cuts them again."""
     seed = st.session_state.setdefault("noise_seed", 0)
     with st.container(border=True):
         title, again = st.columns([4, 1], vertical_alignment="center")
@@ -442,22 +335,10 @@ def noise(review: Review, overview: SetOverview) -> None:
         if found is None:
             return
         _say_which(largest, len(review.classes))
-        halves = found.halves
-        chart(
-            drawn_once(noise_figure, halves, review.classes, dark=is_dark()),
+        show(
+            drawn_once(noise_chart, found.halves, review.classes, dark=is_dark(), seed=seed),
             key="noise",
-            takeaway=words.noise_words(halves, review.classes),
-            how_to_read=NOISE,
-            alt=words.noise_words(halves, review.classes),
-            table=lambda: pd.concat(
-                [
-                    half.table().assign(label=review.classes[half.label], half=at + 1, seed=seed)
-                    for pair in halves
-                    for at, half in enumerate(pair)
-                ],
-                ignore_index=True,
-            ),
-            name=f"{review.title} noise",
+            of=review.title,
         )
 
 

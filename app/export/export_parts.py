@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from app.export import export_results as found
@@ -11,18 +12,16 @@ from app.export import export_settings
 from app.export import export_text as text
 from app.export.export_results import View
 from app.shared import job_results, session, waiting
-from app.shared.charts import chart, drawn_once, estimate_row, is_dark
+from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts import reliability_figure, words
-from kdcal_core.charts.export_maps import (
-    calibrator_map_figure,
+from kdcal_core.charts import (
+    calibrator_map_chart,
     calibrator_map_regions,
-    calibrator_map_table,
-    calibrator_map_words,
+    judged_reliability_chart,
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks.export_results import CalibratorMap, Gain
+from kdcal_core.tasks.export_results import Gain
 from kdcal_core.tasks.export_run import export_request
 from kdcal_core.text import escape_markdown
 
@@ -104,46 +103,31 @@ def diagrams(gain: Gain, name: str, key: str) -> None:
     """Reliability before and after, side by side on one scale."""
     with st.container(border=True):
         st.markdown("**Reliability before and after**")
-        before, after = (one.reliability.curves[0] for one in (gain.before, gain.after))
-        for column, curve, who, repaired in zip(
-            st.columns(2, gap="medium"),
-            (before, after),
-            ("The model as it is", "Calibrated"),
-            (False, True),
-            strict=True,
-        ):
+        sides = ((gain.before, False), (gain.after, True))
+        for column, (scores, calibrated) in zip(st.columns(2, gap="medium"), sides, strict=True):
             with column:
-                chart(
-                    drawn_once(reliability_figure, curve, dark=is_dark(), repaired=repaired),
-                    key=f"{key}_{'after' if repaired else 'before'}",
-                    takeaway=f"{who}: {text.worst_words(curve)}",
-                    how_to_read=text.DIAGRAMS,
-                    alt=f"{who}. {words.reliability_alt(curve)}",
-                    table=curve.table,
-                    name=f"{name} reliability {'after' if repaired else 'before'}",
+                (curve,) = scores.reliability.curves
+                show(
+                    drawn_once(
+                        judged_reliability_chart, curve, calibrated=calibrated, dark=is_dark()
+                    ),
+                    key=f"{key}_{'after' if calibrated else 'before'}",
+                    of=name,
                 )
 
 
 def mapping(view: View) -> None:
     """What the calibrator does to a score."""
     found_map = view.run.map
-    across, up = text.axes(view.review.classes)
-    told = f"{text.scale(view.review.classes)}: {calibrator_map_words(found_map)}"
     with st.container(border=True):
         st.markdown("**What the calibrator does**")
-        chart(
-            drawn_once(
-                calibrator_map_figure, found_map, dark=is_dark(), x_title=across, y_title=up
-            ),
+        show(
+            drawn_once(calibrator_map_chart, found_map, view.review.classes, dark=is_dark()),
             key="export_map",
-            takeaway=told,
-            how_to_read=text.MAP,
-            alt=f"Stated against calibrated probability. {told}",
-            table=lambda: calibrator_map_table(found_map),
-            name=f"{view.review.title} {view.run.record.settings.key} map",
+            of=f"{view.review.title} {view.run.record.settings.key}",
         )
         if found_map.shape == "regions":
-            _regions(found_map)
+            _regions(calibrator_map_regions(found_map))
         for note in view.run.fit_notes:
             st.caption(escape_markdown(note, 600))
         left_out = found_map.n_lines - len(found_map.lines)
@@ -154,8 +138,7 @@ def mapping(view: View) -> None:
             )
 
 
-def _regions(found_map: CalibratorMap) -> None:
-    table = calibrator_map_regions(found_map)
+def _regions(table: pd.DataFrame) -> None:
     shares = [name for name in table.columns if name.endswith("becomes")]
     st.dataframe(
         table,

@@ -7,17 +7,15 @@ import shlex
 from collections.abc import Mapping
 from math import isfinite
 
-import numpy as np
-
 from app.shared.charts import file_stem
 from app.shared.numbers import interval, number
 from kdcal_core.calibration import Family
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
 from kdcal_core.tasks.export_results import ExportRecord, Gain
-from kdcal_core.text import escape_html, listed
+from kdcal_core.text import listed
 
 FAMILIES: dict[Family, str] = {
     "model": "the model",
@@ -57,23 +55,6 @@ FEW_TREES = (
     "3,000 rows that still takes about a minute, and about five without an evaluation set, as each "
     "fold is fitted."
 )
-DIAGRAMS = """
-Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
-the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
-calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
-of a fault. The bars below count the rows: a calibrator may move rows to other scores. Paper 002
-section XII: no calibrator without its picture.
-"""
-MAP = """
-Across what the model states, up what the calibrator makes of it. On the dashed diagonal nothing
-changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
-
-With two classes the score is the probability of the second class. With more it is the confidence
-in the predicted class, with a line for each class that is predicted. With regions (paper 004
-section 5) each has a line of its own. Where the answer depends on more than the score, as on the
-other classes' probabilities or on several partitions that are averaged, there are dots alone. At
-most eight lines are drawn, those with most rows.
-"""
 _FEW = 200  # rows that judge: on fewer, no difference says little
 USE = """
 **Who may use it.** Anybody who has the model: the file holds no rows, only what was fitted, the
@@ -338,36 +319,6 @@ def belongs(has_model: bool, review: Review) -> str:
     return (
         "It was fitted on predictions without their model, so it cannot be told whether they were "
         "this model's."
-    )
-
-
-def scale(classes: tuple[str, ...]) -> str:
-    """What the map is of. Names in it are untrusted text."""
-    return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
-
-
-def axes(classes: tuple[str, ...]) -> tuple[str, str]:
-    """What the map has across and up."""
-    if len(classes) == 2:
-        event = escape_html(classes[1], limit=30)
-        return f"Stated probability of {event}", f"Calibrated probability of {event}"
-    return "Stated confidence in the predicted class", "Calibrated probability of that class"
-
-
-def worst_words(curve: ReliabilityCurve) -> str:
-    """How many bins are outside what chance explains, and the one that is farthest out."""
-    filled = curve.count > 0
-    with np.errstate(invalid="ignore"):
-        out = np.maximum(curve.band_low - curve.accuracy, curve.accuracy - curve.band_high)
-    out = np.where(filled & np.isfinite(out), out, -np.inf)
-    n_out = int((out > 0).sum())
-    if not n_out:
-        return f"all {int(filled.sum())} bins lie where chance may put them."
-    at = int(np.argmax(out))
-    return (
-        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "
-        f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
-        f"({curve.count[at]:,} rows)."
     )
 
 

@@ -7,12 +7,12 @@ import streamlit as st
 
 from app.out_of_distribution import foreign_text as text
 from app.shared import foreign_results, session
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.numbers import interval, number
 from app.shared.row_tables import most_text
-from kdcal_core.charts import foreign_words, selection_figure
+from kdcal_core.charts import blend_words, exponent_chart, inside_words, surest_words
 from kdcal_core.diagnostics import Estimate, Surest
 from kdcal_core.errors import InputError
 from kdcal_core.tasks import SAYS, VERSION_SAYS, SurestRows
@@ -41,35 +41,17 @@ def fitted_on(view: View, version: Version) -> None:
         )
         st.markdown(text.FITTED_ON[record.fitted_on])
         if found is not None and (blend := found.blend) is not None:
-            st.markdown(foreign_words.blend_words(blend.model, blend.graph))
+            st.markdown(blend_words(blend.model, blend.graph))
         for note in record.notes:
             st.warning(escape_markdown(note, 600), icon=":material/visibility:")
     with right.container(border=True, height="stretch"):
         st.markdown("**How the exponent was chosen**")
         if found is None:  # a job measures it
             return
-        choice = found.selection
-        chart(
-            drawn_once(
-                selection_figure,
-                choice.exponents,
-                {"Held-out log loss": choice.log_loss},
-                float(choice.exponents[choice.chosen]),
-                dark=is_dark(),
-            ),
+        show(
+            drawn_once(exponent_chart, found.selection, dark=is_dark()),
             key="foreign_selection",
-            takeaway=foreign_words.selection_words(choice),
-            how_to_read=text.SELECTION,
-            alt=foreign_words.selection_words(choice),
-            table=lambda: pd.DataFrame(
-                {
-                    "exponent": choice.exponents,
-                    "gamma": choice.gammas,
-                    "log_loss": choice.log_loss,
-                    "standard_error": choice.standard_error,
-                }
-            ),
-            name="kernel exponent",
+            of=view.review.title,
         )
 
 
@@ -77,7 +59,7 @@ def surest(view: View, chosen: Chosen, found: Surest) -> None:
     """The foreign rows that the model was surest about, with their features."""
     with st.container(border=True):
         st.markdown("**Foreign rows that the model is surest about**")
-        words = foreign_words.surest_words(chosen.name, found, view.review.classes[found.predicted])
+        words = surest_words(chosen.name, found, view.review.classes[found.predicted])
         st.markdown(escape_markdown(words, 600))
         try:
             page = foreign_results.surest(view, chosen, SUREST)
@@ -126,7 +108,7 @@ def inside(view: View, version: Version) -> None:
         if found is None:
             return
         model, graph = found.model, found.version
-        st.markdown(escape_markdown(foreign_words.inside_words(model, graph), 600))
+        st.markdown(escape_markdown(inside_words(model, graph), 600))
         st.dataframe(
             pd.DataFrame(
                 {

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from app.out_of_distribution import foreign_choice, foreign_details
 from app.out_of_distribution import foreign_text as text
 from app.shared import foreign_results, graph_results, job_results, session, waiting
-from app.shared.charts import chart, drawn_once, estimate_row, is_dark
+from app.shared.charts import drawn_once, estimate_row, is_dark, show
 from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
 from app.shared.numbers import number
-from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts import (
-    BandLine,
-    density_figure,
-    distance_figure,
-    foreign_words,
-    map_words,
+    by_confidence_words,
+    confidence_only_words,
+    density_chart,
+    distance_chart,
+    distance_finding,
+    distance_label,
+    floor_words,
+    made_words,
+    set_finding,
+    ties_words,
 )
 from kdcal_core.diagnostics import DistanceCurve
 from kdcal_core.errors import InputError
@@ -30,12 +33,6 @@ from kdcal_core.text import escape_markdown
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _OPTIONAL: tuple[Method, ...] = ("isotonic", "sigmoid", "kde_mon2", "euclidean")
-_BANDED = ("model", "geodesic")  # six bands over each other show nothing
-_OWN_LABELS = {
-    "model": "Model",
-    "geodesic": "Kernel density, geodesic",
-    "euclidean": "Kernel density, Euclidean",
-}
 
 
 def has_model(review: Review) -> bool:
@@ -130,7 +127,7 @@ def _version(fit: Fit) -> Version:
     least = 1.0 / (n_holdout + 1)
     if alpha < least:
         st.caption(f"{n_holdout:,} held-out rows cannot guarantee less than {least:.1%}.")
-    st.caption(map_words.floor_words(alpha, n_holdout))
+    st.caption(floor_words(alpha, n_holdout))
     with st.expander("Exponent and variance"):
         gammas, chosen = facts.gammas, facts.chosen
         at = st.select_slider(
@@ -164,7 +161,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
     about = None
     if chosen is not None and answers is not None:
         version = answers.version
-        about = foreign_words.set_finding(
+        about = set_finding(
             chosen.name,
             answers.confidence,
             None if version is None else version.confidence,
@@ -172,7 +169,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
             None if version is None else version.n_unknown,
         )
     if far is not None:
-        sentence = foreign_words.distance_finding(far.model, far.version, largest, far.unknown)
+        sentence = distance_finding(far.model, far.version, largest, far.unknown)
         st.subheader(escape_markdown(sentence, 600), anchor=False)
         if about:
             st.markdown(escape_markdown(about, 600))
@@ -180,7 +177,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
         st.subheader(escape_markdown(about, 600), anchor=False)
     if chosen is not None and chosen.one.kind in ("sphere", "shifted"):
         beyond = chosen.foreign.record.impossible.get(chosen.one.name)
-        st.caption(escape_markdown(foreign_words.made_words(chosen.one.kind, beyond), 400))
+        st.caption(escape_markdown(made_words(chosen.one.kind, beyond), 400))
     if answers is None:
         return
     if answers.version is None or view.version is None:
@@ -189,7 +186,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
             [*answers.model, answers.confidence],
             notes=["the model itself", "by its confidence", "by its confidence", rows],
         )
-        st.caption(foreign_words.confidence_only_words(largest))
+        st.caption(confidence_only_words(largest))
     else:
         alpha, told = view.version.setting.alpha, answers.version
         estimate_row(
@@ -202,9 +199,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
                 f"of the ordinary rows; alpha asks for {alpha:.1%}",
             ],
         )
-        st.caption(
-            foreign_words.by_confidence_words(told.estimates[1], told.by_confidence, largest)
-        )
+        st.caption(by_confidence_words(told.estimates[1], told.by_confidence, largest))
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(text.TILES)
         st.caption(text.PAPERS)
@@ -222,7 +217,7 @@ def _distance(view: View, far: ByDistance | None) -> None:
         options=optional,
         selection_mode="multi",
         default=[key for key in optional if key != "euclidean"],
-        format_func=_label,
+        format_func=distance_label,
         key=f"foreign_methods_{view.version is not None}",
         persist_state="session",
         help="Calibrators are fitted on the calibration set.",
@@ -230,36 +225,25 @@ def _distance(view: View, far: ByDistance | None) -> None:
     if far is None:  # a job measures it
         return
     curves = _curves(view, far, list(shown or ()))
-    lines = [
-        BandLine(key, _label(key), curve.radii, curve.mean, curve.low, curve.high, key in _BANDED)
-        for key, curve in curves.items()
-    ]
-    largest = float(view.prior.max())
-    named = {_label(key): curve for key, curve in curves.items()}
-    words = (
-        f"{record.settings.n:,} rows on each sphere. The spheres move the {record.n_numeric:,} "
-        f"features that are numbers, of {record.n_features:,}; the others keep values of the data."
-        if record.n_numeric < record.n_features
-        else f"{record.settings.n:,} rows on each sphere."
-    )
-    chart(
-        drawn_once(distance_figure, lines, largest, dark=is_dark(), band_words="middle 80%"),
-        key="foreign_distance",
-        takeaway=words,
-        how_to_read=text.DISTANCE,
-        alt=foreign_words.distance_alt(named, largest),
-        table=lambda: pd.concat(
-            [curve.table().assign(method=label) for label, curve in named.items()],
-            ignore_index=True,
+    show(
+        drawn_once(
+            distance_chart,
+            curves,
+            float(view.prior.max()),
+            n_rows=record.settings.n,
+            n_moved=record.n_numeric,
+            n_features=record.n_features,
+            dark=is_dark(),
         ),
-        name=f"{view.review.title} confidence by distance",
+        key="foreign_distance",
+        of=view.review.title,
     )
     for note in record.notes:
         st.caption(escape_markdown(note, 400))
 
 
-def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[Method, DistanceCurve]:
-    curves: dict[Method, DistanceCurve] = {"model": far.model}
+def _curves(view: View, far: ByDistance, shown: list[Method]) -> dict[str, DistanceCurve]:
+    curves: dict[str, DistanceCurve] = {"model": far.model}
     for key in shown:
         if key != "euclidean" and (found := foreign_results.calibrated_curve(view, key)):
             curves[key] = found
@@ -286,10 +270,6 @@ def _euclidean(view: View, version: Version) -> DistanceCurve | None:
     return None if found is None else found.version
 
 
-def _label(key: str) -> str:
-    return _OWN_LABELS.get(key) or CALIBRATORS[key].label
-
-
 def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> None:
     """Ordinary and foreign rows by their density, with the floor between them."""
     chosen = view.chosen
@@ -297,21 +277,17 @@ def _densities(view: View, version: Version, answers: ForeignAnswers | None) -> 
     if chosen is None or told is None:
         st.caption("The densities appear here when the chosen rows are answered.")
         return
-    found = told.densities
-    chart(
-        drawn_once(density_figure, found, dark=is_dark()),
-        key="foreign_densities",
-        takeaway=foreign_words.density_words(
+    show(
+        drawn_once(
+            density_chart,
+            told.densities,
             told.unknown,
-            chosen.name,
             told.n_unknown,
-            found.foreign[0].n,
             version.setting.alpha,
+            dark=is_dark(),
         ),
-        how_to_read=text.DENSITY,
-        alt=foreign_words.density_alt(found),
-        table=found.table,
-        name=f"{view.review.title} densities {chosen.name}",
+        key="foreign_densities",
+        of=view.review.title,
     )
-    if ties := foreign_words.ties_words(*told.ties):
+    if ties := ties_words(*told.ties):
         st.caption(ties)

@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
 from app.shared import graph_results, job_results, map_results, session
-from app.shared.charts import chart, drawn_once, is_dark
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.graph_results import Fit, Version
 from app.shared.map_results import Map
 from kdcal_core.charts import (
     MapPoints,
     PosteriorPanel,
-    foreign_words,
-    map_words,
-    posterior_map_figure,
+    axes_words,
+    blend_words,
+    floor_words,
+    held_words,
+    map_finding,
+    posterior_map_chart,
+    slice_words,
 )
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
@@ -46,32 +49,6 @@ OFFER = (
     "model's regions and its answers among the data, and falls back to the class frequencies "
     "where there are none. Both then stand side by side."
 )
-MAP = r"""
-**Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
-and white is its prior, its share among the rows of the fit: the answer without any
-knowledge of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and
-whatever a model says there is extrapolation.
-
-**A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
-surely, all the way out in the outermost ones (paper 000 section 1; Fig. 8 is this picture). **The
-kernel density version** keeps the polytopes and puts a Gaussian in each, centred on its own rows
-(Eqs. 14, 15 and 19). A constant is added to every density, so that the posterior
-
-$$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
-
-goes to the prior where all densities are small against it (Prop. 2): far from the rows the map
-turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
-but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
-class shares and of what the model itself says (our addition to the papers).
-
-**With more features than the two shown** the map is a slice: in every other direction it stays
-in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
-most respects, and the version may stay sure there. The sentence above therefore goes by the
-density, in all features, and not by the box. What it says where all features leave the data
-together stands on the page Out of distribution.
-
-**Drag a box** on any panel to see the rows in it below. A double click takes it away.
-"""
 SETTINGS = """
 * **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
   unknown. A larger alpha lets the prior in closer to the data (in place of the constant that
@@ -292,7 +269,7 @@ def set_anew(fit: Fit) -> Version:
         with st.popover("What these settings do", type="tertiary", icon=":material/help:"):
             st.markdown(SETTINGS)
             if (blend := facts.blend) is not None:
-                st.markdown(foreign_words.blend_words(blend.model, blend.graph))
+                st.markdown(blend_words(blend.model, blend.graph))
         _about(fit.record, alpha)
     for note in fit.record.notes:
         st.caption(f":material/info: {escape_markdown(note, 400)}")
@@ -302,7 +279,7 @@ def set_anew(fit: Fit) -> Version:
 def _about(record: GraphRecord, alpha: float) -> None:
     st.caption(
         f"Fitted on {record.n_fit:,} {record.fitted_on} rows in {record.facts.n_polytopes:,} "
-        f"regions. {map_words.floor_words(alpha, record.n_holdout)}",
+        f"regions. {floor_words(alpha, record.n_holdout)}",
         width="content",
     )
 
@@ -371,12 +348,10 @@ def finding(review: Review, run: GridRun, found: Maps, prior: FloatArray) -> Non
     """The page's one sentence, and what a slice leaves out of it."""
     confidence = found.confidence
     outside = run.outside if found.unknown is None else found.unknown
-    sentence = map_words.map_finding(
-        confidence[MODEL], confidence.get(VERSION), outside, float(prior.max())
-    )
+    sentence = map_finding(confidence[MODEL], confidence.get(VERSION), outside, float(prior.max()))
     st.subheader(escape_markdown(sentence, 600), anchor=False)
     if found.unknown is not None and (
-        words := map_words.slice_words(outside, run.outside, _n_features(review) - 2)
+        words := slice_words(outside, run.outside, _n_features(review) - 2)
     ):
         st.caption(words)
 
@@ -389,29 +364,24 @@ def picture(
     drawn = np.isfinite(run.shown_points).all(axis=1)
     x, y = run.shown_points[drawn].T
     record = run.record
-    name = "confidence" if label == TOP else f"the probability of class {record.classes[label]}"
-    chart(
+    show(
         drawn_once(
-            posterior_map_figure,
+            posterior_map_chart,
             run.x,
             run.y,
             [PosteriorPanel(title, values) for title, values in shown.items()],
             MapPoints(x, y, run.shown_labels[drawn], record.classes),
             class_name="" if label == TOP else record.classes[label],
-            scale_title="Confidence" if label == TOP else "",
             prior=float(prior.max() if label == TOP else prior[label]),
             x_title=record.x_name,
             y_title=record.y_name,
+            outside=run.outside,
             dark=is_dark(),
             equal=TRUTH in shown or bool(record.explained),
             data_box=run.data_box,
         ),
         key="posterior_map",
-        takeaway="",
-        how_to_read=MAP,
-        alt=map_words.map_alt(record.x_name, record.y_name, name, list(shown.items()), run.outside),
-        table=lambda: _table(run, shown),
-        name=f"{review.title} posterior map",
+        of=review.title,
         on_box=on_box,
     )
     _captions(review, run, int(drawn.sum()))
@@ -419,19 +389,13 @@ def picture(
 
 def _captions(review: Review, run: GridRun, n_drawn: int) -> None:
     record = run.record
-    lines = [map_words.held_words(_n_features(review) - 2, record.settings.row)]
+    lines = [held_words(_n_features(review) - 2, record.settings.row)]
     if record.explained:
-        lines = list(map_words.axes_words(record.explained, record.strongest))
+        lines = list(axes_words(record.explained, record.strongest))
     if n_drawn < record.n_rows:
         lines.append(f"{n_drawn:,} of {record.n_rows:,} rows are drawn, of each class its share.")
     if text := " ".join(lines).strip():
         st.caption(escape_markdown(text, 1500))
-
-
-def _table(run: GridRun, shown: dict[str, FloatArray]) -> pd.DataFrame:
-    across, up = np.meshgrid(run.x, run.y)
-    columns = {run.record.x_name: across.ravel(), run.record.y_name: up.ravel()}
-    return pd.DataFrame(columns | {title: values.ravel() for title, values in shown.items()})
 
 
 def _reference(review: Review) -> TableInfo:

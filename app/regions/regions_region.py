@@ -24,8 +24,8 @@ from kdcal_core.charts import (
     region_words,
     regression_reading,
     regression_words,
+    reliability_alt,
     small_multiples,
-    words,
 )
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
@@ -96,8 +96,8 @@ def _reliability(view: View, panels: RegionPanels) -> None:
         key="regions_reliability",
         takeaway="",
         how_to_read=text.BESIDE,
-        alt=f"This region: {words.reliability_alt(region)} "
-        f"All judged rows: {words.reliability_alt(everything)}",
+        alt=f"This region: {reliability_alt(region)} "
+        f"All judged rows: {reliability_alt(everything)}",
         table=lambda: pd.concat(
             [
                 region.table().assign(rows="region"),

@@ -23,10 +23,10 @@ from kdcal_core.charts import (
     loss_change_figure,
     loss_change_table,
     region_words,
+    reliability_alt,
     reliability_figure,
     score_panels_figure,
     score_panels_table,
-    words,
 )
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
@@ -202,7 +202,7 @@ def _reliability(view: View, repair: Repair, model: RepairScores, repaired: Repa
         key="regions_before_after",
         takeaway=f"Stated probability of {event}." if event else "",
         how_to_read=text.BEFORE_AFTER,
-        alt=f"Before: {words.reliability_alt(before)} After: {words.reliability_alt(after)}",
+        alt=f"Before: {reliability_alt(before)} After: {reliability_alt(after)}",
         table=lambda: pd.concat(
             [before.table().assign(who="model"), after.table().assign(who="calibrated")],
             ignore_index=True,

@@ -8,28 +8,19 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import set_results
-from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
-    confusion_figure,
-    reliability_figure,
-    score_histogram_figure,
-    small_multiples,
-    words,
+    confusion_chart,
+    largest_curves,
+    reliability_by_class_chart,
+    reliability_chart,
+    scores_chart,
 )
-from kdcal_core.diagnostics import (
-    Kind,
-    Reliability,
-    Strategy,
-    confusion_finding,
-    reliability_finding,
-    telling,
-)
+from kdcal_core.diagnostics import Kind, Strategy, reliability_finding, telling
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import SetOverview, set_estimates, set_reliability
 from kdcal_core.text import escape_markdown
-
-MAX_PANELS = 20
 
 KINDS: dict[Kind, str] = {
     "confidence": "All predictions",
@@ -49,43 +40,6 @@ TABLES: dict[Literal["joint", "confusion", "reverse"], str] = {
     "confusion": "By true class",
     "reverse": "By predicted class",
 }
-
-DIAGRAM = r"""
-**Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
-agree; points below it are over-confident, points above it under-confident. "Says 0.91, sees 0.83"
-means: stated confidence 0.91 on average, right in 83% of those rows, with its 95% interval.
-
-**Points** are bins: the mean stated confidence and the observed share, with its exact
-(Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
-
-**Grey boxes** are the consistency band: where the point of a perfectly calibrated model would
-fall in 95% of all samples of this size. A point inside its box is no evidence against the model.
-
-**The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
-curve: neither depends on the bins. **The bars below** count the rows of each bin.
-
-A bin is $(a, b]$, the first closed at 0 (paper 002 Eq. 5).
-"""
-MULTIPLES = """
-One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
-perfectly calibrated model in 95% of all samples. Paper 002 (sections III and VI) reads them by
-predicted class: only rows that were given the class count, right ones against wrong ones. Under
-the question "One class against the rest" every row counts in every diagram.
-"""
-HISTOGRAM = """
-How sure the model was where it was right (above) and where it was wrong (below). The two count
-axes differ, because errors are rarer. Paper 002 section V takes confidence from these two: the
-share of right among all rows at one score.
-"""
-CONFUSION = r"""
-Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
-
-* **Counts**: how many rows there are; coloured by the square root, so that rare errors show.
-* **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
-* **By predicted class** (reverse confusion): each column adds to 1. On the diagonal
-  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
-  user of the prediction needs, and it is often the lower of the two.
-"""
 
 
 def finding(found: SetOverview) -> None:
@@ -110,29 +64,13 @@ def diagram(review: Review, which: Which) -> None:
                 which=which, kind=kind, n_bins=n_bins, strategy=strategy, label=label,
             )  # fmt: skip
             if found is not None:
-                _drawing(review, which, found)
+                show(
+                    drawn_once(reliability_chart, found, review.classes, dark=is_dark()),
+                    key="reliability_diagram",
+                    of=f"{review.title} {which}",
+                    finding=kind != "confidence",  # there the page's heading says it
+                )
     _multiples(review, which, kind, n_bins, strategy)
-
-
-def _drawing(review: Review, which: Which, found: Reliability) -> None:
-    curve = found.curves[0]
-    across, up = _titles(found.kind)
-    chart(
-        drawn_once(reliability_figure, curve, dark=is_dark(), x_title=across, y_title=up),
-        key="reliability_diagram",
-        takeaway=_takeaway(found, review.classes),
-        how_to_read=DIAGRAM,
-        alt=words.reliability_alt(curve),
-        table=curve.table,
-        name=f"{review.title} {which} reliability {found.kind}",
-    )
-
-
-def _takeaway(found: Reliability, classes: tuple[str, ...]) -> str:
-    """The diagram's finding, unless it is the one that heads the page."""
-    if found.kind == "confidence":
-        return ""
-    return reliability_finding(found, class_names=classes)
 
 
 def _kind() -> Kind:
@@ -173,12 +111,6 @@ def _strategy() -> Strategy:
     return strategy
 
 
-def _titles(kind: Kind) -> tuple[str, str]:
-    if kind == "class":
-        return "Stated probability", "How often it is the class"
-    return "Stated confidence", "How often it is right"
-
-
 def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: Strategy) -> None:
     kind = "top-label" if kind == "confidence" else kind
     with st.container(border=True):
@@ -189,27 +121,13 @@ def _multiples(review: Review, which: Which, kind: Kind, n_bins: int, strategy: 
         )  # fmt: skip
         if found is None:
             return
-        some = [curve for curve in found.curves if curve.n]
-        curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
-        curves.sort(key=lambda curve: curve.label or 0)
-        across, up = _titles(kind)
-        if len(curves) < len(found.curves):
-            st.caption(_drawn(len(curves), len(some), len(found.curves)))
-        chart(
-            drawn_once(
-                small_multiples,
-                curves,
-                review.classes,
-                dark=is_dark(),
-                x_title=across,
-                y_title=up,
-            ),
+        drawn, some = len(largest_curves(found)), sum(curve.n > 0 for curve in found.curves)
+        if drawn < len(found.curves):
+            st.caption(_drawn(drawn, some, len(found.curves)))
+        show(
+            drawn_once(reliability_by_class_chart, found, review.classes, dark=is_dark()),
             key="reliability_multiples",
-            takeaway=reliability_finding(found, class_names=review.classes),
-            how_to_read=MULTIPLES,
-            alt=" ".join(words.reliability_alt(curve) for curve in curves[:5]),
-            table=lambda: _tables(found, review.classes),
-            name=f"{review.title} {which} reliability by class",
+            of=f"{review.title} {which}",
         )
 
 
@@ -220,35 +138,15 @@ def _drawn(drawn: int, some: int, classes: int) -> str:
     return f"{never}{most}The CSV holds all."
 
 
-def _tables(found: Reliability, classes: tuple[str, ...]) -> pd.DataFrame:
-    named = [
-        curve.table().assign(label=classes[curve.label] if curve.label is not None else "")
-        for curve in found.curves
-    ]
-    return pd.concat(named, ignore_index=True)
-
-
 def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> None:
     """Scores of right and wrong predictions beside the confusion tables."""
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown("**How sure it was**")
-        histogram = found.scores
-        chart(
-            drawn_once(score_histogram_figure, histogram, dark=is_dark()),
+        show(
+            drawn_once(scores_chart, found.scores, dark=is_dark()),
             key="score_histogram",
-            takeaway=words.histogram_words(histogram),
-            how_to_read=HISTOGRAM,
-            alt=words.histogram_words(histogram),
-            table=lambda: pd.DataFrame(
-                {
-                    "bin_low": histogram.edges[:-1],
-                    "bin_high": histogram.edges[1:],
-                    "right": histogram.correct,
-                    "wrong": histogram.wrong,
-                }
-            ),
-            name=f"{review.title} {which} scores",
+            of=f"{review.title} {which}",
         )
     with right.container(border=True, height="stretch"):
         st.markdown("**What is taken for what**")
@@ -262,17 +160,10 @@ def scores_and_confusion(review: Review, which: Which, found: SetOverview) -> No
             persist_state="session",
             label_visibility="collapsed",
         )
-        tables = found.confusion
-        chart(
-            drawn_once(confusion_figure, tables, table, review.classes, dark=is_dark()),
+        show(
+            drawn_once(confusion_chart, found.confusion, table, review.classes, dark=is_dark()),
             key="confusion",
-            takeaway=confusion_finding(tables, review.classes),
-            how_to_read=CONFUSION,
-            alt=words.confusion_alt(tables, table, review.classes),
-            table=lambda: pd.DataFrame(getattr(tables, table), columns=list(review.classes)).assign(
-                true_class=list(review.classes)
-            ),
-            name=f"{review.title} {which} confusion {table}",
+            of=f"{review.title} {which}",
         )
 
 

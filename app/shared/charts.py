@@ -7,19 +7,22 @@ import io
 import pickle
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from app.shared.numbers import interval, number
+from kdcal_core.charts import Chart
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.text import escape_markdown
 
 P = ParamSpec("P")
+D = TypeVar("D", Chart, go.Figure)
 _CONFIG = {
     "displaylogo": False,
     "showSendToCloud": False,
@@ -41,8 +44,8 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -> go.Figure:
-    """The figure that ``make`` draws of these results, drawn once: plotly checks every value.
+def drawn_once(make: Callable[P, D], *args: P.args, **kwargs: P.kwargs) -> D:
+    """The chart that ``make`` draws of these results, drawn once: plotly checks every value.
 
     It is shared between sessions: change what you are given only through another call.
 
@@ -53,11 +56,11 @@ def drawn_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) 
     args, kwargs
         Its arguments: results of the core, settings, the theme. All of their content counts.
     """
-    figure: go.Figure = _drawn(_digest(make, args, kwargs), make, args, kwargs)
-    return figure
+    drawn: D = _drawn(_digest(make, args, kwargs), make, args, kwargs)
+    return drawn
 
 
-def _digest(make: Callable[..., go.Figure], args: Any, kwargs: dict[str, Any]) -> str:
+def _digest(make: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> str:
     content = io.BytesIO()  # only its digest is kept; nothing is ever read back from these bytes
     pickler = pickle.Pickler(content)
     # equal parts are written out each time: which of them are one object is not part of the content
@@ -69,10 +72,11 @@ def _digest(make: Callable[..., go.Figure], args: Any, kwargs: dict[str, Any]) -
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _drawn(
-    digest: str, _make: Callable[..., go.Figure], _args: Any, _kwargs: dict[str, Any]
-) -> go.Figure:
+    digest: str, _make: Callable[..., Any], _args: Any, _kwargs: dict[str, Any]
+) -> Chart | go.Figure:
     del digest  # only the cache's key
-    return _Ready(_make(*_args, **_kwargs))
+    made = _make(*_args, **_kwargs)
+    return replace(made, figure=_Ready(made.figure)) if isinstance(made, Chart) else _Ready(made)
 
 
 class _Ready(go.Figure):  # type: ignore[misc]
@@ -92,6 +96,44 @@ def dragged(
 ) -> go.Figure:
     """The figure with another meaning of dragging over it: "select", "zoom" or "pan"."""
     return make(*args, **kwargs).update_layout(dragmode=mode)
+
+
+def show(
+    shown: Chart,
+    *,
+    key: str,
+    of: str,
+    finding: bool = True,
+    on_box: Callable[[], None] | None = None,
+    on_pick: Callable[[], None] | None = None,
+) -> None:
+    """Show a chart: its finding, figure, explanation, alternative text and data.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    of : str
+        What was reviewed; with the chart's own name it names the files.
+    finding : bool, default=True
+        False where a heading of the page says it already.
+    on_box : callable, optional
+        Called when the reader has dragged a box, which is then in the session state of ``key``,
+        or cleared it. What it changes must not change the figure: the box would be lost.
+    on_pick : callable, optional
+        In place of ``on_box``, where a click on a mark counts as well.
+    """
+    chart(
+        shown.figure,
+        key=key,
+        takeaway=shown.finding if finding else "",
+        how_to_read=shown.how_to_read,
+        alt=shown.alt,
+        table=shown.table,
+        name=f"{of} {shown.name}",
+        on_box=on_box,
+        on_pick=on_pick,
+    )
 
 
 def chart(

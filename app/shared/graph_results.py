@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 
 from app.shared import job_results, session
-from kdcal_core.charts import foreign_words
+from kdcal_core.charts import fit_offer
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.store import load_part
@@ -115,7 +115,7 @@ def _offer(review: Review, asked: Request, will_show: str) -> bool:
     n_calibration = review.tables["calibration"].n_rows
     with st.container(border=True):
         st.markdown(will_show)
-        st.markdown(foreign_words.fit_offer(training.n_rows if training else None, n_calibration))
+        st.markdown(fit_offer(training.n_rows if training else None, n_calibration))
         return st.button(
             "Fit the kernel density version",
             key=f"fit_{asked.key[:16]}",

@@ -13,12 +13,12 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import map_results
-from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.graph_results import Version
 from app.shared.map_results import Box, Boxed, Map, Range
 from app.shared.numbers import number
 from app.shared.row_tables import beside, most_text
-from kdcal_core.charts import map_words, reliability_figure, words
+from kdcal_core.charts import box_finding, box_reliability_chart, mix_words
 from kdcal_core.diagnostics import reliability_finding, telling
 from kdcal_core.review import Review
 from kdcal_core.tasks import FEWEST, BoxJudged, BoxRows, GridRun, RowsInBox
@@ -27,18 +27,6 @@ from kdcal_core.text import escape_markdown
 PAGE_ROWS = 100
 STEPS = 400  # of the sliders across the map
 WHO = ("Model", "Density version")
-
-RELIABILITY = r"""
-The rows in the box alone. **Across**: what each model states. **Up**: how often it is right. On
-the dashed diagonal the two agree; points below it are over-confident, points above it
-under-confident. Slate points are the model, teal ones its kernel density version; bars are exact
-(Clopper-Pearson) 95% intervals, grey boxes where the points of a perfectly calibrated model with
-the stated confidences would fall in 95% of all samples of this size (paper 002 Eq. 5 has the
-bins). Points from fewer than 100 rows are pale, from fewer than 20 paler.
-
-A model that is well calibrated over all rows can be over-confident in one corner and
-under-confident in another: that is what the box is for.
-"""
 
 
 def whole_map(run: GridRun) -> Box:
@@ -138,7 +126,7 @@ def region(review: Review, drawn: Map, version: Version | None) -> None:
         st.markdown(escape_markdown(_sentence(found), 800))
         if found.model is None:
             return
-        mix = map_words.mix_words(found.count, review.classes)
+        mix = mix_words(found.count, review.classes)
         st.caption(f"{_source(review, version)}. Classes: {escape_markdown(mix, 800)}")
         if found.table.n >= FEWEST:
             _reliability(review, found.model, found.version)
@@ -157,7 +145,7 @@ def _sentence(found: RowsInBox) -> str:
         None if judged is None else (judged.right, judged.sure)
         for judged in (found.model, found.version)
     )
-    return map_words.region_finding(found.table.n, found.n_all, model, version)
+    return box_finding(found.table.n, found.n_all, model, version)
 
 
 def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) -> None:
@@ -170,25 +158,11 @@ def _reliability(review: Review, model: BoxJudged, version: BoxJudged | None) ->
         assert version.reliability is not None  # as of the model
         other = version.reliability.curves[0]
         said.append(f"**Kernel density version.** {_finding(version)}")
-    named = (("model", curve), ("kernel density version", other))
     with picture:
-        chart(
-            drawn_once(
-                reliability_figure,
-                curve,
-                dark=is_dark(),
-                calibrated=other,
-                calibrated_name="Kernel density version",
-            ),
+        show(
+            drawn_once(box_reliability_chart, curve, other, dark=is_dark()),
             key="region_reliability",
-            takeaway="",
-            how_to_read=RELIABILITY,
-            alt=words.reliability_alt(curve),
-            table=lambda: pd.concat(
-                [one.table().assign(of=name) for name, one in named if one is not None],
-                ignore_index=True,
-            ),
-            name=f"{review.title} reliability in the box",
+            of=review.title,
         )
     with beside:
         st.markdown("\n\n".join(said))

@@ -1,4 +1,7 @@
-"""A comparison of calibrators as dots with intervals: every measure, and paired differences."""
+"""A comparison of calibrators: dots with intervals, paired differences, and what they show.
+
+Names of a user's own calibrators pass through the sentences as they came.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,45 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.evaluation import Comparison, MethodScores
-from kdcal_core.evaluation.comparison import Against
+from kdcal_core.evaluation import Against, Comparison, Group, MethodScores, PairedDifference
+from kdcal_core.text import bytes_text, listed, number_text
 
 MODEL_NAME = "The model as it is"
+
+DOTS = """
+Each line is a method, each panel a measure. The stroke is the 95% interval of the method alone;
+the grey line and band are the model as it is. **Full diamonds** are the best of the measure and
+all that cannot be told apart from it: the truly best one is among them with 95% probability.
+Hollow ones are worse than the best beyond chance.
+
+Intervals that overlap may still belong to methods that can be told apart, because both were judged
+on the same rows: look at the paired differences below.
+
+**Log loss** and **Brier score** count everything, and favour no way of cutting confidence into
+bins. **Calibration errors** say how far stated confidence and hits lie apart: ECE in 15 bins of
+equal width, the same without what noise adds to it (debiased), also in the l2 norm, smooth ECE
+without bins, MCE the worst bin, classwise ECE every class's probability. **OCE** is how
+far confidence lies from the prior's on rows far away. **AUROC** is how well rows are ranked.
+"""
+SPEED = """
+Seconds to fit are those of the fit on all calibration rows, with the range of all fits where there
+were several; seconds for a million rows are timed on 10,000. Both depend on the machine and on
+what else it does. Bytes are those of the numbers a fitted calibrator keeps.
+"""
+PAIRED = """
+Each method minus the one it is compared with, on the same rows, so that what both find hard cancels
+out. Means of row losses are compared by a paired t test, AUROC by DeLong's covariances, and
+calibration errors by resampling rows for both at once, at the least favourable true errors that
+the rows allow. **Full marks** are told apart once all methods are allowed for (Holm's correction).
+
+Against the best, the p value is that of the joint test over all methods (Hansen 2005): who leads on
+these rows was picked by them, and that is allowed for.
+"""
 
 
 def method_name(found: Comparison, key: str) -> str:
@@ -36,6 +70,40 @@ def ranked(found: Comparison, measure: str) -> tuple[str, ...]:
         return idle, sign * one.scores[measure].value
 
     return tuple(one.key for one in sorted(found.methods, key=place))
+
+
+def comparison_chart(
+    found: Comparison, measures: Sequence[str], order: Sequence[str], *, dark: bool
+) -> Chart:
+    """Every method by every one of these measures, which are of one group."""
+    group = found.measure(measures[0]).group
+    return Chart(
+        comparison_figure(found, measures, order, dark=dark),
+        finding=_marks_words(group),
+        alt=comparison_alt(found, measures, order),
+        how_to_read=SPEED if group == "speed" else DOTS,
+        table=lambda: comparison_table(found, measures),
+        name=f"comparison {group}",
+    )
+
+
+def paired_chart(
+    found: Comparison,
+    measures: Sequence[str],
+    order: Sequence[str],
+    against: Against,
+    *,
+    dark: bool,
+) -> Chart:
+    """Differences on the same rows; the sentences are about the first of the measures."""
+    return Chart(
+        paired_figure(found, measures, order, against, dark=dark),
+        finding=paired_words(found, measures[0], against),
+        alt=paired_alt(found, measures[0], against),
+        how_to_read=PAIRED,
+        table=lambda: comparison_table(found, measures),
+        name=f"paired {found.measure(measures[0]).group}",
+    )
 
 
 def comparison_figure(
@@ -140,4 +208,203 @@ def _dots(
         ],
         hovertemplate="%{text}<extra></extra>",
         **panel(at),
+    )
+
+
+def comparison_finding(found: Comparison, measure: str) -> str:
+    """Who leads by a measure, who cannot be told from it, and whether that beats the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.data import ScoredSet
+    >>> from kdcal_core.evaluation import compare
+    >>> from kdcal_core.review import ReviewData
+    >>> p = np.random.default_rng(0).uniform(0.05, 0.95, 400)
+    >>> y = (np.random.default_rng(1).random(400) < p).astype(int)
+    >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
+    >>> told = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
+    >>> comparison_finding(told, "ece")  # doctest: +ELLIPSIS
+    'The model as it is and STS cannot be told apart in ECE, equal-width bins, on these 400 rows...
+    """
+    chosen = found.measure(measure)
+    if chosen.group == "speed":
+        return _speed(found, measure)
+    order = ranked(found, measure)
+    close = [key for key in order if key in found.close_to_best(measure)]
+    others = [key for key in close if key != found.reference]
+    title, rows = in_sentence(chosen.title), _rows(found, measure)
+    if not others:
+        n = len(found.methods) - 1
+        return (
+            f"The model as it is has the best {title}, beyond chance, on {rows}: "
+            f"{'the calibrator is' if n == 1 else f'all {n} calibrators are'} worse."
+        )
+    best = found.method(found.best[measure])
+    if len(close) == 1:
+        value = estimate_text(best.scores[measure])
+        lead = f"{best.name} has the best {title}, beyond chance, on {rows}: {value}"
+    else:
+        lead = f"{_named(found, close)} cannot be told apart in {title}, on {rows}"
+    pairs = {pair.key: pair for pair in found.paired[measure, "model"]}
+    return f"{lead}; {_held(found, pairs, others)}."
+
+
+def against_model(found: Comparison, measure: str) -> str:
+    """Who is better and who is worse than the model by a measure, beyond chance; "" if nobody."""
+    if found.measure(measure).group == "speed":
+        return ""
+    verdicts: dict[str, list[str]] = {"better": [], "worse": [], "cannot be told apart": []}
+    order = ranked(found, measure)
+    pairs = {pair.key: pair for pair in found.paired[measure, "model"]}
+    for key in order:
+        if key != found.reference:
+            verdicts[pairs[key].verdict].append(key)
+    if not verdicts["better"] and not verdicts["worse"]:
+        return ""
+    parts = []
+    for verdict, words in (
+        ("better", "Better than the model as it is"),
+        ("worse", "Worse than it"),
+        ("cannot be told apart", "Not told apart from it"),
+    ):
+        if verdicts[verdict]:
+            parts.append(f"{words}: {_named(found, verdicts[verdict])}.")
+    return " ".join(parts)
+
+
+def in_sentence(title: str) -> str:
+    """A measure's title inside a sentence.
+
+    Examples
+    --------
+    >>> in_sentence("Log loss"), in_sentence("ECE, equal-width bins")
+    ('log loss', 'ECE, equal-width bins')
+    """
+    return title if title[:2].isupper() else title[0].lower() + title[1:]
+
+
+def judged_text(found: Comparison, n_fit: int) -> str:
+    """On which rows calibrators were fitted and judged."""
+    if found.folds:
+        return (
+            f"Cross-fitted: each of {found.n:,} calibration rows is judged by calibrators that "
+            f"were fitted on the other folds of {found.folds}. Seed {found.seed}."
+        )
+    return (
+        f"Fitted on {n_fit:,} calibration rows, judged on {found.n:,} rows of the evaluation "
+        f"set. Seed {found.seed}."
+    )
+
+
+def comparison_alt(found: Comparison, measures: Sequence[str], order: Sequence[str]) -> str:
+    """Alternative text of the dots: the first measure's values in order."""
+    key = measures[0]
+    values = ", ".join(
+        f"{method_name(found, one)} {estimate_text(found.method(one).scores[key])}"
+        for one in order[:8]
+    )
+    titles = ", ".join(found.measure(one).title for one in measures)
+    return (
+        f"{titles} of {len(order)} methods, with intervals. By {found.measure(key).title}: {values}"
+    )
+
+
+def paired_words(found: Comparison, measure: str, against: str) -> str:
+    """How many methods are told apart from what they are held against."""
+    title = in_sentence(found.measure(measure).title)
+    if against == "model":
+        pairs = [one for one in found.paired[measure, "model"] if one.key != found.reference]
+        better = [one for one in pairs if one.verdict == "better"]
+        worse = [one for one in pairs if one.verdict == "worse"]
+        return (
+            f"By {title}, {len(better)} of {len(pairs)} calibrators are better than the model as "
+            f"it is and {len(worse)} worse, beyond chance and with all of them allowed for."
+        )
+    best = found.best[measure]
+    pairs = [one for one in found.paired[measure, "best"] if one.key != best]
+    worse = [one for one in pairs if one.verdict == "worse"]
+    name = method_name(found, best)
+    return (
+        f"By {title}, {name if best != found.reference else name[0].lower() + name[1:]} leads on "
+        f"these rows, and {len(worse)} of {len(pairs)} others are worse beyond chance."
+    )
+
+
+def paired_alt(found: Comparison, measure: str, against: str) -> str:
+    """Alternative text of the paired differences."""
+    pairs = ", ".join(
+        f"{method_name(found, one.key)} {estimate_text(one.difference)} ({one.verdict})"
+        for one in found.paired[measure, "best" if against == "best" else "model"][:8]
+    )
+    other = "the best" if against == "best" else "the model as it is"
+    return f"Paired differences to {other} in {found.measure(measure).title}: {pairs}"
+
+
+def _held(found: Comparison, pairs: dict[str, PairedDifference], keys: Sequence[str]) -> str:
+    """Whether these methods are better than the model as it is, with the first one's difference."""
+    better = [key for key in keys if pairs[key].verdict == "better"]
+    if not better:
+        if len(keys) == 1:
+            return "it is not told apart from the model as it is"
+        return "no calibrator is better than the model as it is beyond chance"
+    first = better[0]
+    change = pairs[first].difference
+    value, low, high = (
+        number_text(one, change.high - change.low, change.percent)
+        for one in (change.value, change.low, change.high)
+    )
+    if len(better) == len(keys):
+        who = {1: "it is" if len(keys) == 1 else "", 2: "both are"}.get(len(keys), "all are")
+    else:
+        who = f"{_named(found, better)} {'is' if len(better) == 1 else 'are'}"
+    of = "" if len(keys) == 1 else f" of {method_name(found, first)}"
+    return f"{who} better than the model as it is (paired difference{of} {value}, {low} to {high})"
+
+
+def _speed(found: Comparison, measure: str) -> str:
+    chosen = found.measure(measure)
+    order = [key for key in ranked(found, measure) if key != found.reference]
+    first, last = (found.method(order[at]) for at in (0, -1))
+    values = [amount(measure, one.scores[measure].value) for one in (first, last)]
+    if len(order) == 1:
+        return f"{chosen.title}: {first.name} {values[0]}."
+    return f"{chosen.title}: from {values[0]} ({first.name}) to {values[1]} ({last.name})."
+
+
+def amount(measure: str, value: float) -> str:
+    """Seconds or bytes for people.
+
+    Examples
+    --------
+    >>> amount("fit_seconds", 0.0234), amount("size_bytes", 20480)
+    ('0.023 s', '20 KiB')
+    """
+    if measure == "size_bytes":
+        return bytes_text(value)
+    if value < 0.001:
+        return "below 0.001 s"
+    return f"{value:,.0f} s" if value >= 100 else f"{value:.2g} s"
+
+
+def _rows(found: Comparison, measure: str) -> str:
+    n = found.paired[measure, "model"][0].difference.n
+    return f"these {n:,} rows"
+
+
+def _named(found: Comparison, keys: Sequence[str]) -> str:
+    names = [
+        "the model as it is" if key == found.reference else found.method(key).name for key in keys
+    ]
+    text = listed(names)
+    return text[0].upper() + text[1:] if text.startswith("the model") else text
+
+
+def _marks_words(group: Group | None) -> str:
+    """What the marks mean."""
+    if group == "speed":
+        return "Times on this machine and the size of what is fitted, on logarithmic scales."
+    return (
+        "Full diamonds are the best of each measure and all that cannot be told apart from it; "
+        "the grey band is the model as it is."
     )

@@ -1,28 +1,199 @@
-"""Confidence against score, one predicted class at a time: the pictures of paper 002."""
+"""Confidence against score, one predicted class at a time, with the words beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.confidence_curve import ConfidenceCurve, HistogramAnchor
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.methods import method_style
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.parts import anchor_traces, boxes, identity, tiers
 from kdcal_core.charts.template import new_figure, new_grid, panel, square, strip, unit_axis
 from kdcal_core.data.types import FloatArray
+from kdcal_core.text import counted
 
 MAX_CLOUD = 2000
+
+CURVE = r"""
+Only rows that were **predicted** to be this class count: the right ones are true positives, the
+wrong ones false positives (paper 002 Eqs. 3 and 4).
+
+**Below**: the two densities of scores, each row blurred by a normal kernel of bandwidth $b$ and
+scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus orange,
+
+$$\text{Conf}(S)=\frac{K_{TP}(S)\,|TP|}{K_{TP}(S)\,|TP|+K_{FP}(S)\,|FP|}=\frac{A}{A+B}
+\qquad\text{(Eq. 9)}$$
+
+This ratio is the **dotted** line. Where few rows are near a score it says 0 or 1 too easily, so
+the **full** line, which is what the calibrator answers, adds $m$ rows that came out as one
+temperature for all classes says, $c$:
+
+$$\text{Conf}=\frac{A+m\,c}{A+B+m}$$
+
+$m$ is the largest number that predicts held-out rows nearly as well as the best one (within two
+nats in all). Hover to see $A+B$, the rows nearby: a row at the score counts 1, a row one bandwidth
+away 0.61. With more than two classes $c$ differs between rows of equal score; the line has its
+mean.
+
+**In between**: how many right and wrong rows each bin of the histogram holds, on a logarithmic
+scale, so that a single row is still seen beside thousands.
+
+**Dashed strokes** are the histogram of the same quantity, which assumes nothing (Eq. 5), pale
+where rows are few; the boxes are its exact 95% intervals. The lowest bar is dotted: below the
+first rows the curve is only the kernels' tails, so it is held constant there (section XIII.D).
+The curve is thin where rows are few and a hairline where there are none.
+**Where curve and boxes part, believe the boxes.**
+"""
+
+
+BANDWIDTHS = r"""
+Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (paper 002
+Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the histogram.
+Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under each panel
+are the right and wrong rows of each bin, on one logarithmic scale for all classes.
+
+Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
+that it does not show is noise, and $b_{mon}$ is the better choice.
+"""
+
+
+METHODS = r"""
+All methods over one histogram. Those that use only the score are lines. Those that use the whole
+probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
+confidences: they are clouds, of rows of the calibration set (paper 002 Figs. 10 to 12).
+
+* **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
+  where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
+  that was predicted (Eq. 18). An award may move the largest entry elsewhere: the prediction
+  stays what the model said (section XI).
+* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this
+  score. At low scores it promises too much; Cum+ and CwOC confine it to scores above a cutoff.
+"""
+
+
+NOISE = """
+The rows are cut in two at random and a histogram is made of each half (paper 002 Fig. 4). Both
+halves come from one model and one source, so all that differs between them is noise. The noise of
+all rows together is smaller by a factor of about 1.4. A calibrator that follows features of this
+size follows noise.
+"""
 _HOVER_ROWS = (
     "Score %{x:.3f}<br>confidence %{y:.1%}<br>%{customdata:,.1f} rows nearby"
     "<extra>%{fullData.name}</extra>"
 )
 _HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
+
+
+def confidence_curve_chart(
+    curve: ConfidenceCurve, anchor: HistogramAnchor, class_name: str, *, dark: bool
+) -> Chart:
+    """One class's curve over its histogram, with its densities."""
+    return Chart(
+        confidence_curve_figure(curve, anchor, dark=dark),
+        finding=confidence_words(curve, class_name),
+        alt=confidence_alt(curve, class_name),
+        how_to_read=CURVE,
+        table=curve.table,
+        name=f"confidence {class_name}",
+    )
+
+
+def bandwidth_chart(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    anchors: Sequence[HistogramAnchor],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+) -> Chart:
+    """Both bandwidth rules, class by class."""
+    return Chart(
+        bandwidth_figure(recommended, monotone, anchors, class_names, dark=dark),
+        finding=bandwidth_words(recommended, monotone, class_names),
+        alt=bandwidth_alt(recommended, monotone, anchors, class_names),
+        how_to_read=BANDWIDTHS,
+        table=lambda: pd.DataFrame(
+            {
+                "class": [class_names[one.label] for one in recommended],
+                "b_mon2": [one.bandwidth for one in recommended],
+                "b_mon": [one.bandwidth for one in monotone],
+                "true_positives": [one.n_tp for one in recommended],
+                "false_positives": [one.n_fp for one in recommended],
+            }
+        ),
+        name="bandwidths",
+    )
+
+
+def noise_chart(
+    halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+    seed: int,
+) -> Chart:
+    """Histograms of two random halves of the same rows; ``seed`` chose the halves."""
+    words = noise_words(halves, class_names)
+    return Chart(
+        noise_figure(halves, class_names, dark=dark),
+        finding=words,
+        alt=words,
+        how_to_read=NOISE,
+        table=lambda: pd.concat(
+            [
+                half.table().assign(label=class_names[half.label], half=at + 1, seed=seed)
+                for pair in halves
+                for at, half in enumerate(pair)
+            ],
+            ignore_index=True,
+        ),
+        name="noise",
+    )
+
+
+def methods_chart(
+    anchor: HistogramAnchor,
+    points: Mapping[str, tuple[FloatArray, FloatArray]],
+    curves: Collection[str],
+    class_name: str,
+    *,
+    dark: bool,
+) -> Chart:
+    """Methods over one class's histogram.
+
+    ``points`` goes from a registry key to (scores, confidences), for the methods in ``curves``
+    sorted by score; they are drawn as lines, the others as clouds.
+    """
+    n_rows = int(anchor.count.sum())
+    return Chart(
+        method_cloud(
+            anchor,
+            {key: xy for key, xy in points.items() if key not in curves},
+            lines={key: xy for key, xy in points.items() if key in curves},
+            dark=dark,
+            n_rows=n_rows,
+        ),
+        finding=f"What each method makes of a prediction of class {class_name}, over the share "
+        f"of its {n_rows:,} rows that was right.",
+        alt=f"{len(points)} methods over the histogram of predictions of {class_name}.",
+        how_to_read=METHODS,
+        table=lambda: pd.concat(
+            [
+                pd.DataFrame({"method": key, "score": score, "confidence": confidence})
+                for key, (score, confidence) in points.items()
+            ],
+            ignore_index=True,
+        ),
+        name=f"methods {class_name}",
+    )
 
 
 def confidence_curve_figure(
@@ -374,3 +545,137 @@ def method_cloud(
 def _evenly(n: int, at_most: int) -> NDArray[np.int64]:
     """Positions of at most ``at_most`` of ``n`` rows, evenly spread."""
     return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.int64)
+
+
+def confidence_words(curve: ConfidenceCurve, name: str) -> str:
+    """How often the predicted class is right, and why it has no curve where it has none."""
+    n = curve.n_tp + curve.n_fp
+    if n == 0:
+        return f"No row was predicted as class {name}: nothing can be said about this class."
+    share = (
+        f"{curve.n_tp:,} of {n:,} rows predicted as class {name} are right ({curve.n_tp / n:.0%})."
+    )
+    if curve.fallback:
+        return f"{share} There is no curve, because {curve.fallback}: Conf1 stands in."
+    return share
+
+
+def shrinkage_words(curve: ConfidenceCurve) -> str:
+    """How far the curve is drawn to one temperature for all classes; empty where it is not.
+
+    Examples
+    --------
+    >>> nothing = np.zeros(2)
+    >>> shrinkage_words(
+    ...     ConfidenceCurve(0, *[nothing] * 4, 0.1, 3, 1, 0.5, rows=nothing + 4, shrinkage=20.0)
+    ... )
+    'At every score 20 rows are added that came out as one temperature for all classes says. ...'
+    """
+    if curve.shrinkage is None or curve.rows is None:
+        return ""
+    if np.isinf(curve.shrinkage):
+        return (
+            "The curves of single classes do not predict held-out rows better than one "
+            "temperature for all classes, so that temperature answers."
+        )
+    amount = f"{curve.shrinkage:,.0f}" if curve.shrinkage >= 1 else f"{curve.shrinkage:g}"
+    rows = "row is" if curve.shrinkage == 1 else "rows are"
+    return (
+        f"At every score {amount} {rows} added that came out as one temperature for all classes "
+        f"says. Of the class itself at most {curve.rows.max():,.0f} are near a score."
+    )
+
+
+def confidence_alt(curve: ConfidenceCurve, name: str) -> str:
+    """Alternative text of the confidence curve."""
+    if curve.fallback or not curve.score.size:
+        return f"Confidence of predictions of {name}: {curve.fallback or 'no rows'}"
+    at = np.linspace(0, curve.score.size - 1, 4).astype(int)
+    answer = curve.confidence if curve.safe is None else curve.safe
+    points = ", ".join(f"{answer[i]:.0%} at score {curve.score[i]:.2f}" for i in at)
+    return (
+        f"Confidence against score for predictions of {name}: {points}. Below it the rows of each "
+        f"bin and the densities of {curve.n_tp:,} true and {curve.n_fp:,} false positives."
+    )
+
+
+def bandwidth_words(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    class_names: Sequence[str],
+) -> str:
+    """How far forbidding every dip widens the bandwidths."""
+    pairs = [
+        (mon.bandwidth / mon2.bandwidth, mon2, mon)
+        for mon2, mon in zip(recommended, monotone, strict=True)
+        if np.isfinite(mon.bandwidth) and np.isfinite(mon2.bandwidth) and mon2.bandwidth > 0
+    ]
+    if not pairs:
+        return "No class has both right and wrong predictions, so there is no curve to compare."
+    ratio, mon2, mon = max(pairs, key=lambda pair: pair[0])
+    if ratio < 1.01:
+        return "Both rules choose the same bandwidths: no curve has a dip to iron out."
+    return (
+        f"Removing every dip costs most for class {class_names[mon.label]}: a bandwidth of "
+        f"{mon.bandwidth:.2g} instead of {mon2.bandwidth:.2g}."
+    )
+
+
+def bandwidth_alt(
+    recommended: Sequence[ConfidenceCurve],
+    monotone: Sequence[ConfidenceCurve],
+    anchors: Sequence[HistogramAnchor],
+    class_names: Sequence[str],
+) -> str:
+    """Alternative text of the grid of bandwidths: its panels, and the strips of rows at their feet.
+
+    Examples
+    --------
+    >>> bandwidth_alt([], [], [], [])
+    'No class has a panel.'
+    """
+    if not anchors:
+        return "No class has a panel."
+    rows = [int(anchor.count.sum()) for anchor in anchors]
+    least, most = int(np.argmin(rows)), int(np.argmax(rows))
+    between = (
+        f"from {rows[least]:,} for class {class_names[anchors[least].label]} to {rows[most]:,} for "
+        f"class {class_names[anchors[most].label]}"
+        if len(rows) > 1
+        else f"{rows[0]:,} in all"
+    )
+    return (
+        f"{counted(len(rows), 'panel')}, one for each class: two curves of confidence against "
+        f"score over a histogram. {bandwidth_words(recommended, monotone, class_names)} A strip at "
+        f"the foot of each panel shows the right and wrong rows of each bin: {between}."
+    )
+
+
+def noise_words(
+    halves: Sequence[tuple[HistogramAnchor, HistogramAnchor]], class_names: Sequence[str]
+) -> str:
+    """How far two halves of the same rows disagree, on average and at worst."""
+    gaps, weights, places = [], [], []
+    for one, two in halves:
+        gap = np.abs(one.confidence - two.confidence)
+        known = np.flatnonzero(np.isfinite(gap))
+        gaps.append(gap[known])
+        weights.append((one.count + two.count)[known])
+        places += [(one.label, one.edges[at], one.edges[at + 1]) for at in known]
+    gap, weight = np.concatenate(gaps), np.concatenate(weights)
+    if gap.size == 0:
+        return "No bin has rows in both halves, so their noise cannot be shown."
+    if gap.max() < 0.005:
+        return (
+            "Two halves of the same rows agree in every bin to within half a point "
+            f"({counted(round(weight.sum()), 'row')})."
+        )
+    worst = int(np.argmax(gap))
+    label, low, high = places[worst]
+    return (
+        f"Two halves of the same rows differ by {100 * np.average(gap, weights=weight):.1f} points "
+        f"on average ({counted(round(weight.sum()), 'row')}), and by {100 * gap.max():.0f} points "
+        f"for class {class_names[label]} at scores {low:.1f} to {high:.1f} "
+        f"({counted(round(weight[worst]), 'row')}). A difference of this size between two curves "
+        "proves nothing."
+    )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.comparison import method_name
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.parts import boxes, identity
@@ -22,6 +23,26 @@ _COLUMNS = 5
 _TITLE, _SQUARE, _BETWEEN, _STRIP, _TICKS = 34, 172, 8, 36, 34
 _HEIGHT = _TITLE + _SQUARE + _BETWEEN + _STRIP + _TICKS
 _GAP = 0.03
+
+PICTURES = """
+No calibrator without its picture (paper 002 section XII). Each point is a bin: across the stated
+confidence, up how often it was right, with its Clopper-Pearson interval; pale points have few
+rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below count
+the rows on the same scale in every panel: where they are thin, the picture says little, and a
+calibrator that states one number for all rows looks perfect in its only bin.
+"""
+
+
+def method_reliability_chart(found: Comparison, order: Sequence[str], *, dark: bool) -> Chart:
+    """The reliability diagram of every method, on one scale."""
+    return Chart(
+        method_reliability_figure(found, order, dark=dark),
+        finding=_finding(found, order),
+        alt=_alt(found, order),
+        how_to_read=PICTURES,
+        table=lambda: method_reliability_table(found, order),
+        name="reliability of every method",
+    )
 
 
 def method_reliability_figure(found: Comparison, order: Sequence[str], *, dark: bool) -> go.Figure:
@@ -169,3 +190,26 @@ def _counts(curve: ReliabilityCurve, colour: str, **axes: str) -> go.Bar:
         ),
         **axes,
     )
+
+
+def _finding(found: Comparison, order: Sequence[str]) -> str:
+    """How often the bins of each diagram leave the band that chance allows."""
+    outside = []
+    for key in order:
+        (curve,) = found.method(key).reliability.curves
+        some = curve.count > 0
+        missed = (curve.accuracy < curve.band_low) | (curve.accuracy > curve.band_high)
+        outside.append((key, int((missed & some).sum()), int(some.sum())))
+    model = next(one for one in outside if one[0] == found.reference)
+    fewest = min((one for one in outside if one is not model), key=lambda one: one[1] / one[2])
+    return (
+        f"Bins outside the band that chance allows: {model[1]} of {model[2]} for the model as "
+        f"it is, {fewest[1]} of {fewest[2]} for {method_name(found, fewest[0])}. About one bin in "
+        "twenty leaves it by chance alone."
+    )
+
+
+def _alt(found: Comparison, order: Sequence[str]) -> str:
+    """Alternative text of the small diagrams."""
+    names = ", ".join(method_name(found, key) for key in order)
+    return f"Reliability diagrams on one scale with the rows of each bin below: {names}"

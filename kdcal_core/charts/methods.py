@@ -1,13 +1,15 @@
-"""Methods against each other: one colour a method in every chart, and paper 002's Fig. 17."""
+"""Methods against each other: one colour a method in every chart, and their losses by class."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.calibration import CALIBRATORS, MethodLosses
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
@@ -17,6 +19,16 @@ _DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 _WIDEST = 300.0  # largest loss over the smallest that still has its own place
 _ROW_HEIGHT = 13
+
+LOSSES = r"""
+Mean of $-\log$ of the confidence given to what happened: right or wrong (paper 002 Eq. 14), by
+predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
+
+A method's loss on the rows it was fitted on flatters it, the more so the more it can bend. That
+is why rows it has not seen are shown: the evaluation set, or the calibration set cross-fitted
+(fitted on four fifths, judged on the last, five times). **Hollow marks** are the second kind of
+rows named above the chart; how far filled and hollow marks lie apart shows the noise.
+"""
 
 
 def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
@@ -37,6 +49,28 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     rest = [name for name in CALIBRATORS if name not in own]
     turn, step = divmod(rest.index(key), len(colours.classes))
     return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
+
+
+def losses_chart(
+    losses: MethodLosses,
+    beside: MethodLosses,
+    methods: Sequence[str],
+    class_names: Sequence[str],
+    *,
+    dark: bool,
+) -> Chart:
+    """Losses by class and method, with those on other rows (``beside``) as hollow marks."""
+    return Chart(
+        losses_figure(losses, class_names, dark=dark, beside=beside),
+        finding=losses_words(losses, methods),
+        alt=losses_alt(losses, methods),
+        how_to_read=LOSSES,
+        table=lambda: pd.concat(
+            [part.table().assign(rows_used=part.rows) for part in (losses, beside)],
+            ignore_index=True,
+        ),
+        name="losses",
+    )
 
 
 def losses_figure(
@@ -187,3 +221,32 @@ def _hollow(
             f"%{{text}}: %{{customdata:.4f}}<br>{losses.rows}<extra>%{{fullData.name}}</extra>"
         ),
     )
+
+
+def losses_words(losses: MethodLosses, methods: Sequence[str]) -> str:
+    """Which method loses least over all rows, and whether the model does clearly worse."""
+    at = [losses.methods.index(key) for key in methods if key in losses.methods]
+    best = min(at, key=lambda i: float(losses.overall_nll[i]))
+    sentence = (
+        f"Over all rows {losses.labels[best]} has the lowest mean log loss: "
+        f"{losses.overall_nll[best]:.3f} ({losses.overall_nll_low[best]:.3f} to "
+        f"{losses.overall_nll_high[best]:.3f}; {losses.rows})"
+    )
+    model = losses.methods.index("uncalibrated") if "uncalibrated" in losses.methods else best
+    if model == best:
+        return sentence + "."
+    clear = losses.overall_nll_low[model] > losses.overall_nll_high[best]
+    return (
+        f"{sentence}; uncalibrated {losses.overall_nll[model]:.3f}"
+        f"{', clearly more.' if clear else ', which is within the intervals.'}"
+    )
+
+
+def losses_alt(losses: MethodLosses, methods: Sequence[str]) -> str:
+    """Alternative text of the losses: the mean over all rows of each method."""
+    values = ", ".join(
+        f"{losses.labels[i]} {losses.overall_nll[i]:.3f}"
+        for i, key in enumerate(losses.methods)
+        if key in methods
+    )
+    return f"Mean log loss by method and predicted class, {losses.rows}. Over all rows: {values}."

@@ -1,4 +1,7 @@
-"""Posterior heat maps side by side over two axes (papers 000 Fig. 8, 001 Fig. 4)."""
+"""Posterior heat maps side by side over two axes, and what they and the rows in a box show.
+
+The sentences hold feature and class names as they came: escape them on the way to a screen.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, palette, posterior_scale
+from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.charts.template import panel, template
 from kdcal_core.data.types import FloatArray, IntArray
-from kdcal_core.text import escape_html
+from kdcal_core.diagnostics import Estimate, ReliabilityCurve
+from kdcal_core.text import escape_html, number_text
 
 MAX_POINTS = 2000
+SURE = 0.9
+VERY_FEW, FEW = 20, 100  # as the reliability diagram pales its points
+_NAMED = 6
+_STEADY = 5  # held-out rows below which the floor hangs on single ones
 _GAP = 0.035  # between panels, as a share of the width
 _HEIGHTS = {2: 360, 3: 280}  # of a panel, by the panels in a row; 200 for more
 _TOP, _BOTTOM = 64, 84  # around the panels: legend and titles; axis and colour bar
@@ -23,6 +34,47 @@ _BAR = 0.3  # of the width
 _BETWEEN = 40  # pixels from a row of panels to the next
 _STACKED = 262  # height of a panel where there are several rows of them
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+
+
+Cells = NDArray[np.bool_]
+
+MAP = r"""
+**Colour** is the probability of the class shown: red is certain, blue is certain that it is not,
+and white is its prior, its share among the rows of the fit: the answer without any
+knowledge of the row. **The dashed box** is the range of the data. Beyond it there are no rows, and
+whatever a model says there is extrapolation.
+
+**A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
+surely, all the way out in the outermost ones (paper 000 section 1; Fig. 8 is this picture). **The
+kernel density version** keeps the polytopes and puts a Gaussian in each, centred on its own rows
+(Eqs. 14, 15 and 19). A constant is added to every density, so that the posterior
+
+$$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
+
+goes to the prior where all densities are small against it (Prop. 2): far from the rows the map
+turns white. How far out that begins depends on the held-out rows: the floor $c$ is set so that all
+but a share alpha of them keep their answers. Among the data the answer is a blend of the region's
+class shares and of what the model itself says (our addition to the papers).
+
+**With more features than the two shown** the map is a slice: in every other direction it stays
+in the middle of the data, or at the row chosen. So a point beyond the box is still like the rows in
+most respects, and the version may stay sure there. The sentence above therefore goes by the
+density, in all features, and not by the box. What it says where all features leave the data
+together stands on the page Out of distribution.
+
+**Drag a box** on any panel to see the rows in it below. A double click takes it away.
+"""
+IN_THE_BOX = r"""
+The rows in the box alone. **Across**: what each model states. **Up**: how often it is right. On
+the dashed diagonal the two agree; points below it are over-confident, points above it
+under-confident. Slate points are the model, teal ones its kernel density version; bars are exact
+(Clopper-Pearson) 95% intervals, grey boxes where the points of a perfectly calibrated model with
+the stated confidences would fall in 95% of all samples of this size (paper 002 Eq. 5 has the
+bins). Points from fewer than 100 rows are pale, from fewer than 20 paler.
+
+A model that is well calibrated over all rows can be over-confident in one corner and
+under-confident in another: that is what the box is for.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +93,78 @@ class MapPoints:
     y: FloatArray
     label: IntArray
     classes: tuple[str, ...]
+
+
+def posterior_map_chart(
+    x: FloatArray,
+    y: FloatArray,
+    panels: Sequence[PosteriorPanel],
+    points: MapPoints,
+    *,
+    class_name: str,
+    prior: float,
+    x_title: str,
+    y_title: str,
+    outside: Cells,
+    dark: bool,
+    equal: bool = False,
+    data_box: tuple[float, float, float, float] | None = None,
+) -> Chart:
+    """The maps of a class, or of the confidence where ``class_name`` is empty.
+
+    ``outside`` says which cells lie beyond the range of the data, (n_y, n_x). The other parameters
+    are those of `posterior_map_figure`. The finding is the page's own: see `map_finding`.
+    """
+
+    def table() -> pd.DataFrame:
+        across, up = np.meshgrid(x, y)
+        columns = {x_title: across.ravel(), y_title: up.ravel()}
+        return pd.DataFrame(columns | {one.title: one.posterior.ravel() for one in panels})
+
+    shown = f"the probability of class {class_name}" if class_name else "confidence"
+    return Chart(
+        posterior_map_figure(
+            x,
+            y,
+            panels,
+            points,
+            class_name=class_name,
+            scale_title="" if class_name else "Confidence",
+            prior=prior,
+            x_title=x_title,
+            y_title=y_title,
+            dark=dark,
+            equal=equal,
+            data_box=data_box,
+        ),
+        finding="",
+        alt=map_alt(
+            x_title, y_title, shown, [(one.title, one.posterior) for one in panels], outside
+        ),
+        how_to_read=MAP,
+        table=table,
+        name="posterior map",
+    )
+
+
+def box_reliability_chart(
+    model: ReliabilityCurve, version: ReliabilityCurve | None, *, dark: bool
+) -> Chart:
+    """The rows in a box: the model, and its kernel density version where there is one."""
+    named = (("model", model), ("kernel density version", version))
+    return Chart(
+        reliability_figure(
+            model, dark=dark, calibrated=version, calibrated_name="Kernel density version"
+        ),
+        finding="",
+        alt=reliability_alt(model),
+        how_to_read=IN_THE_BOX,
+        table=lambda: pd.concat(
+            [one.table().assign(of=name) for name, one in named if one is not None],
+            ignore_index=True,
+        ),
+        name="reliability in the box",
+    )
 
 
 def posterior_map_figure(
@@ -288,3 +412,249 @@ def _box(
         "yref": axes["yaxis"],
         "line": {"color": colour, "width": 1.2, "dash": "3px,3px"},
     }
+
+
+def map_finding(
+    model: FloatArray, kernel_density: FloatArray | None, outside: Cells, prior: float
+) -> str:
+    """How much of the area outside the data each claims with more than 90% confidence.
+
+    Outside means unlike the data in all features, by the density, as on the page Out of
+    distribution; the box of the rows says nothing about the features that are not drawn. There
+    the kernel density version gives at least half of its answer to the prior. Without a version
+    there is no density, and outside is beyond the range of the data along the two axes.
+
+    Parameters
+    ----------
+    model, kernel_density : (n_y, n_x)
+        Confidence on the grid; None where there is no kernel density version.
+    outside : (n_y, n_x) bool
+        Which cells the version counts as unknown; without one, which lie beyond the data's range.
+    prior : float
+        The largest class prior: the confidence of one who knows nothing.
+
+    Examples
+    --------
+    >>> outside = np.array([[True, True], [True, False]])
+    >>> sure = np.array([[0.95, 0.92], [0.6, 0.99]])
+    >>> map_finding(sure, np.full((2, 2), 0.5), outside, 0.5)
+    'Where points are unlike the data (75% of the map, by density) the model is more than 90% sure
+     on 67% of the area (82% on average), its kernel density version on none of it (50% on average;
+     the prior is 50%).'
+    """
+    if kernel_density is None:
+        return (
+            "Beyond the range of the data along these two axes the model is more than 90% sure on "
+            f"{_share(model[outside])} of the area ({model[outside].mean():.0%} on average)."
+        )
+    if not outside.any():
+        return (
+            "By density no point of this map is unlike the data: the model is more than 90% sure "
+            f"on {_share(model)} of it, its kernel density version on {_share(kernel_density)}."
+        )
+    sentence = (
+        f"Where points are unlike the data ({_share_of_map(outside)}, by density) the model "
+        f"is more than 90% sure on {_share(model[outside])} of the area "
+        f"({model[outside].mean():.0%} on average)"
+    )
+    other = kernel_density[outside]
+    ending = ", which is more than 90% itself" if prior > SURE else ""
+    return (
+        f"{sentence}, its kernel density version on {_share(other, follows=True)} "
+        f"({other.mean():.0%} on average; the prior is {prior:.0%}{ending})."
+    )
+
+
+def slice_words(outside: Cells, beyond: Cells, n_others: int) -> str:
+    """How much of the area beyond the rows' range still counts as like the data, and why.
+
+    Parameters
+    ----------
+    outside : (n_y, n_x) bool
+        Which cells the kernel density version counts as unknown.
+    beyond : (n_y, n_x) bool
+        Which lie beyond the range of the data along the two axes.
+    n_others : int
+        Directions that are not drawn.
+
+    Examples
+    --------
+    >>> cells = np.array([[True, False]])
+    >>> slice_words(cells, np.array([[True, True]]), 62)
+    'Beyond the dashed box 50% of the area still counts as like the data: the map is a slice that
+     stays within the data in the other 62 directions. Rows that leave the data in every direction
+     at once are on Out of distribution; they may count as unknown sooner.'
+    """
+    known = float((~outside)[beyond].mean()) if beyond.any() else 0.0
+    if not n_others or not known:
+        return ""
+    directions = "direction" if n_others == 1 else f"{n_others:,} directions"
+    share = "all" if known == 1.0 else _part(known)
+    return (
+        f"Beyond the dashed box {share} of the area still counts as like the data: the map is a "
+        f"slice that stays within the data in the other {directions}. Rows that leave the data in "
+        "every direction at once are on Out of distribution; they may count as unknown sooner."
+    )
+
+
+def map_alt(
+    x_name: str,
+    y_name: str,
+    shown: str,
+    panels: Sequence[tuple[str, FloatArray]],
+    outside: Cells,
+) -> str:
+    """Alternative text of the maps: what they show, and its mean inside and outside the data."""
+    means = "; ".join(
+        f"{title} {values[~outside].mean():.0%} inside the data's range, "
+        f"{values[outside].mean():.0%} outside"
+        for title, values in panels
+    )
+    return (
+        f"Heat maps of {shown} over {x_name} and {y_name}, to twice the range of the data, "
+        f"beside the rows. On average: {means}."
+    )
+
+
+def held_words(n_others: int, row: int | None) -> str:
+    """What the features that are not drawn are held at; empty where there are none.
+
+    Examples
+    --------
+    >>> held_words(28, None)
+    'The other 28 features are held at their medians and most frequent values. Rows are drawn where
+     their two features put them, whatever their others are.'
+    """
+    if n_others == 0:
+        return ""
+    others = "The other feature is" if n_others == 1 else f"The other {n_others:,} features are"
+    own = "its median or most frequent value"
+    typical = own if n_others == 1 else "their medians and most frequent values"
+    at = typical if row is None else f"the values of row {row + 1:,}"
+    return (
+        f"{others} held at {at}. Rows are drawn where their two features put them, whatever "
+        "their others are."
+    )
+
+
+def axes_words(
+    explained: Sequence[float], strongest: Sequence[Sequence[tuple[str, float]]]
+) -> tuple[str, ...]:
+    """A sentence for each principal axis: its share of variance and what one step changes.
+
+    Examples
+    --------
+    >>> axes_words([0.47], [[("age", 5.1), ("gain", -340.2)]])
+    ('Axis 1 carries 47% of the variance; one step along it changes most: age +5.1, gain -340.',)
+    """
+    return tuple(
+        f"Axis {at} carries {share:.0%} of the variance; one step along it changes most: "
+        f"{', '.join(f'{name} {step:+.3g}' for name, step in features)}."
+        for at, (share, features) in enumerate(zip(explained, strongest, strict=True), start=1)
+    )
+
+
+def floor_words(alpha: float, n_holdout: int) -> str:
+    """How many held-out rows lie below the floor, with a caution where single ones decide.
+
+    Examples
+    --------
+    >>> floor_words(0.01, 999)
+    'Of 999 held-out rows 9 lie below the floor.'
+    >>> floor_words(0.01, 185)
+    'Of 185 held-out rows none lies below the floor: an outlier among them can carry the answers
+     far out, and a larger alpha is steadier.'
+    """
+    rank = max(1, int(np.floor(alpha * (n_holdout + 1) + 1e-9)))  # the row that sets the floor
+    below = f"{rank - 1:,} {'lies' if rank == 2 else 'lie'}" if rank > 1 else "none lies"
+    told = f"Of {n_holdout:,} held-out rows {below} below the floor"
+    if rank >= _STEADY:
+        return f"{told}."
+    return (
+        f"{told}: an outlier among them can carry the answers far out, and a larger alpha is "
+        "steadier."
+    )
+
+
+def box_finding(
+    n_inside: int,
+    n_all: int,
+    model: tuple[Estimate, Estimate] | None,
+    kernel_density: tuple[Estimate, Estimate] | None,
+) -> str:
+    """How many rows a box holds, and how right and how sure each model is there.
+
+    Parameters
+    ----------
+    n_inside, n_all : int
+        Rows in the box, and in the whole set.
+    model, kernel_density : pair of Estimate, optional
+        Accuracy and mean confidence of the rows inside.
+    """
+    if n_inside == 0 or model is None:
+        return (
+            f"None of the {n_all:,} rows lies in the box: nothing can be measured there, and "
+            "whatever the maps say about it is extrapolation."
+        )
+    rows = f"{n_inside:,} of {n_all:,} rows {'lies' if n_inside == 1 else 'lie'} in the box"
+    if n_inside < VERY_FEW:
+        right, _ = model
+        return (
+            f"{rows}, too few to judge: the model is right in {_of(right, n_inside)} of them, "
+            f"and its true accuracy here may be anything from {right.low:.0%} to {right.high:.0%}."
+        )
+    said = f"the model is right in {_text(model[0])} and says {_text(model[1], short=True)}"
+    if kernel_density is not None:
+        right, sure = kernel_density
+        said += (
+            f"; its kernel density version is right in {_text(right, short=True)} and says "
+            f"{_text(sure, short=True)}"
+        )
+    few = " With so few rows the intervals are wide." if n_inside < FEW else ""
+    return f"{rows}: {said}.{few}"
+
+
+def mix_words(count: IntArray, classes: Sequence[str]) -> str:
+    """The classes of rows with their shares, the most frequent first.
+
+    ``count`` holds the rows of each class, (K,).
+
+    Examples
+    --------
+    >>> mix_words(np.array([1, 3]), ("cat", "dog"))
+    'dog: 3 (75%), cat: 1 (25%)'
+    """
+    order = [int(at) for at in np.argsort(-count, kind="stable") if count[at]]
+    named = [f"{classes[at]}: {count[at]:,} ({count[at] / count.sum():.0%})" for at in order]
+    rest = len(named) - _NAMED
+    if rest > 1:
+        named = [*named[:_NAMED], f"{rest} further classes: {count[order[_NAMED:]].sum():,}"]
+    return ", ".join(named)
+
+
+def _share(confidence: FloatArray, *, follows: bool = False) -> str:
+    share = float(np.mean(confidence > SURE)) if confidence.size else 0.0
+    if share in (0.0, 1.0):
+        return ("none of it", "all of it")[int(share)] if follows else ("none", "all")[int(share)]
+    return _part(share)
+
+
+def _share_of_map(cells: Cells) -> str:
+    return "all of the map" if cells.all() else f"{_part(float(cells.mean()))} of the map"
+
+
+def _part(share: float) -> str:
+    """A share that is neither nothing nor all, and does not round to these."""
+    return "less than 1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
+
+
+def _of(right: Estimate, n: int) -> str:
+    return f"{round(right.value * n):,}"
+
+
+def _text(estimate: Estimate, *, short: bool = False) -> str:
+    width = estimate.high - estimate.low
+    value, low, high = (
+        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
+    )
+    return value if short else f"{value} of them ({low} to {high})"

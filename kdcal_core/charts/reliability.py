@@ -1,4 +1,4 @@
-"""Reliability diagrams, score histograms and confusion tables."""
+"""Reliability diagrams, score histograms and confusion tables, with the words beside them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,164 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import boxes, identity, ribbon, tiers
 from kdcal_core.charts.template import new_figure, new_grid, panel, square, unit_axis
-from kdcal_core.diagnostics.results import Confusion, ReliabilityCurve, ScoreHistogram
+from kdcal_core.diagnostics import confusion_finding, reliability_finding
+from kdcal_core.diagnostics.results import (
+    Confusion,
+    Reliability,
+    ReliabilityCurve,
+    ScoreHistogram,
+)
 from kdcal_core.text import escape_html
+
+ConfusionTable = Literal["joint", "confusion", "reverse"]
 
 MAX_CELL_TEXT = 15
 MAX_TICKS = 25
+MAX_PANELS = 20
+
+RELIABILITY = r"""
+**Across**: what the model states. **Up**: how often it is right. On the dashed diagonal the two
+agree; points below it are over-confident, points above it under-confident. "Says 0.91, sees 0.83"
+means: stated confidence 0.91 on average, right in 83% of those rows, with its 95% interval.
+
+**Points** are bins: the mean stated confidence and the observed share, with its exact
+(Clopper-Pearson) 95% interval. Points from fewer than 100 rows are pale, from fewer than 20 paler.
+
+**Grey boxes** are the consistency band: where the point of a perfectly calibrated model would
+fall in 95% of all samples of this size. A point inside its box is no evidence against the model.
+
+**The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
+curve: neither depends on the bins. **The bars below** count the rows of each bin.
+
+A bin is $(a, b]$, the first closed at 0 (paper 002 Eq. 5).
+"""
+BY_CLASS = """
+One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
+perfectly calibrated model in 95% of all samples. Paper 002 (sections III and VI) reads them by
+predicted class: only rows that were given the class count, right ones against wrong ones. Under
+the question "One class against the rest" every row counts in every diagram.
+"""
+SCORES = """
+How sure the model was where it was right (above) and where it was wrong (below). The two count
+axes differ, because errors are rarer. Paper 002 section V takes confidence from these two: the
+share of right among all rows at one score.
+"""
+CONFUSION = r"""
+Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
+
+* **Counts**: how many rows there are; coloured by the square root, so that rare errors show.
+* **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
+* **By predicted class** (reverse confusion): each column adds to 1. On the diagonal
+  $\text{Conf}_1$, the probability that a prediction of this class is right (Eq. 1). It is what a
+  user of the prediction needs, and it is often the lower of the two.
+"""
+
+
+def reliability_chart(found: Reliability, class_names: Sequence[str], *, dark: bool) -> Chart:
+    """The diagram of one question: its first curve, as `reliability_figure` draws it.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import confidence_reliability
+    >>> wrong = [0] * 30 + [1] * 70
+    >>> found = confidence_reliability([0.95] * 100, wrong, n_bins=10)
+    >>> chart = reliability_chart(found, (), dark=False)
+    >>> chart.finding
+    'Over-confident above 0.9: says 0.95, sees 0.70 (0.60 to 0.79, 100 rows).'
+    >>> chart.alt
+    'Reliability diagram of 100 rows: says 0.95 sees 0.70 (100 rows).'
+    """
+    curve = found.curves[0]
+    x_title, y_title = _titles(found.kind == "class")
+    return Chart(
+        reliability_figure(curve, dark=dark, x_title=x_title, y_title=y_title),
+        finding=reliability_finding(found, class_names=class_names or None),
+        alt=reliability_alt(curve),
+        how_to_read=RELIABILITY,
+        table=curve.table,
+        name=f"reliability {found.kind}",
+    )
+
+
+def reliability_by_class_chart(
+    found: Reliability, class_names: Sequence[str], *, dark: bool
+) -> Chart:
+    """One small diagram a class, of the `MAX_PANELS` classes with most rows."""
+    curves = largest_curves(found)
+    x_title, y_title = _titles(found.kind == "class")
+    return Chart(
+        small_multiples(curves, class_names, dark=dark, x_title=x_title, y_title=y_title),
+        finding=reliability_finding(found, class_names=class_names),
+        alt=" ".join(reliability_alt(curve) for curve in curves[:5]),
+        how_to_read=BY_CLASS,
+        table=lambda: pd.concat(
+            [
+                curve.table().assign(
+                    label=class_names[curve.label] if curve.label is not None else ""
+                )
+                for curve in found.curves
+            ],
+            ignore_index=True,
+        ),
+        name="reliability by class",
+    )
+
+
+def largest_curves(found: Reliability) -> list[ReliabilityCurve]:
+    """The curves that are drawn class by class, in the order of the classes."""
+    some = [curve for curve in found.curves if curve.n]
+    curves = sorted(some, key=lambda curve: -curve.n)[:MAX_PANELS]
+    return sorted(curves, key=lambda curve: curve.label or 0)
+
+
+def scores_chart(histogram: ScoreHistogram, *, dark: bool) -> Chart:
+    """Scores of right and of wrong predictions."""
+    words = histogram_words(histogram)
+    return Chart(
+        score_histogram_figure(histogram, dark=dark),
+        finding=words,
+        alt=words,
+        how_to_read=SCORES,
+        table=lambda: pd.DataFrame(
+            {
+                "bin_low": histogram.edges[:-1],
+                "bin_high": histogram.edges[1:],
+                "right": histogram.correct,
+                "wrong": histogram.wrong,
+            }
+        ),
+        name="scores",
+    )
+
+
+def confusion_chart(
+    confusion: Confusion, which: ConfusionTable, class_names: Sequence[str], *, dark: bool
+) -> Chart:
+    """One of the three tables of true and predicted classes."""
+    return Chart(
+        confusion_figure(confusion, which, class_names, dark=dark),
+        finding=confusion_finding(confusion, class_names),
+        alt=confusion_alt(confusion, which, class_names),
+        how_to_read=CONFUSION,
+        table=lambda: pd.DataFrame(getattr(confusion, which), columns=list(class_names)).assign(
+            true_class=list(class_names)
+        ),
+        name=f"confusion {which}",
+    )
+
+
+def _titles(of_class: bool) -> tuple[str, str]:
+    """Across and up, of the probability of one class or of the confidence."""
+    if of_class:
+        return "Stated probability", "How often it is the class"
+    return "Stated confidence", "How often it is right"
 
 
 def reliability_figure(
@@ -162,7 +310,7 @@ _READING = {
 
 def confusion_figure(
     confusion: Confusion,
-    which: Literal["joint", "confusion", "reverse"],
+    which: ConfusionTable,
     class_names: Sequence[str],
     *,
     dark: bool,
@@ -170,7 +318,7 @@ def confusion_figure(
     """One of the three tables of paper 002 Fig. 1 as a heat table; rows true, columns predicted.
 
     Counts are coloured by their square root, so that the errors show beside the diagonal.
-    Numbers stand in the cells up to 15 classes; beyond, hovering tells them.
+    Numbers stand in the cells up to 15 classes; beyond, hovering shows them.
     """
     values = getattr(confusion, which)
     names = [escape_html(name, limit=16) for name in class_names]
@@ -310,3 +458,47 @@ def _counts(curve: ReliabilityCurve, colour: str) -> go.Bar:
             "%{y:,} rows say %{customdata[0]:.2f} to %{customdata[1]:.2f}<extra></extra>"
         ),
     )
+
+
+def histogram_words(histogram: ScoreHistogram) -> str:
+    """How sure the model was where it was wrong, against where it was right."""
+    wrong, right = histogram.wrong.sum(), histogram.correct.sum()
+    if wrong == 0:
+        return f"All {right:,.0f} predictions are right: there is no error to look at."
+    if right == 0:
+        return f"All {wrong:,.0f} predictions are wrong."
+    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
+    sure = histogram.edges[:-1] >= 0.9 - 1e-9
+    n_sure = histogram.wrong[sure].sum()
+    return (
+        f"Wrong predictions were stated with {middle @ histogram.wrong / wrong:.0%} confidence on "
+        f"average, right ones with {middle @ histogram.correct / right:.0%}; {n_sure:,.0f} of "
+        f"{wrong:,.0f} errors were made above 90%."
+    )
+
+
+def confusion_alt(confusion: Confusion, which: str, class_names: Sequence[str]) -> str:
+    """Alternative text of one of the three tables."""
+    values = getattr(confusion, which)
+    form = "{:,.0f}" if which == "joint" else "{:.2f}"
+    diagonal = ", ".join(
+        f"{name} {form.format(value)}"
+        for name, value in zip(class_names[:10], np.diag(values), strict=False)
+    )
+    title = {
+        "joint": "Row counts by true and predicted class",
+        "confusion": "Shares of each true class by predicted class",
+        "reverse": "Shares of each predicted class by true class",
+    }[which]
+    return f"{title}. On the diagonal: {diagonal}."
+
+
+def reliability_alt(curve: ReliabilityCurve) -> str:
+    """Alternative text of a reliability diagram: its bins with rows, at most eight."""
+    filled = np.flatnonzero(curve.count > 0)
+    shown = filled[np.unique(np.linspace(0, len(filled) - 1, 8).astype(int))] if filled.size else []
+    bins = ", ".join(
+        f"says {curve.confidence[at]:.2f} sees {curve.accuracy[at]:.2f} ({curve.count[at]:,} rows)"
+        for at in shown
+    )
+    return f"Reliability diagram of {curve.n:,} rows: {bins}."

@@ -14,7 +14,6 @@ from kdcal_core.tasks.comparison_run import (
 )
 from kdcal_core.tasks.equal_sets import EqualNote, EqualSets, equal_sets
 from kdcal_core.tasks.export_results import (
-    CalibratorMap,
     ExportRecord,
     ExportRun,
     ExportSettings,
@@ -199,7 +198,6 @@ __all__ = [
     "BoxJudged",
     "BoxRows",
     "ByDistance",
-    "CalibratorMap",
     "ClassCurves",
     "ComparisonRun",
     "ComparisonSettings",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from kdcal_core.calibration.export import CalibratorCard
-from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.calibrator_map import CalibratorMap
 from kdcal_core.evaluation import Comparison, MethodScores, PairedDifference
 
 CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
-
-Shape = Literal["event", "classes", "regions", "rows"]
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,6 @@ class ExportSettings:
     layer: str | None = None
     folds: int = 5
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class MapLine:
-    """What one line of the map stands for: a class or a region (untrusted text), and its rows."""
-
-    name: str
-    n: int
 
 
 @dataclass(frozen=True)
@@ -112,36 +101,6 @@ class Gain:
             if (measure.key, "model") in found.paired
         }
         return cls(found.methods[0], after, pairs, found)
-
-
-@dataclass(frozen=True, eq=False)
-class CalibratorMap:
-    """Score in, calibrated probability out.
-
-    Attributes
-    ----------
-    shape : str
-        What the lines are. "event": the second of two classes; "classes": the confidence in
-        predictions of each class; "regions": the second of two classes in each region; "rows":
-        there are no lines, because the answer depends on more than one score.
-    lines : tuple of MapLine
-    n_lines : int
-        How many there would be; the ones with most rows are kept.
-    x : (G,) float64
-        Scores of the lines.
-    y : (L, G) float64
-        What comes out; NaN where a class would not be predicted.
-    rows_x, rows_y : (m,) float64
-        A sample of real rows.
-    """
-
-    shape: Shape
-    lines: tuple[MapLine, ...]
-    n_lines: int
-    x: FloatArray
-    y: FloatArray
-    rows_x: FloatArray
-    rows_y: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.export import can_export_onnx, export_onnx, save_calibrator
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured
+from kdcal_core.diagnostics.calibrator_map import calibrator_map
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewReader, Workspace
@@ -16,7 +17,6 @@ from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison_run import usable_calibrators
 from kdcal_core.tasks.export_fit import READS, Fitted, Wanted, fit_and_judge
-from kdcal_core.tasks.export_map import map_of
 from kdcal_core.tasks.export_results import (
     CALIBRATOR_FILE,
     ONNX_FILE,
@@ -186,7 +186,7 @@ def export_calibrator(
     onnx, why_no_onnx = _onnx(opened, made, reader.model_path, path)
     data = made.data
     judging = "evaluation" if data.evaluation is not None else "calibration"
-    drawn = map_of(
+    drawn = calibrator_map(
         made.calibrator,
         data.evaluation or data.calibration,
         data.inputs.get(judging) if made.calibrator.needs_inputs else None,

@@ -9,6 +9,7 @@ import pytest
 from app.out_of_distribution import foreign_text
 from app.simulation_lab import lab_text
 from kdcal_core.calibration import CALIBRATORS, KernelDensityGraph, Located
+from kdcal_core.charts import foreign
 from kdcal_core.simulation.classification import acceptance
 from kdcal_core.tasks.lab_measures import (
     METHODS,
@@ -58,7 +59,7 @@ def test_how_the_prior_takes_over_below_the_floor(below, said):
     # the region holds class 0 alone, so all of class 1 comes from the prior
     part = one.posterior(row)[0, 1] / prior[1]
     assert part == pytest.approx({0.0: 0.5, 4.0: 0.98}[below], abs=0.005)
-    assert said in foreign_text.DENSITY
+    assert said in foreign.DENSITIES
 
 
 def test_the_limit_is_one_of_distance_at_any_number_of_rows():
@@ -69,7 +70,7 @@ def test_the_limit_is_one_of_distance_at_any_number_of_rows():
     )  # fmt: skip
     row = Located(np.array([[1e6, 0.0]]), np.array([0]), np.zeros(1, dtype=bool))
     np.testing.assert_array_equal(few.posterior(row), [[0.5, 0.5]])
-    assert "endlessly many rows" not in foreign_text.DENSITY + foreign_text.ADVICE
+    assert "endlessly many rows" not in foreign.DENSITIES + foreign_text.ADVICE
 
 
 def test_where_the_papers_floor_lets_go():

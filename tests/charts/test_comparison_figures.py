@@ -12,9 +12,10 @@ from scipy.special import expit
 from kdcal_core.calibration import TemperatureScaling
 from kdcal_core.charts import (
     MODEL_NAME,
+    against_model,
     comparison_figure,
+    comparison_finding,
     comparison_table,
-    comparison_words,
     method_name,
     method_reliability_figure,
     method_reliability_table,
@@ -142,7 +143,7 @@ def test_the_table_has_a_line_for_each_method_and_measure(over: Comparison) -> N
 
 
 def test_an_over_confident_model_is_said_to_be_bettered(over: Comparison) -> None:
-    told = comparison_words.finding(over, "log_loss")
+    told = comparison_finding(over, "log_loss")
     close = over.close_to_best("log_loss")
     assert len(close) > 1
     for key in close:
@@ -151,11 +152,11 @@ def test_an_over_confident_model_is_said_to_be_bettered(over: Comparison) -> Non
     assert f"{'both' if len(close) == 2 else 'all'} are better than the model as it is" in told
     change = next(p for p in over.paired["log_loss", "model"] if p.key == close[0])
     assert change.difference.value < 0
-    assert "Better than the model as it is: " in comparison_words.against_model(over, "log_loss")
+    assert "Better than the model as it is: " in against_model(over, "log_loss")
 
 
 def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison) -> None:
-    told = comparison_words.finding(right, "log_loss")
+    told = comparison_finding(right, "log_loss")
     assert "the model as it is" in told.lower()
     assert "better than the model as it is (" not in told
     assert "beyond chance" in told or "not told apart" in told
@@ -177,7 +178,7 @@ def test_each_case_of_the_finding(right: Comparison) -> None:
             ("log_loss", "model"): pairs("model", model),
         }
         found = dataclasses.replace(right, paired=changed, best={**right.best, "log_loss": best})
-        return comparison_words.finding(found, "log_loss")
+        return comparison_finding(found, "log_loss")
 
     alone = told({"uncalibrated": "worse", "histogram": "worse"}, "sts", {"sts": "better"})
     assert alone.startswith("STS has the best log loss, beyond chance, on these 600 rows: ")
@@ -197,10 +198,10 @@ def test_where_nobody_differs_from_the_model_nobody_is_named(right: Comparison) 
         for one in right.paired["log_loss", "model"]
     )
     found = dataclasses.replace(right, paired={**right.paired, ("log_loss", "model"): unclear})
-    assert comparison_words.against_model(found, "log_loss") == ""
+    assert against_model(found, "log_loss") == ""
 
 
 def test_speed_is_told_of_calibrators_and_not_of_the_model(over: Comparison) -> None:
-    told = comparison_words.finding(over, "fit_seconds")
+    told = comparison_finding(over, "fit_seconds")
     assert told.startswith("Seconds to fit: from ")
     assert MODEL_NAME not in told

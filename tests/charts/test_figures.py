@@ -16,7 +16,6 @@ import pytest
 
 from kdcal_core import calibration, charts, diagnostics
 from kdcal_core.calibration.losses import top_label_losses
-from kdcal_core.charts import words
 from kdcal_core.charts.parts import tiers
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputWarning
@@ -174,7 +173,7 @@ def test_reliability_figure_of_a_handful_of_rows(n: int) -> None:
     for kind in ("confidence", "top-label", "class"):
         for curve in diagnostics.reliability(few.proba, few.y, kind=kind).curves:
             charts.reliability_figure(curve, dark=True).to_json()
-            words.reliability_alt(curve)
+            charts.reliability_alt(curve)
 
 
 def test_tiers_hold_every_filled_bin_once_thinner_and_paler_downwards() -> None:
@@ -226,7 +225,7 @@ def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
     figure = charts.confidence_curve_figure(curve, anchor, dark=False)
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert any(trace.name == "Conf1 (no curve)" for trace in figure.data)
-    assert "Conf1 stands in" in words.confidence_words(curve, "a")
+    assert "Conf1 stands in" in charts.confidence_words(curve, "a")
 
 
 def test_confusion_figure_writes_numbers_only_where_they_can_be_read() -> None:

@@ -6,7 +6,14 @@ import numpy as np
 
 from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor
 from kdcal_core.calibration.losses import top_label_losses
-from kdcal_core.charts import words
+from kdcal_core.charts.confidence import (
+    bandwidth_alt,
+    bandwidth_words,
+    confidence_words,
+    noise_words,
+)
+from kdcal_core.charts.methods import losses_words
+from kdcal_core.charts.reliability import histogram_words
 from kdcal_core.diagnostics import ScoreHistogram
 
 EDGES = np.linspace(0, 1, 11)
@@ -27,7 +34,7 @@ def curve(label: int, bandwidth: float, n_tp: int = 3, n_fp: int = 1) -> Confide
 
 def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
     pair = (anchor(1, [0.5, 0.9], [1, 99]), anchor(1, [0.9, 0.8], [1, 99]))
-    sentence = words.noise_words([pair], ["a", "b"])
+    sentence = noise_words([pair], ["a", "b"])
     # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
     assert "10.3 points on average (200 rows)" in sentence
     assert "40 points for class b at scores 0.8 to 0.9 (2 rows)" in sentence
@@ -35,52 +42,52 @@ def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
 
 def test_halves_that_agree_are_not_said_to_differ() -> None:
     pair = (anchor(0, [1.0, 1.0], [5, 5]), anchor(0, [1.0, 1.0], [5, 5]))
-    sentence = words.noise_words([pair], ["a"])
+    sentence = noise_words([pair], ["a"])
     assert "agree in every bin" in sentence
     assert "(20 rows)" in sentence
 
 
 def test_noise_without_a_common_bin_is_said() -> None:
     pair = (anchor(0, [np.nan, 1.0], [0, 5]), anchor(0, [1.0, np.nan], [5, 0]))
-    assert "cannot be shown" in words.noise_words([pair], ["a"])
+    assert "cannot be shown" in noise_words([pair], ["a"])
 
 
 def test_bandwidths_name_the_class_that_pays_most() -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
-    sentence = words.bandwidth_words(two, one, ["a", "b"])
+    sentence = bandwidth_words(two, one, ["a", "b"])
     assert "costs most for class b" in sentence
     assert "a bandwidth of 0.1 instead of 0.02" in sentence
-    assert "same bandwidths" in words.bandwidth_words(two, two, ["a", "b"])
+    assert "same bandwidths" in bandwidth_words(two, two, ["a", "b"])
     none = [curve(0, np.nan)]
-    assert "no curve" in words.bandwidth_words(none, none, ["a"])
+    assert "no curve" in bandwidth_words(none, none, ["a"])
 
 
 def test_the_grid_of_bandwidths_is_described_with_its_strips_of_rows() -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
     anchors = [anchor(0, [0.5, 0.9], [1, 1200]), anchor(1, [0.5], [7])]
-    told = words.bandwidth_alt(two, one, anchors, ["a", "b"])
+    told = bandwidth_alt(two, one, anchors, ["a", "b"])
     assert told.startswith("2 panels, one for each class")
-    assert words.bandwidth_words(two, one, ["a", "b"]) in told
+    assert bandwidth_words(two, one, ["a", "b"]) in told
     assert "strip at the foot of each panel" in told
     assert told.endswith("from 7 for class b to 1,201 for class a.")
-    assert words.bandwidth_alt(two[:1], one[:1], anchors[:1], ["a"]).endswith(": 1,201 in all.")
+    assert bandwidth_alt(two[:1], one[:1], anchors[:1], ["a"]).endswith(": 1,201 in all.")
 
 
 def test_confidence_words_count_the_rows() -> None:
-    assert words.confidence_words(curve(0, 0.1), "a") == (
+    assert confidence_words(curve(0, 0.1), "a") == (
         "3 of 4 rows predicted as class a are right (75%)."
     )
-    assert "nothing can be said" in words.confidence_words(curve(0, 0.1, 0, 0), "a")
+    assert "nothing can be said" in confidence_words(curve(0, 0.1, 0, 0), "a")
 
 
 def test_histogram_words_count_confident_errors_with_the_edge_bin() -> None:
     wrong, right = np.zeros(10), np.ones(10)
     wrong[-1], wrong[0] = 3, 1
-    sentence = words.histogram_words(ScoreHistogram(None, EDGES, right, wrong))
+    sentence = histogram_words(ScoreHistogram(None, EDGES, right, wrong))
     # (3 * 0.95 + 0.05) / 4, and the middle of ten equal bins
     assert "with 72% confidence on average, right ones with 50%" in sentence
     assert "3 of 4 errors were made above 90%" in sentence
-    assert "no error" in words.histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
+    assert "no error" in histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
 
 
 def test_losses_words_tell_clear_from_unclear() -> None:
@@ -89,9 +96,9 @@ def test_losses_words_tell_clear_from_unclear() -> None:
     y = (rng.random(n) > 0.7).astype(int)
     said = {"uncalibrated": np.full(n, 0.99), "confidence": np.full(n, 0.7)}
     losses = top_label_losses(said, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
-    sentence = words.losses_words(losses, list(said))
+    sentence = losses_words(losses, list(said))
     assert sentence.startswith("Over all rows confidence has the lowest")
     assert "clearly more" in sentence
     near = {"uncalibrated": np.full(n, 0.701), "confidence": np.full(n, 0.7)}
     losses = top_label_losses(near, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
-    assert "clearly" not in words.losses_words(losses, list(near))
+    assert "clearly" not in losses_words(losses, list(near))

@@ -16,14 +16,14 @@ from kdcal_core.calibration import TopLabelHistogram, calibrated, fit_calibrator
 from kdcal_core.calibration.export.scoring import score_table
 from kdcal_core.calibration.regions.region_maps import MAPS
 from kdcal_core.calibration.settings import INNER
-from kdcal_core.charts.export_maps import (
+from kdcal_core.charts import (
+    calibrator_map_chart,
     calibrator_map_figure,
     calibrator_map_regions,
-    calibrator_map_table,
-    calibrator_map_words,
 )
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import log_loss
+from kdcal_core.diagnostics.calibrator_map import MOST_LINES, calibrator_map
 from kdcal_core.errors import InputError
 from kdcal_core.review import (
     ReviewReader,
@@ -36,7 +36,6 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.store.archive import read_archive, write_archive
-from kdcal_core.tasks.export_map import MOST_LINES, map_of
 from kdcal_core.tasks.export_results import ExportRun, ExportSettings, TriedRun
 from kdcal_core.tasks.export_run import (
     FEW_TREES,
@@ -241,7 +240,7 @@ def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     names = tuple(f"c{i}" for i in range(12))
     data = ScoredSet(proba, y, names, "digest", "rows")
     fitted = fit_calibrator(TopLabelHistogram(shrinkage=None), data)
-    found = map_of(fitted, data, None, seed=0)
+    found = calibrator_map(fitted, data, None, seed=0)
     counts = np.bincount(proba.argmax(axis=1), minlength=12)
     most = np.argsort(-counts, kind="stable")[:MOST_LINES]
     assert [line.name for line in found.lines] == [names[i] for i in most]
@@ -251,15 +250,17 @@ def test_the_lines_of_many_classes_are_those_most_often_predicted() -> None:
     top, score = proba.argmax(axis=1), proba.max(axis=1)
     bin_of = (top == most[3]) & (score > 0.7) & (score <= 0.8)
     assert found.y[3, at] == pytest.approx((y[bin_of] == most[3]).mean())
-    several = map_of(fit_calibrator("dirichlet", data), data, None, seed=0)
+    several = calibrator_map(fit_calibrator("dirichlet", data), data, None, seed=0)
     assert several.shape == "rows"  # it looks at all twelve probabilities
     assert np.isnan(found.y[:, found.x <= 1 / 12]).all()
     figure = calibrator_map_figure(found, dark=False, x_title="in", y_title="out")
     assert len(figure.data) == 2 + MOST_LINES
-    assert list(calibrator_map_table(found).columns[1:]) == [
+    chart = calibrator_map_chart(found, names, dark=False)
+    assert "%" in chart.finding
+    assert chart.finding in chart.alt
+    assert list(chart.table().columns[1:]) == [
         f"{i}: {line.name}" for i, line in enumerate(found.lines, 1)
     ]
-    assert "%" in calibrator_map_words(found)
 
 
 def test_partitions_that_are_averaged_show_real_rows_alone(mixed: Made, tmp_path: Path) -> None:
@@ -273,8 +274,9 @@ def test_partitions_that_are_averaged_show_real_rows_alone(mixed: Made, tmp_path
     pairs = set(zip(data.calibration.proba[:, 1], found[:, 1].round(9), strict=True))
     drawn = zip(run.map.rows_x, run.map.rows_y.round(9), strict=True)
     assert set(drawn) == pairs
-    assert len(calibrator_map_table(run.map)) == 150
-    assert calibrator_map_words(run.map)
+    chart = calibrator_map_chart(run.map, mixed.review.classes, dark=False)
+    assert len(chart.table()) == 150
+    assert chart.finding.startswith("Probability of ")
 
 
 def test_what_cannot_be_judged_is_written_and_says_why(tmp_path: Path) -> None:

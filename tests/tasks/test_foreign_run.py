@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
 
-from kdcal_core.charts import foreign_words, map_words
+from kdcal_core.charts import distance_finding, map_finding, slice_words
 from kdcal_core.diagnostics import confidence_by_distance
 from kdcal_core.diagnostics.foreign_rows import (
     extent,
@@ -344,14 +344,14 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path):
         below = graph.unknown(located)
         said = graph.posterior(located)[below].max(axis=1)
         assert said.max() <= 0.5 + 0.5 * prior + 1e-12
-    finding = map_words.map_finding(
+    finding = map_finding(
         grid.as_map(grid.rows.proba.max(axis=1)),
         grid.as_map(sure),
         grid.as_map(unknown),
         prior,
     )
     assert "its kernel density version on none of it" in finding
-    told = map_words.slice_words(grid.as_map(unknown), grid.outside, 62)
+    told = slice_words(grid.as_map(unknown), grid.outside, 62)
     assert "still counts as like the data" in told
 
     radii = spheres.radii
@@ -362,6 +362,6 @@ def test_map_and_spheres_of_the_digits_do_not_contradict_each_other(tmp_path):
         confidence_by_distance(spheres.by_radius(proba), radii)
         for proba in (spheres.rows.proba, graph.posterior(spheres.rows.located))
     ]
-    sentence = foreign_words.distance_finding(*curves, prior, below.mean(axis=1))
+    sentence = distance_finding(*curves, prior, below.mean(axis=1))
     assert "falls to 0.11, the prior, from radius 0.25 on" in sentence
     assert "By its density it counts all rows as unknown from radius 0.25 on." in sentence

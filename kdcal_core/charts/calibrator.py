@@ -1,21 +1,73 @@
-"""What a calibrator does: score in, calibrated probability out, in a figure and in words."""
+"""What one calibrator does: score in, calibrated probability out; reliability before and after."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity
+from kdcal_core.charts.reliability import reliability_alt, reliability_figure
 from kdcal_core.charts.template import new_figure, square, unit_axis
-from kdcal_core.tasks.export_results import CalibratorMap
+from kdcal_core.diagnostics import ReliabilityCurve
+from kdcal_core.diagnostics.calibrator_map import CalibratorMap
 from kdcal_core.text import escape_html
 
 _NAME = 44
-_TOLD = (0.5, 0.7, 0.9)
-_NEAR = 0.05  # rows so near a score tell what becomes of it
+_SCORES = (0.5, 0.7, 0.9)
+_NEAR = 0.05  # rows so near a score show what becomes of it
 _FEWEST = 10
+
+MAP = """
+Across what the model states, up what the calibrator makes of it. On the dashed diagonal nothing
+changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
+
+With two classes the score is the probability of the second class. With more it is the confidence
+in the predicted class, with a line for each class that is predicted. With regions (paper 004
+section 5) each has a line of its own. Where the answer depends on more than the score, as on the
+other classes' probabilities or on several partitions that are averaged, there are dots alone. At
+most eight lines are drawn, those with most rows.
+"""
+
+
+DIAGRAMS = """
+Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
+the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
+calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
+of a fault. The bars below count the rows: a calibrator may move rows to other scores. Paper 002
+section XII: no calibrator without its picture.
+"""
+
+
+def calibrator_map_chart(found: CalibratorMap, classes: Sequence[str], *, dark: bool) -> Chart:
+    """What the calibrator makes of a score."""
+    x_title, y_title = _axes(classes)
+    words = f"{_scale(classes)}: {calibrator_map_words(found)}"
+    return Chart(
+        calibrator_map_figure(found, dark=dark, x_title=x_title, y_title=y_title),
+        finding=words,
+        alt=f"Stated against calibrated probability. {words}",
+        how_to_read=MAP,
+        table=lambda: calibrator_map_table(found),
+        name="map",
+    )
+
+
+def judged_reliability_chart(curve: ReliabilityCurve, *, calibrated: bool, dark: bool) -> Chart:
+    """The reliability of the model as it is, or of its calibrated output, in its colour."""
+    who = "Calibrated" if calibrated else "The model as it is"
+    return Chart(
+        reliability_figure(curve, dark=dark, repaired=calibrated),
+        finding=f"{who}: {_worst_words(curve)}",
+        alt=f"{who}. {reliability_alt(curve)}",
+        how_to_read=DIAGRAMS,
+        table=curve.table,
+        name=f"reliability {'after' if calibrated else 'before'}",
+    )
 
 
 def calibrator_map_figure(
@@ -85,7 +137,7 @@ def calibrator_map_regions(found: CalibratorMap) -> pd.DataFrame:
             "Rows": [line.n for line in found.lines],
         }
     )
-    for score in _TOLD:
+    for score in _SCORES:
         table[f"{score:.0%} becomes"] = [_at(found, i, score) for i in range(len(found.lines))]
     return table
 
@@ -95,7 +147,7 @@ def calibrator_map_words(found: CalibratorMap) -> str:
 
     Examples
     --------
-    >>> from kdcal_core.tasks.export_results import MapLine
+    >>> from kdcal_core.diagnostics.calibrator_map import MapLine
     >>> x = np.linspace(0.0, 1.0, 101)
     >>> none = np.zeros(0)
     >>> calibrator_map_words(
@@ -106,19 +158,19 @@ def calibrator_map_words(found: CalibratorMap) -> str:
     if not found.lines:
         return _rows_words(found)
     if len(found.lines) == 1:
-        parts = [f"{at:.0%} becomes {_at(found, 0, at):.0%}" for at in _TOLD]
+        parts = [f"{at:.0%} becomes {_at(found, 0, at):.0%}" for at in _SCORES]
         return f"A stated {parts[0]}, {parts[1]} and {parts[2]}."
-    values = np.array([[_at(found, i, at) for at in _TOLD] for i in range(len(found.lines))])
+    values = np.array([[_at(found, i, at) for at in _SCORES] for i in range(len(found.lines))])
     lowest, highest = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
     at = int(np.argmax(highest - lowest))
     one = "class" if found.shape == "classes" else "region"
     if highest[at] - lowest[at] < 0.005:
-        parts = [f"{score:.0%} becomes {y:.0%}" for score, y in zip(_TOLD, highest, strict=True)]
+        parts = [f"{score:.0%} becomes {y:.0%}" for score, y in zip(_SCORES, highest, strict=True)]
         return f"In every {one} a stated {parts[0]}, {parts[1]} and {parts[2]}."
     kind = "for predictions of" if found.shape == "classes" else "where"
     low, high = np.nanargmin(values[:, at]), np.nanargmax(values[:, at])
     return (
-        f"A stated {_TOLD[at]:.0%} becomes {values[low, at]:.0%} {kind} {found.lines[low].name}, "
+        f"A stated {_SCORES[at]:.0%} becomes {values[low, at]:.0%} {kind} {found.lines[low].name}, "
         f"and {values[high, at]:.0%} {kind} {found.lines[high].name}."
     )
 
@@ -129,7 +181,7 @@ def _at(found: CalibratorMap, line: int, score: float) -> float:
 
 def _rows_words(found: CalibratorMap) -> str:
     parts = []
-    for score in _TOLD:
+    for score in _SCORES:
         near = found.rows_y[np.abs(found.rows_x - score) <= _NEAR]
         if len(near) >= _FEWEST:
             low, high = np.quantile(near, [0.1, 0.9])
@@ -137,3 +189,33 @@ def _rows_words(found: CalibratorMap) -> str:
     if not parts:
         return "Each row's own columns or other probabilities decide what becomes of its score."
     return f"Of the rows that state {', '.join(parts)} (the middle 80% of them)."
+
+
+def _worst_words(curve: ReliabilityCurve) -> str:
+    """How many bins are outside what chance explains, and the one that is farthest out."""
+    filled = curve.count > 0
+    with np.errstate(invalid="ignore"):
+        out = np.maximum(curve.band_low - curve.accuracy, curve.accuracy - curve.band_high)
+    out = np.where(filled & np.isfinite(out), out, -np.inf)
+    n_out = int((out > 0).sum())
+    if not n_out:
+        return f"all {int(filled.sum())} bins lie where chance may put them."
+    at = int(np.argmax(out))
+    return (
+        f"{n_out} of {int(filled.sum())} bins lie outside what chance explains; farthest out, it "
+        f"says {curve.confidence[at]:.0%} and sees {curve.accuracy[at]:.0%} "
+        f"({curve.count[at]:,} rows)."
+    )
+
+
+def _scale(classes: Sequence[str]) -> str:
+    """What the map is of. Names in it are untrusted text."""
+    return f"Probability of {classes[1]}" if len(classes) == 2 else "Confidence"
+
+
+def _axes(classes: Sequence[str]) -> tuple[str, str]:
+    """What the map has across and up."""
+    if len(classes) == 2:
+        event = escape_html(classes[1], limit=30)
+        return f"Stated probability of {event}", f"Calibrated probability of {event}"
+    return "Stated confidence in the predicted class", "Calibrated probability of that class"

@@ -1,4 +1,4 @@
-"""What stands in words beside the charts of foreign rows: findings and alternative texts.
+"""Foreign rows: confidence by distance, densities, the kernel's exponent, and what they show.
 
 The sentences hold names as they came from files: escape them on the way to a screen.
 """
@@ -8,19 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.graph import Selection
+from kdcal_core.charts.bands import BandLine, distance_figure, selection_figure
+from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import (
     SURE,
+    DensityCounts,
     DistanceCurve,
     Estimate,
     LogDensities,
     Surest,
     estimate_text,
 )
-from kdcal_core.text import counted
+from kdcal_core.text import counted, escape_html
 
+_DASHES = ("solid", "6px,3px", "2px,3px", "9px,3px,2px,3px")
+_BANDED = ("model", "geodesic")  # six bands over each other show nothing
+_OWN_LABELS = {
+    "model": "Model",
+    "geodesic": "Kernel density, geodesic",
+    "euclidean": "Kernel density, Euclidean",
+}
 NEAR = 0.02  # a confidence this close to the prior counts as the prior
 MOST_UNKNOWN = 0.95
 _HELD_TENTHS = 3
@@ -29,6 +44,166 @@ _DURATIONS = (
     (30_000, "less than a minute"),
     (120_000, "some minutes"),
 )
+
+
+_HOVER = (
+    "Log density about %{customdata[0]:.3g}<br>%{y:.1%}, %{customdata[1]:,.0f} rows"
+    "<extra>%{fullData.name}</extra>"
+)
+BY_DISTANCE = r"""
+**Across**: how far rows lie from the centre of the data. At 1 lies the farthest row of the training
+set (of the calibration set where there is none), every feature measured in its standard deviation;
+the shaded part is where the data are. **Up**:
+the largest probability, averaged over 1,000 rows spread evenly over each sphere (paper 000 section
+3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class prior, where
+confidence should end, because for a row unlike all others only the class frequencies are known. The
+sentence above says from which radius on the line and its band stay within 0.02 of it. That radius
+may lie inside the shaded part: with many features, a point in a random direction is unlike every
+row long before it is as far out as the farthest one.
+
+**The model** may stay sure all the way: a ReLU network becomes arbitrarily confident far away, and
+a forest answers as in its outermost leaves (papers 000 and 001, section 1). **Isotonic, sigmoid
+and KDE** see only the model's probabilities and not the row, so they treat a foreign row like an
+ordinary one with the same probabilities: they do not correct confidence outside.
+
+**The kernel density version** finds the region nearest to a row by the share of trees, or of
+activation paths, that they have in common, and asks the one Gaussian there (Eqs. 6, 11, 12 and
+19). It is not a kernel density estimate over all rows: only the nearest region counts, so it works
+with many features (appendix A). A floor $c$ is added to each class's density:
+
+$$g_y(x)=\frac{(\tilde f_y(x)+c)\,P(y)}{\sum_k(\tilde f_k(x)+c)\,P(k)}\qquad\text{(Eqs. 8 and 9)}$$
+
+Among the data, where $c$ is small against the densities, that is the class share of the region. It
+is blended there with the model's own answer, by weights chosen on held-out rows, because neither is
+always the better one (our addition to the papers). Far out every $\tilde f$ is small against $c$,
+and the answer is the prior (Prop. 2). **Euclidean** finds the nearest region by Euclidean distance
+instead; paper 000 (section 3.1.1) continues with geodesic, which works with more features.
+"""
+
+
+DENSITIES = r"""
+The log density $\log\sum_y P(y)\tilde f_y(x)$ of ordinary rows (filled) and of the foreign rows
+(line). Left is far from the data; the axis is stretched near the densest row. A row left of the
+**floor** counts as unknown. At the floor, region and prior have equal weight in the answer of the
+kernel density version; farther left the prior has more, 98% at four units from the floor.
+
+The floor is a quantile of the held-out rows' log densities, the $\lfloor\alpha(h+1)\rfloor$-th
+smallest of $h$: a fresh row like them falls below it with probability at most
+$\max(\alpha, 1/(h+1))$. The constant that paper 000 prints would lower the accuracy among the data.
+There is no such guarantee for foreign rows: how many are found depends on how foreign they are, and
+paper 000 proves only the limit at infinite distance (Prop. 2).
+"""
+
+
+EXPONENT = r"""
+The kernel is raised to the power $\gamma\log n$ (paper 000 Eq. 18). With a small exponent the rows
+of distant regions count too, which smooths the class shares; with a large one only a region's own
+rows count. The exponent with the least log loss on held-out rows is chosen, and of equal ones the
+largest. The losses are those of the class shares alone, before the model's own answer is blended
+in.
+"""
+
+
+def distance_chart(
+    curves: Mapping[str, DistanceCurve],
+    prior: float,
+    *,
+    n_rows: int,
+    n_moved: int,
+    n_features: int,
+    dark: bool,
+) -> Chart:
+    """Confidence against distance, of the model and of other methods.
+
+    ``curves`` are by key, `distance_label` names them; ``prior`` is the largest class prior. There
+    are ``n_rows`` rows on each sphere, and ``n_moved`` of their ``n_features`` features differ from
+    those of the data.
+    """
+    lines = [
+        BandLine(
+            key,
+            distance_label(key),
+            curve.radii,
+            curve.mean,
+            curve.low,
+            curve.high,
+            key in _BANDED,
+        )
+        for key, curve in curves.items()
+    ]
+    named = {distance_label(key): curve for key, curve in curves.items()}
+    finding = f"{n_rows:,} rows on each sphere."
+    if n_moved < n_features:
+        finding += (
+            f" The spheres move the {n_moved:,} features that are numbers, of {n_features:,}; the "
+            "others keep values of the data."
+        )
+    return Chart(
+        distance_figure(lines, prior, dark=dark, band_words="middle 80%"),
+        finding=finding,
+        alt=distance_alt(named, prior),
+        how_to_read=BY_DISTANCE,
+        table=lambda: pd.concat(
+            [curve.table().assign(method=label) for label, curve in named.items()],
+            ignore_index=True,
+        ),
+        name="confidence by distance",
+    )
+
+
+def distance_label(key: str) -> str:
+    """What a line of the chart by distance is called: a calibrator, or the model itself.
+
+    Examples
+    --------
+    >>> distance_label("model"), distance_label("isotonic")
+    ('Model', 'Isotonic')
+    """
+    return _OWN_LABELS.get(key) or CALIBRATORS[key].label
+
+
+def density_chart(
+    found: LogDensities, unknown: Estimate, n_unknown: int, alpha: float, *, dark: bool
+) -> Chart:
+    """Ordinary and foreign rows by their density, with the floor that ``alpha`` set.
+
+    ``unknown`` is the share of ordinary rows below the floor, ``n_unknown`` the number of rows of
+    the first foreign set there.
+    """
+    (first, *_) = found.foreign
+    return Chart(
+        density_figure(found, dark=dark),
+        finding=density_words(unknown, first.name, n_unknown, first.n, alpha),
+        alt=density_alt(found),
+        how_to_read=DENSITIES,
+        table=found.table,
+        name=f"densities {first.name}",
+    )
+
+
+def exponent_chart(selection: Selection, *, dark: bool) -> Chart:
+    """Held-out log loss by the kernel's exponent."""
+    words = selection_words(selection)
+    return Chart(
+        selection_figure(
+            selection.exponents,
+            {"Held-out log loss": selection.log_loss},
+            float(selection.exponents[selection.chosen]),
+            dark=dark,
+        ),
+        finding=words,
+        alt=words,
+        how_to_read=EXPONENT,
+        table=lambda: pd.DataFrame(
+            {
+                "exponent": selection.exponents,
+                "gamma": selection.gammas,
+                "log_loss": selection.log_loss,
+                "standard_error": selection.standard_error,
+            }
+        ),
+        name="kernel exponent",
+    )
 
 
 def fit_offer(n_training: int | None, n_calibration: int) -> str:
@@ -325,3 +500,82 @@ def inside_words(model: tuple[Estimate, ...], graph: tuple[Estimate, ...]) -> st
         if one.label in ("Accuracy", "ECE")
     ]
     return f"On ordinary rows the kernel density version has {', and '.join(told)}."
+
+
+def density_figure(found: LogDensities, *, dark: bool) -> go.Figure:
+    """Shares of rows by log density; what lies left of the floor is treated as unknown.
+
+    The axis shows the distance below the densest row on a logarithmic scale, and its ticks the
+    log densities themselves. Names of foreign sets are untrusted.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=360)
+    edges = found.edges
+    figure.add_trace(_filled(found, colours))
+    for at, one in enumerate(found.foreign):
+        figure.add_trace(_outline(found, one, colours, _DASHES[at % len(_DASHES)]))
+    floor = found.place(np.array([found.floor]))[0] if np.isfinite(found.floor) else edges[0]
+    figure.add_vline(
+        x=float(floor),
+        line={"color": colours.truth, "width": 1.5, "dash": "4px,4px"},
+        annotation={"text": "floor", "font": {"size": 12, "color": colours.muted}},
+        annotation_position="top left",
+    )
+    ticks, texts = _ticks(found)
+    figure.update_layout(
+        xaxis={
+            "title_text": "Log density (far from the data on the left)",
+            "tickvals": ticks,
+            "ticktext": texts,
+            "range": [edges[0], max(0.05, -edges[0] * 0.02)],
+        },
+        yaxis={"title_text": "Share of rows", "tickformat": ".0%", "rangemode": "tozero"},
+        bargap=0.0,
+        margin={"t": 64},
+    )
+    return figure
+
+
+def _filled(found: LogDensities, colours: Palette) -> go.Bar:
+    edges, one = found.edges, found.ordinary
+    return go.Bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=one.share,
+        width=np.diff(edges),
+        marker={"color": faded(colours.calibrated, 0.45), "line": {"width": 0}},
+        name=f"{escape_html(one.name)} ({one.n:,})",
+        customdata=_hovered(found, one),
+        hovertemplate=_HOVER,
+    )
+
+
+def _outline(found: LogDensities, one: DensityCounts, colours: Palette, dash: str) -> go.Scatter:
+    edges = found.edges
+    return go.Scatter(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=one.share,
+        mode="lines",
+        line={"color": colours.foreign, "width": 2, "shape": "hvh", "dash": dash},
+        name=f"{escape_html(one.name, limit=40)} ({one.n:,})",
+        customdata=_hovered(found, one),
+        hovertemplate=_HOVER,
+    )
+
+
+def _hovered(found: LogDensities, one: DensityCounts) -> np.ndarray:
+    return np.column_stack([found.log_density(found.edges[:-1]), one.count])
+
+
+def _ticks(found: LogDensities) -> tuple[list[float], list[str]]:
+    """The densest row, and round log densities each about ten times as far below it."""
+    powers = 10.0 ** np.arange(1, 16)
+    below = np.floor((found.top - powers) / powers) * powers
+    values = np.concatenate([[found.top], below[below >= found.least]])
+    return list(found.place(values)), [_short(value) for value in values]
+
+
+def _short(value: float) -> str:
+    """Few digits: 3.2, -100, -9,900, -100,000, -1e6."""
+    if abs(value) < 1e6:
+        return f"{value:.2g}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")

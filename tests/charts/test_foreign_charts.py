@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kdcal_core.calibration import Selection
-from kdcal_core.charts import foreign_words as words
+from kdcal_core.charts import foreign as words
 from kdcal_core.diagnostics import (
     DistanceCurve,
     Surest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,51 @@ from kdcal_core.calibration import Calibrator, calibrated
 from kdcal_core.calibration.base import TopLabelCalibrator, top_label
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, ScoredSet
-from kdcal_core.tasks.export_results import CalibratorMap, MapLine, Shape
+
+Shape = Literal["event", "classes", "regions", "rows"]
 
 MOST_LINES = 8
 MOST_ROWS = 1000
 POINTS = 401
 _EDGE = 1e-4  # scores of exactly 0 and 1 are where some maps jump
+
+
+@dataclass(frozen=True)
+class MapLine:
+    """What one line of the map stands for: a class or a region (untrusted text), and its rows."""
+
+    name: str
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratorMap:
+    """Score in, calibrated probability out.
+
+    Attributes
+    ----------
+    shape : str
+        What the lines are. "event": the second of two classes; "classes": the confidence in
+        predictions of each class; "regions": the second of two classes in each region; "rows":
+        there are no lines, because the answer depends on more than one score.
+    lines : tuple of MapLine
+    n_lines : int
+        How many there would be; the ones with most rows are kept.
+    x : (G,) float64
+        Scores of the lines.
+    y : (L, G) float64
+        What comes out; NaN where a class would not be predicted.
+    rows_x, rows_y : (m,) float64
+        A sample of real rows.
+    """
+
+    shape: Shape
+    lines: tuple[MapLine, ...]
+    n_lines: int
+    x: FloatArray
+    y: FloatArray
+    rows_x: FloatArray
+    rows_y: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +66,7 @@ class _Lines:
     y: list[FloatArray]
 
 
-def map_of(
+def calibrator_map(
     calibrator: Calibrator, rows: ScoredSet, X: pd.DataFrame | None, *, seed: int
 ) -> CalibratorMap:
     """The map of a fitted calibrator.

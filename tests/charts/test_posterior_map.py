@@ -10,7 +10,7 @@ import pytest
 
 from kdcal_core import charts
 from kdcal_core.calibration.graph.selection import data_floor
-from kdcal_core.charts import MapPoints, PosteriorPanel, map_words
+from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 
 OUTSIDE = np.ones((10, 10), dtype=bool)
@@ -26,7 +26,7 @@ def confidence(sure: int, outside: float = 0.6, inside: float = 0.99) -> np.ndar
 
 def test_only_the_area_outside_the_data_counts() -> None:
     assert OUTSIDE.sum() == 84
-    sentence = map_words.map_finding(confidence(21), confidence(0, 0.5), OUTSIDE, 0.5)
+    sentence = posterior_map.map_finding(confidence(21), confidence(0, 0.5), OUTSIDE, 0.5)
     assert "(84% of the map, by density) the model is more than 90% sure on 25%" in sentence
     assert "of the area (69% on average)" in sentence
     assert "kernel density version on none of it (50% on average; the prior is 50%)" in sentence
@@ -37,7 +37,7 @@ def test_only_the_area_outside_the_data_counts() -> None:
     [(0, "none of the area"), (84, "all of the area"), (83, "99% of the area")],
 )
 def test_shares_do_not_round_to_nothing_or_all(sure: int, said: str) -> None:
-    sentence = map_words.map_finding(confidence(sure), None, OUTSIDE, 0.5)
+    sentence = posterior_map.map_finding(confidence(sure), None, OUTSIDE, 0.5)
     assert said in sentence
     assert "Beyond the range of the data along these two axes" in sentence
     assert "kernel density" not in sentence
@@ -45,7 +45,7 @@ def test_shares_do_not_round_to_nothing_or_all(sure: int, said: str) -> None:
 
 def test_a_map_without_unknown_points_says_so() -> None:
     none = np.zeros((10, 10), dtype=bool)
-    sentence = map_words.map_finding(confidence(84), confidence(42), none, 0.5)
+    sentence = posterior_map.map_finding(confidence(84), confidence(42), none, 0.5)
     assert sentence == (
         "By density no point of this map is unlike the data: the model is more than 90% sure on "
         "all of it, its kernel density version on 58%."
@@ -56,32 +56,32 @@ def test_a_slice_says_how_much_beyond_the_box_is_like_the_data() -> None:
     beyond = OUTSIDE
     known = np.zeros((10, 10), dtype=bool)
     known[0] = True
-    said = map_words.slice_words(~known, beyond, 62)
+    said = posterior_map.slice_words(~known, beyond, 62)
     assert said.startswith("Beyond the dashed box 12% of the area still counts as like the data")
     assert "other 62 directions" in said
-    assert map_words.slice_words(beyond, beyond, 62) == ""
-    assert map_words.slice_words(~known, beyond, 0) == ""
+    assert posterior_map.slice_words(beyond, beyond, 62) == ""
+    assert posterior_map.slice_words(~known, beyond, 0) == ""
 
 
 def test_a_hair_of_area_is_less_than_one_percent() -> None:
     wide = np.ones((20, 20), dtype=bool)
     values = np.full((20, 20), 0.5)
     values[0, 0] = 0.95
-    assert "less than 1% of the area" in map_words.map_finding(values, None, wide, 0.5)
+    assert "less than 1% of the area" in posterior_map.map_finding(values, None, wide, 0.5)
 
 
 def test_exactly_ninety_percent_is_not_more() -> None:
     values = np.full((10, 10), 0.9)
-    assert "sure on none of the area" in map_words.map_finding(values, None, OUTSIDE, 0.5)
+    assert "sure on none of the area" in posterior_map.map_finding(values, None, OUTSIDE, 0.5)
 
 
 def test_a_prior_that_is_sure_itself_is_told() -> None:
-    sentence = map_words.map_finding(confidence(84), confidence(84), OUTSIDE, 0.95)
+    sentence = posterior_map.map_finding(confidence(84), confidence(84), OUTSIDE, 0.95)
     assert "the prior is 95%, which is more than 90% itself" in sentence
 
 
 def test_the_alternative_text_tells_inside_from_outside() -> None:
-    alt = map_words.map_alt("a", "b", "confidence", [("Model", confidence(84))], OUTSIDE)
+    alt = posterior_map.map_alt("a", "b", "confidence", [("Model", confidence(84))], OUTSIDE)
     assert "over a and b" in alt
     assert "Model 99% inside the data's range, 95% outside" in alt
 
@@ -93,7 +93,7 @@ def pair(right: int, n: int) -> tuple:
 
 
 def test_rows_in_the_box_are_counted_with_their_interval() -> None:
-    sentence = map_words.region_finding(200, 1000, pair(150, 200), pair(160, 200))
+    sentence = posterior_map.box_finding(200, 1000, pair(150, 200), pair(160, 200))
     assert sentence.startswith("200 of 1,000 rows lie in the box: the model is right in 75% of")
     assert "to 81%)" in sentence
     assert "its kernel density version is right in 80% and says 80" in sentence
@@ -101,42 +101,42 @@ def test_rows_in_the_box_are_counted_with_their_interval() -> None:
 
 
 def test_few_rows_are_called_few() -> None:
-    assert "With so few rows the intervals are wide." in map_words.region_finding(
+    assert "With so few rows the intervals are wide." in posterior_map.box_finding(
         50, 1000, pair(40, 50), None
     )
-    sentence = map_words.region_finding(4, 1000, pair(3, 4), pair(4, 4))
+    sentence = posterior_map.box_finding(4, 1000, pair(3, 4), pair(4, 4))
     assert "4 of 1,000 rows lie in the box, too few to judge" in sentence
     assert "right in 3 of them" in sentence
     assert "anything from 19% to 99%" in sentence  # Clopper-Pearson of 3 in 4
-    assert "1 of 1,000 rows lies" in map_words.region_finding(1, 1000, pair(1, 1), None)
+    assert "1 of 1,000 rows lies" in posterior_map.box_finding(1, 1000, pair(1, 1), None)
 
 
 def test_an_empty_box_is_extrapolation() -> None:
-    sentence = map_words.region_finding(0, 1000, None, None)
+    sentence = posterior_map.box_finding(0, 1000, None, None)
     assert sentence.startswith("None of the 1,000 rows lies in the box")
     assert "extrapolation" in sentence
 
 
 def test_the_mix_names_the_frequent_classes_and_counts_the_rest() -> None:
     labels = np.repeat(np.arange(9), [9, 8, 7, 6, 5, 4, 3, 2, 0])
-    mix = map_words.mix_words(np.bincount(labels), [f"c{k}" for k in range(9)])
+    mix = posterior_map.mix_words(np.bincount(labels), [f"c{k}" for k in range(9)])
     assert mix.startswith("c0: 9 (20%), c1: 8 (18%)")
     assert mix.endswith("c5: 4 (9%), 2 further classes: 5")
-    seven = map_words.mix_words(np.ones(7, dtype=np.int64), [f"c{k}" for k in range(7)])
+    seven = posterior_map.mix_words(np.ones(7, dtype=np.int64), [f"c{k}" for k in range(7)])
     assert "further" not in seven
 
 
 def test_what_is_held_is_told() -> None:
-    assert map_words.held_words(0, None) == ""
-    assert "The other feature is held at its median or most" in map_words.held_words(1, None)
-    assert "The other 3 features are held at the values of row 8." in map_words.held_words(3, 7)
+    assert posterior_map.held_words(0, None) == ""
+    assert "The other feature is held at its median or most" in posterior_map.held_words(1, None)
+    assert "The other 3 features are held at the values of row 8." in posterior_map.held_words(3, 7)
 
 
 @pytest.mark.parametrize(("alpha", "n"), [(0.01, 10), (0.01, 499), (0.05, 99), (0.2, 40)])
 def test_the_rows_below_the_floor_are_counted(alpha: float, n: int) -> None:
     densities = np.arange(float(n))
     below = int((densities < data_floor(densities, alpha)).sum())
-    told = map_words.floor_words(alpha, n)
+    told = posterior_map.floor_words(alpha, n)
     assert told.startswith(f"Of {n} held-out rows {below or 'none'} lie")
     assert ("steadier" in told) == (below < 4)
 
