@@ -9,7 +9,7 @@ from app.regions.regions_parts import View
 from app.regions.regions_repair import Repair
 from app.shared import pit_results
 from app.shared.charts import estimate_tile
-from kdcal_core.charts import region_words
+from kdcal_core.charts import standing_out_words
 from kdcal_core.diagnostics import Estimate, RegionSearch, search_finding
 from kdcal_core.tasks import ModelEstimates
 from kdcal_core.text import escape_markdown, number_text, p_text
@@ -42,7 +42,7 @@ def _count(search: RegionSearch) -> None:
     least = min(one.adjusted_p for one in search.regions if one.n > 0)
     st.metric(
         "Regions beyond chance",
-        region_words.standing_out_words(search)[0],
+        standing_out_words(search)[0],
         delta="all rows are one region" if search.one_part else f"smallest p {p_text(least)}",
         delta_color="off",
         delta_arrow="off",
@@ -55,7 +55,7 @@ def _count(search: RegionSearch) -> None:
 def _share(search: RegionSearch) -> None:
     st.metric(
         "Rows in them",
-        region_words.standing_out_words(search)[1],
+        standing_out_words(search)[1],
         delta="of all judged rows",
         delta_color="off",
         delta_arrow="off",

@@ -14,9 +14,9 @@ from app.regions import regions_text as text
 from app.regions.regions_rows import Looked
 from app.regions.regions_search import Found, search_of
 from app.shared import session
-from app.shared.charts import chart, drawn_once, is_dark
+from app.shared.charts import drawn_once, is_dark, show
 from app.shared.set_choice import choose_set
-from kdcal_core.charts import region_gaps_figure, region_marks, region_tree_figure, region_words
+from kdcal_core.charts import regions_chart
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review, left_out, left_out_words, samples
@@ -119,22 +119,10 @@ def _drawn(looked: Looked, asked: RegionQuestion, found: Found) -> View:
     search, picked = found.search, _picked(found)
     view = View(looked, asked, found, picked)
     key = f"regions_picture_{found.short}"
-    if search.tree is not None:
-        figure = drawn_once(
-            region_tree_figure, search.tree, region_marks(search), dark=is_dark(), picked=picked
-        )
-    else:
-        figure = drawn_once(
-            region_gaps_figure, search, dark=is_dark(), picked=picked, ranked=found.ranked
-        )
-    chart(
-        figure,
+    show(
+        drawn_once(regions_chart, search, dark=is_dark(), picked=picked, ranked=found.ranked),
         key=key,
-        takeaway=region_words.tree_words(search),
-        how_to_read=text.tree_reading(search),
-        alt=region_words.tree_alt(search),
-        table=lambda: regions_table.numbered(search),
-        name=f"{looked.review.title} {looked.which} regions",
+        of=f"{looked.review.title} {looked.which}",
         on_pick=partial(_on_pick, key, select_key(found), len(search.regions)),
     )
     if search.tree is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +10,7 @@ import streamlit as st
 from app.regions import regions_text as text
 from app.regions.regions_parts import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import chart, csv_button, drawn_once, is_dark, show
 from app.shared.pit_rows import answers as pit_answers
 from app.shared.row_tables import beside, most_text
 from kdcal_core.calibration.regions import RegionFit, RegionMap
@@ -19,13 +18,11 @@ from kdcal_core.charts import (
     PitPanel,
     pit_panels,
     pit_table,
-    region_maps_figure,
-    region_maps_table,
-    region_words,
+    region_map_words,
+    region_maps_chart,
+    region_reliability_chart,
     regression_reading,
     regression_words,
-    reliability_alt,
-    small_multiples,
 )
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
@@ -80,45 +77,26 @@ def _reliability(view: View, panels: RegionPanels) -> None:
     region, everything = panels.of(view.picked).reliability, panels.everything.reliability
     assert region is not None  # of every classification
     assert everything is not None
-    curves = [replace(everything, label=1)]  # as the second of two small diagrams
-    if len(view.search.regions) > 1:
-        curves.insert(0, replace(region, label=0))
-    of_class = view.asked.label is not None
-    chart(
+    show(
         drawn_once(
-            small_multiples,
-            curves,
-            ["This region", "All judged rows"],
+            region_reliability_chart,
+            region if len(view.search.regions) > 1 else None,
+            everything,
+            view.picked + 1,
+            of_class=view.asked.label is not None,
             dark=is_dark(),
-            x_title="Stated probability" if of_class else "Stated confidence",
-            y_title="How often it is the class" if of_class else "How often it is right",
         ),
         key="regions_reliability",
-        takeaway="",
-        how_to_read=text.BESIDE,
-        alt=f"This region: {reliability_alt(region)} "
-        f"All judged rows: {reliability_alt(everything)}",
-        table=lambda: pd.concat(
-            [
-                region.table().assign(rows="region"),
-                everything.table().assign(rows="all judged rows"),
-            ],
-            ignore_index=True,
-        ),
-        name=f"{view.looked.review.title} reliability of region {view.picked + 1}",
+        of=view.looked.review.title,
     )
 
 
 def _map(view: View, lines: Sequence[RegionMap], told: str) -> None:
     """What a Platt map of the region would do."""
-    chart(
-        drawn_once(region_maps_figure, lines, dark=is_dark(), picked=view.picked),
+    show(
+        drawn_once(region_maps_chart, lines, view.picked, told, dark=is_dark()),
         key="regions_maps",
-        takeaway="",
-        how_to_read=text.MAPS,
-        alt=f"Platt maps of {len(lines):,} regions. This region: {told}",
-        table=lambda: region_maps_table(lines),
-        name=f"{view.looked.review.title} maps of the regions",
+        of=view.looked.review.title,
     )
 
 
@@ -132,7 +110,7 @@ def _map_words(view: View, fit: RegionFit, lines: Sequence[RegionMap]) -> str:
     at = 0 if view.looked.binary else view.label
     mine = next(one for one in lines if one.leaf == view.picked)
     name = view.looked.review.classes[view.label]
-    told = region_words.map_words(mine, name, fit.borrowed[at], fit.flags)
+    told = region_map_words(mine, name, fit.borrowed[at], fit.flags)
     if fit.needed:
         told += (
             f" It is fitted on all {fit.n:,} rows of the region, those that found it among them; "

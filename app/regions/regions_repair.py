@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -13,20 +12,16 @@ from app.regions import regions_runs as runs
 from app.regions import regions_text as text
 from app.regions.regions_parts import View
 from app.shared import job_results, session, waiting
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.equal_notes import copies
-from app.shared.numbers import interval, number
 from kdcal_core.charts import (
     ScorePanel,
-    auc_lift_figure,
-    auc_lift_table,
-    loss_change_figure,
-    loss_change_table,
-    region_words,
-    reliability_alt,
-    reliability_figure,
-    score_panels_figure,
-    score_panels_table,
+    auc_lift_chart,
+    change_words,
+    lift_words,
+    loss_change_chart,
+    repair_reliability_chart,
+    score_panels_chart,
 )
 from kdcal_core.data.equal_rows import warns_of_copies
 from kdcal_core.diagnostics import estimate_text
@@ -160,9 +155,9 @@ def before_and_after(view: View, repair: Repair) -> None:
     """What the repair did, in pictures and in a table."""
     after = repair.after
     with st.container(border=True):
-        told = [region_words.change_words(after.difference)] if after.difference else []
+        told = [change_words(after.difference)] if after.difference else []
         if after.auc is not None:
-            told.insert(0, region_words.lift_words(after.title, after.auc))
+            told.insert(0, lift_words(after.title, after.auc))
         st.markdown(f"**{escape_markdown(' '.join(told), 700)}**")
         record = repair.run.record
         told_of = f"{text.judged_words(record)} {text.settings_words(record.settings)}"
@@ -187,70 +182,37 @@ def before_and_after(view: View, repair: Repair) -> None:
 
 
 def _reliability(view: View, repair: Repair, model: RepairScores, repaired: RepairScores) -> None:
-    before, after = model.reliability, repaired.reliability
-    event = repair.run.record.event
-    chart(
+    show(
         drawn_once(
-            reliability_figure,
-            before,
+            repair_reliability_chart,
+            model.reliability,
+            repaired.reliability,
+            repair.run.record.event,
             dark=is_dark(),
-            calibrated=after,
-            calibrated_name="Calibrated by regions",
-            x_title="Stated probability" if event else "Stated confidence",
-            y_title="How often it is the class" if event else "How often it is right",
         ),
         key="regions_before_after",
-        takeaway=f"Stated probability of {event}." if event else "",
-        how_to_read=text.BEFORE_AFTER,
-        alt=f"Before: {reliability_alt(before)} After: {reliability_alt(after)}",
-        table=lambda: pd.concat(
-            [before.table().assign(who="model"), after.table().assign(who="calibrated")],
-            ignore_index=True,
-        ),
-        name=f"{view.looked.review.title} reliability before and after",
+        of=view.looked.review.title,
     )
 
 
 def _lift(view: View, repair: Repair) -> None:
-    lines = [(one.title, one.auc) for one in repair.run.record.methods if one.auc is not None]
-    chart(
-        drawn_once(auc_lift_figure, lines, dark=is_dark()),
+    methods = repair.run.record.methods
+    lines = [(one.title, one.auc) for one in methods if one.auc is not None]
+    partitions = [one.title for one in methods if one.key not in (MODEL, ONE_MAP)]
+    show(
+        drawn_once(auc_lift_chart, lines, partitions, dark=is_dark()),
         key="regions_lift",
-        takeaway=_lift_takeaway(repair),
-        how_to_read=text.LIFT,
-        alt=region_words.lift_alt(lines),
-        table=lambda: auc_lift_table(lines),
-        name=f"{view.looked.review.title} AUROC lift",
+        of=view.looked.review.title,
     )
 
 
 def _loss(view: View, repair: Repair) -> None:
     methods = repair.run.record.methods
     lines = [(one.title, one.difference) for one in methods if one.difference is not None]
-    chart(
-        drawn_once(loss_change_figure, lines, dark=is_dark()),
+    show(
+        drawn_once(loss_change_chart, lines, dark=is_dark()),
         key="regions_losses",
-        takeaway="Log loss minus the model's, row by row: below 0 is better.",
-        how_to_read=text.LOSSES,
-        alt=region_words.change_alt(lines),
-        table=lambda: loss_change_table(lines),
-        name=f"{view.looked.review.title} log loss change",
-    )
-
-
-def _lift_takeaway(repair: Repair) -> str:
-    """What one map for all rows does, beside the best of the partitions."""
-    lines = [
-        one
-        for one in repair.run.record.methods
-        if one.auc is not None and one.key not in (MODEL, ONE_MAP)
-    ]
-    best = max(lines, key=lambda one: one.auc.lift.value if one.auc else -np.inf)
-    assert best.auc is not None
-    lift = best.auc.lift
-    return (
-        "One map for all rows cannot change the order of the rows. The largest lift: "
-        f"{best.title}, {number(lift)} ({interval(lift)})."
+        of=view.looked.review.title,
     )
 
 
@@ -297,20 +259,11 @@ def _scores(view: View, repair: Repair, model: RepairScores, repaired: RepairSco
         ScorePanel("Held-out rows", model.spread),
         ScorePanel("Held-out rows, calibrated", repaired.spread),
     ]
-    told = region_words.score_words(
-        [one.name for one in panels], [one.spread.certain for one in panels]
-    )
     st.markdown(f"**Scores by label** (stated probability of {escape_markdown(event)})")
-    chart(
-        drawn_once(
-            score_panels_figure, panels, dark=is_dark(), labels=("Other rows", "Rows of the class")
-        ),
+    show(
+        drawn_once(score_panels_chart, panels, dark=is_dark()),
         key="regions_scores",
-        takeaway=told,
-        how_to_read=text.SCORES,
-        alt=told,
-        table=lambda: score_panels_table(panels),
-        name=f"{view.looked.review.title} scores by label",
+        of=view.looked.review.title,
     )
     if training is None:
         st.caption(

@@ -13,7 +13,7 @@ from app.regions.regions_rows import Looked
 from app.regions.regions_search import Found
 from app.shared.charts import csv_button
 from app.shared.numbers import interval, number
-from kdcal_core.charts import ordered_regions, region_words
+from kdcal_core.charts import FAULTS, ordered_regions, regions_table
 from kdcal_core.diagnostics import Region, RegionSearch
 from kdcal_core.text import number_text, p_text
 
@@ -50,7 +50,7 @@ def every_region(looked: Looked, found: Found) -> None:
             alt=f"Regions: {', '.join(table.columns).lower()}",
         )
         csv_button(
-            lambda: numbered(search),
+            lambda: regions_table(search),
             key="regions_table_csv",
             name=f"{looked.review.title} {looked.which} regions table",
         )
@@ -62,7 +62,7 @@ def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
     columns: dict[str, list[Any]] = {
         "No.": [one.leaf + 1 for one in regions],
         "Rule": [text.rule_words(search, one) for one in regions],
-        "Fault": [region_words.FAULTS[one.fault].capitalize() for one in regions],
+        "Fault": [FAULTS[one.fault].capitalize() for one in regions],
         "Rows": [one.n for one in regions],
     }
     tested = _tested_pit if search.regression else _tested_stated
@@ -72,11 +72,6 @@ def region_table(search: RegionSearch, *, ranked: bool = True) -> pd.DataFrame:
         number_text(one.minimum_detectable, one.minimum_detectable) for one in regions
     ]
     return pd.DataFrame(columns)
-
-
-def numbered(search: RegionSearch) -> pd.DataFrame:
-    """The regions as offered for download, with the numbers that the page calls them by."""
-    return search.table().assign(region=lambda table: table["region"] + 1)
 
 
 def _tested_stated(regions: Sequence[Region]) -> dict[str, list[str]]:

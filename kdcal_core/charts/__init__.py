@@ -5,12 +5,6 @@ Every figure takes ``dark`` and has a transparent ground.
 
 from __future__ import annotations
 
-from kdcal_core.charts.auc_lift import (
-    auc_lift_figure,
-    auc_lift_table,
-    loss_change_figure,
-    loss_change_table,
-)
 from kdcal_core.charts.bands import (
     STYLED,
     BandLine,
@@ -132,13 +126,38 @@ from kdcal_core.charts.recalibration_selection import (
     neighbour_selection_table,
 )
 from kdcal_core.charts.recalibration_truth import Moments, truth_figure, truth_table
-from kdcal_core.charts.region_maps import region_maps_figure, region_maps_table
+from kdcal_core.charts.region_maps import (
+    region_map_words,
+    region_maps_chart,
+    region_maps_figure,
+    region_maps_table,
+)
+from kdcal_core.charts.region_repair import (
+    auc_lift_chart,
+    auc_lift_figure,
+    auc_lift_table,
+    change_words,
+    lift_words,
+    loss_change_chart,
+    loss_change_figure,
+    loss_change_table,
+    repair_reliability_chart,
+)
 from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
 from kdcal_core.charts.regions import (
+    FAULTS,
     ordered_regions,
+    region_caption,
     region_gaps_figure,
+    region_hover,
     region_marks,
+    region_reliability_chart,
+    regions_chart,
+    regions_table,
     shown_regions,
+    standing_out_words,
+    tree_alt,
+    tree_words,
 )
 from kdcal_core.charts.reliability import (
     confusion_chart,
@@ -154,12 +173,14 @@ from kdcal_core.charts.reliability import (
 )
 from kdcal_core.charts.score_histograms import (
     ScorePanel,
+    score_panels_chart,
     score_panels_figure,
     score_panels_table,
 )
 
 __all__ = [
     "DARK",
+    "FAULTS",
     "LIGHT",
     "MEASURES",
     "MODEL_NAME",
@@ -180,6 +201,7 @@ __all__ = [
     "SelectionCurve",
     "against_model",
     "amount",
+    "auc_lift_chart",
     "auc_lift_figure",
     "auc_lift_table",
     "axes_words",
@@ -192,6 +214,7 @@ __all__ = [
     "calibrator_map_chart",
     "calibrator_map_figure",
     "calibrator_map_regions",
+    "change_words",
     "comparison_chart",
     "comparison_figure",
     "comparison_finding",
@@ -226,7 +249,9 @@ __all__ = [
     "judged_reliability_chart",
     "judged_text",
     "largest_curves",
+    "lift_words",
     "local_map_figure",
+    "loss_change_chart",
     "loss_change_figure",
     "loss_change_table",
     "losses_chart",
@@ -265,17 +290,26 @@ __all__ = [
     "recalibration_measures_figure",
     "recalibration_measures_table",
     "recalibrator_style",
+    "region_caption",
     "region_colour",
     "region_gaps_figure",
+    "region_hover",
+    "region_map_words",
+    "region_maps_chart",
     "region_maps_figure",
     "region_maps_table",
     "region_marks",
+    "region_reliability_chart",
     "region_tree_figure",
+    "regions_chart",
+    "regions_table",
     "reliability_alt",
     "reliability_by_class_chart",
     "reliability_chart",
     "reliability_figure",
+    "repair_reliability_chart",
     "score_histogram_figure",
+    "score_panels_chart",
     "score_panels_figure",
     "score_panels_table",
     "scores_chart",
@@ -285,8 +319,11 @@ __all__ = [
     "shrinkage_words",
     "slice_words",
     "small_multiples",
+    "standing_out_words",
     "surest_words",
     "ties_words",
+    "tree_alt",
+    "tree_words",
     "truth_figure",
     "truth_table",
 ]

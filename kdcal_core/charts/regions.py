@@ -1,19 +1,161 @@
-"""Regions side by side: a line each with what is stated and what is seen."""
+"""Regions of a search: a tree or a line each, with what is stated and what is seen there.
+
+The sentences hold names as they came: escape them on the way to a screen.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import palette
-from kdcal_core.charts.region_tree import RegionMark, region_colour
-from kdcal_core.charts.region_words import region_caption, region_hover
+from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
+from kdcal_core.charts.reliability import reliability_alt, small_multiples
 from kdcal_core.charts.template import new_figure
-from kdcal_core.diagnostics import Region, RegionSearch
-from kdcal_core.text import escape_html
+from kdcal_core.diagnostics import (
+    Estimate,
+    Region,
+    RegionSearch,
+    ReliabilityCurve,
+    estimate_text,
+)
+from kdcal_core.text import counted, escape_html, listed, number_text, p_text
 
 MAX_LINES = 40
 _LINE = 26
+FAULTS = {
+    "none": "within chance",
+    "over-confident": "over-confident",
+    "under-confident": "under-confident",
+    "too low": "predictions too low",
+    "too high": "predictions too high",
+    "too narrow": "spread too narrow",
+    "too wide": "spread too wide",
+    "other": "wrong in another way",
+}
+_SHORT = {"none": "within chance", "other": "wrong shape"}
+
+_MARKS = r"""
+**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
+the end of its way it is in one region. Beside each region stands what the model says there on
+average and what is seen, with the number of rows. The larger the mark, the more rows. **Red**:
+over-confident, the event is rarer than stated; **blue**: under-confident, more frequent; the
+stronger the colour, the larger the gap. A hollow region differs by no more than chance explains.
+"""
+_LINES = r"""
+**How to read the chart.** A line for each value of the column, or for each stretch of its numbers.
+The upright tick is what the model says there on average, the mark what the rows show, with its
+interval. **Red**: over-confident, the event is rarer than stated; **blue**: under-confident, more
+frequent; a hollow mark differs from the tick by no more than chance explains. All rows judge, as no
+outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+"""
+_LINES_OF_PIT = r"""
+**How to read the chart.** A line for each value of the column, or for each stretch of its numbers,
+with the mean of the PIT values there and its interval. At one half, the tick, predictions lie
+neither too high nor too low. The colours name the fault, by the place and the spread of the PIT
+values (paper 003 section 2); a hollow mark differs by no more than chance explains. All rows judge,
+as no outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+"""
+_HALVES = r"""
+**Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
+finds the regions and the other half, whose outcomes had no say in where they lie, judges them; p
+values are corrected for their number (Holm). Were the model right everywhere, any region at all
+would be coloured in at most 5% of searches. The **minimum detectable gap** of a region is the one
+that would be found in four of five searches of this size: smaller faults may hide.
+"""
+_REDRAWN = r"""
+**Honest by construction.** Search long enough, and some region looks wrong. This thorough search
+grows its tree on all rows, and then does the same again and again on outcomes drawn anew from the
+stated probabilities, as if the model were right everywhere. A region is coloured where its evidence
+is larger than the largest of all but 5% of those searches; its p value is the share of them that
+reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared
+sum of outcome minus stated probability over its variance (our addition).
+"""
+_PURPOSES = r"""
+**Where it is wrong** grows the tree on outcome minus stated probability: the question of a
+review (our addition). **Where classes differ** grows it on the classes, on the training rows if
+there are any, as paper 004 does (section 5.1, Algorithm 1). **Along a column**
+takes its values, or ten stretches of numbers.
+"""
+_TREE_OF_PIT = r"""
+**How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
+the end of its way it is in one region. The larger the mark, the more rows. The colours name the
+fault of the predicted distributions there, by the place and the spread of the PIT values (paper 003
+section 2); a hollow region differs by no more than chance explains.
+
+One half of the rows finds the regions and the outcomes of the other half judge them; p values are
+corrected for their number (Holm), so that of a model that is right everywhere any region is
+coloured in at most 5% of searches (our addition).
+"""
+BESIDE = r"""
+Left the rows of the picked region, right all judged rows, on one scale. Points on the dashed line:
+stated and observed agree. Grey boxes hold the points of a calibrated model in 95% of all samples
+of that size. A model can be right over all rows and wrong in every region, when faults of
+opposite sign cancel (paper 004 section 3 builds such a case).
+"""
+
+
+def regions_chart(
+    search: RegionSearch, *, dark: bool, picked: int | None = None, ranked: bool = True
+) -> Chart:
+    """The regions of a search as its tree, or as the lines of a column; one of them picked.
+
+    Lines of a column stand as in :func:`ordered_regions`.
+    """
+    if search.tree is not None:
+        figure = region_tree_figure(search.tree, region_marks(search), dark=dark, picked=picked)
+    else:
+        figure = region_gaps_figure(search, dark=dark, picked=picked, ranked=ranked)
+    return Chart(
+        figure,
+        finding=tree_words(search),
+        alt=tree_alt(search),
+        how_to_read=_how_to_read(search),
+        table=lambda: regions_table(search),
+        name="regions",
+    )
+
+
+def region_reliability_chart(
+    region: ReliabilityCurve | None,
+    everything: ReliabilityCurve,
+    number: int,
+    *,
+    of_class: bool,
+    dark: bool,
+) -> Chart:
+    """Region ``number`` beside all judged rows; None where it is all of them.
+
+    ``of_class`` says whether the probability of one class is judged, not the confidence.
+    """
+    curves = [replace(everything, label=1)]  # as the second of two small diagrams
+    if region is not None:
+        curves.insert(0, replace(region, label=0))
+    mine = everything if region is None else region
+    return Chart(
+        small_multiples(
+            curves,
+            ["This region", "All judged rows"],
+            dark=dark,
+            x_title="Stated probability" if of_class else "Stated confidence",
+            y_title="How often it is the class" if of_class else "How often it is right",
+        ),
+        finding="",
+        alt=f"This region: {reliability_alt(mine)} All judged rows: {reliability_alt(everything)}",
+        how_to_read=BESIDE,
+        table=lambda: pd.concat(
+            [
+                mine.table().assign(rows="region"),
+                everything.table().assign(rows="all judged rows"),
+            ],
+            ignore_index=True,
+        ),
+        name=f"reliability of region {number}",
+    )
 
 
 def region_marks(search: RegionSearch) -> list[RegionMark]:
@@ -138,3 +280,138 @@ def region_gaps_figure(
         margin={"t": 44},
     )
     return figure
+
+
+def regions_table(search: RegionSearch) -> pd.DataFrame:
+    """The regions as offered for download, with the numbers that the page calls them by."""
+    return search.table().assign(region=lambda table: table["region"] + 1)
+
+
+def _how_to_read(search: RegionSearch) -> str:
+    """How to read the picture of a search: its tree, or a column's regions."""
+    if search.tree is None:
+        return _LINES_OF_PIT if search.regression else _LINES
+    if search.regression:
+        return _TREE_OF_PIT
+    return _MARKS + (_REDRAWN if search.redraws else _HALVES + _PURPOSES)
+
+
+def region_caption(region: Region, *, regression: bool = False) -> str:
+    """What stands beside a region in the drawing, with its number.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import describe_pit_regions, describe_regions
+    >>> from kdcal_core.diagnostics.targets import confidence_target
+    >>> one = describe_regions(confidence_target([0.9] * 200, [1] * 130 + [0] * 70), [0] * 200)
+    >>> region_caption(one.regions[0])
+    '1: says 0.90, rows show 0.65 (200 rows)'
+    >>> import numpy as np
+    >>> pit = describe_pit_regions(0.25 + np.linspace(0, 0.5, 200), [0] * 200)
+    >>> region_caption(pit.regions[0], regression=True)
+    '1: too wide, PIT spread -50% (200 rows)'
+    """
+    number = f"{region.leaf + 1}: "
+    if region.n == 0:
+        return f"{number}no rows to judge by"
+    rows = counted(region.n, "row")
+    stated, seen = _values(region)
+    if regression:
+        return f"{number}{_SHORT.get(region.fault, region.fault)}, {_tested(region)} ({rows})"
+    return f"{number}says {stated}, rows show {seen} ({rows})"
+
+
+def _tested(region: Region) -> str:
+    """The quantity that a fault of PIT values goes by."""
+    spread = region.spread
+    if spread is None or region.fault not in ("too narrow", "too wide"):
+        return f"mean PIT {_values(region)[1]}"
+    size = number_text(spread.value, spread.high - spread.low, percent=True)
+    return f"PIT spread {'+' if spread.value > 0 else ''}{size}"
+
+
+def region_hover(region: Region, *, regression: bool = False) -> tuple[str, ...]:
+    """The lines of a region's hover box."""
+    words = f"{region.leaf + 1}: {region.words}"
+    if region.n == 0:
+        return (words, "no rows to judge by")
+    observed = f"{region.observed.label}: {estimate_text(region.observed)}"
+    stated = () if regression else (f"Stated: {_values(region)[0]}",)
+    spread = () if region.spread is None else (f"Spread of PIT: {_spread_text(region.spread)}",)
+    return (
+        words,
+        *stated,
+        observed,
+        *spread,
+        f"{region.n:,} rows ({region.share:.1%})",
+        f"{FAULTS[region.fault]}, corrected p {p_text(region.adjusted_p)}",
+    )
+
+
+def _spread_text(spread: Estimate) -> str:
+    return estimate_text(replace(spread, expected=None))
+
+
+def _values(region: Region) -> tuple[str, str]:
+    width = region.observed.high - region.observed.low
+    return number_text(region.stated, width), number_text(region.observed.value, width)
+
+
+def tree_words(search: RegionSearch) -> str:
+    """How the regions were found, and which rows judge them."""
+    if search.redraws:
+        return _redrawn_words(search)
+    if search.tree is None:
+        how = (
+            "The regions follow from the column alone, and are judged on all "
+            f"{search.n_judge:,} rows"
+        )
+    elif search.n_grow:
+        how = (
+            f"The regions were found on {search.n_grow:,} rows and are judged on the outcomes of "
+            f"{search.n_judge:,} others"
+        )
+    else:
+        how = (
+            "The regions were found on the training rows and are judged on "
+            f"{search.n_judge:,} others"
+        )
+    if _judged(search) == 1:
+        why = "All rows" if search.tree is None else "No split was worth making, so all rows"
+        return f"{how}. {why} are one region."
+    every = "both" if _judged(search) == 2 else f"all {_judged(search):,}"
+    return f"{how}; corrected p values hold for {every} of them together."
+
+
+def _redrawn_words(search: RegionSearch) -> str:
+    how = (
+        f"The regions were found on all {search.n_judge:,} rows, and are held against the clearest "
+        f"region that each of {search.redraws:,} searches found in outcomes redrawn as the model "
+        "states them"
+    )
+    if _judged(search) == 1:
+        return f"{how}. No split was worth making, so all rows are one region."
+    return f"{how}; p values hold for the search as a whole."
+
+
+def tree_alt(search: RegionSearch) -> str:
+    """Alternative text of the picture: the regions with what is stated and seen, at most twelve."""
+    told = [
+        f"{one.words}: {region_caption(one, regression=search.regression)}, {FAULTS[one.fault]}"
+        for one in search.regions
+    ]
+    kind = "A tree of" if search.tree is not None else "A column's"
+    return f"{kind} {len(search.regions):,} regions. {listed(told, 12, between=';')}."
+
+
+def _judged(search: RegionSearch) -> int:
+    return sum(region.n > 0 for region in search.regions)
+
+
+def standing_out_words(search: RegionSearch) -> tuple[str, str]:
+    """How many regions stand out beyond chance, and the share of rows in them, as tiles say it."""
+    if search.one_part:
+        return "none", "none"
+    some = sum(region.n > 0 for region in search.regions)
+    share = sum(region.share for region in search.standing_out)
+    return f"{len(search.standing_out):,} of {some:,}", f"{share:.0%}"

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kdcal_core import charts
 from kdcal_core.calibration.regions import RegionMap
-from kdcal_core.charts import region_words
 from kdcal_core.charts.regions import MAX_LINES
 from kdcal_core.diagnostics import (
     ScoreSpread,
@@ -182,16 +181,16 @@ def test_what_is_said_of_a_single_region_is_said_of_all_rows():
     assert search_finding(found).startswith("No part of the inputs stands out")
     assert "beyond chance" not in search_finding(found)
     assert found.standing_out == ()
-    assert region_words.standing_out_words(found) == ("none", "none")
-    assert "all rows are one region" in region_words.tree_words(found)
+    assert charts.standing_out_words(found) == ("none", "none")
+    assert "all rows are one region" in charts.tree_words(found)
 
 
 def test_words_hold_their_numbers(search):
-    assert f"{search.n_grow:,} rows" in region_words.tree_words(search)
-    assert f"A tree of {len(search.regions)} regions" in region_words.tree_alt(search)
+    assert f"{search.n_grow:,} rows" in charts.tree_words(search)
+    assert f"A tree of {len(search.regions)} regions" in charts.tree_alt(search)
     share = sum(one.n for one in search.faulty) / search.n_judge
     count = f"{len(search.faulty)} of {sum(one.n > 0 for one in search.regions)}"
-    assert region_words.standing_out_words(search) == (count, f"{share:.0%}")
+    assert charts.standing_out_words(search) == (count, f"{share:.0%}")
 
 
 WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
@@ -225,18 +224,18 @@ WIDE = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
 )
 def test_a_map_is_told_by_what_it_does(slope, offset, said):
     one = RegionMap.of(0, "here", slope, offset, WIDE)
-    told = region_words.map_words(one, "yes", 0.25, ("few rows",))
+    told = charts.region_map_words(one, "yes", 0.25, ("few rows",))
     assert said in told
     assert f"(slope {slope:.2f}, offset {offset:.2f})" in told
     assert "25% of the map is borrowed" in told
     assert told.endswith("Careful: few rows.")
-    assert "borrowed" not in region_words.map_words(one, "yes", 0.0, ())
+    assert "borrowed" not in charts.region_map_words(one, "yes", 0.0, ())
 
 
 @given(st.floats(-2, 3), st.floats(-3, 3), st.lists(st.floats(0, 1), min_size=1, max_size=9))
 def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset, stated):
     one = RegionMap.of(0, "here", slope, offset, np.array(stated))
-    told = region_words.map_words(one, "yes", 0.0, ())
+    told = charts.region_map_words(one, "yes", 0.0, ())
     ends = [p if one.low <= p <= one.high else end for p, end in ((0.2, one.low), (0.8, one.high))]
     before = np.clip([*ends, one.mean], 0.001, 0.999)
     after = np.clip([*one.apply(before[:2]), one.mean_after], 0.001, 0.999)
@@ -250,27 +249,26 @@ def test_the_side_that_is_told_is_that_of_the_ends_and_of_the_mean(slope, offset
 def test_only_probabilities_that_a_region_states_are_told():
     one = RegionMap.of(0, "here", 1.0, 1.0, np.array([0.01, 0.05]))
     assert "a stated 1.0% becomes 2.7%, 5.0% becomes 13%, and the mean of 3.0%" in (
-        region_words.map_words(one, "yes", 0.0, ())
+        charts.region_map_words(one, "yes", 0.0, ())
     )
     sure = RegionMap.of(0, "here", 5.0, 0.0, np.array([0.0, 1.0]))
     assert "20% becomes below 0.1%, 80% becomes over 99.9%" in (
-        region_words.map_words(sure, "yes", 0.0, ())
+        charts.region_map_words(sure, "yes", 0.0, ())
     )
     alone = RegionMap.of(0, "here", 1.0, 1.0, np.array([0.5, 0.5]))
     assert "a stated 50% becomes 73%, and the mean of 50% becomes 73%" in (
-        region_words.map_words(alone, "yes", 0.0, ())
+        charts.region_map_words(alone, "yes", 0.0, ())
     )
 
 
 def test_regions_of_pit_show_what_was_tested_and_their_number(pit_search):
     for one in pit_search.regions:
-        told = region_words.region_caption(one, regression=True)
+        told = charts.region_caption(one, regression=True)
         kind = "within chance" if one.fault == "none" else one.fault
         assert told.startswith(f"{one.leaf + 1}: {kind}, ")
         assert ("PIT spread" in told) == (one.fault in ("too narrow", "too wide"))
         assert any(
-            line.startswith("Spread of PIT: ")
-            for line in region_words.region_hover(one, regression=True)
+            line.startswith("Spread of PIT: ") for line in charts.region_hover(one, regression=True)
         )
 
 
@@ -299,14 +297,14 @@ def test_the_legend_has_the_colour_that_the_marks_have(search):
 
 def test_two_regions_are_both(search):
     two = describe_regions(confidence_target([0.5] * 8, [0, 1] * 4), [0] * 4 + [1] * 4)
-    assert "hold for both of them together" in region_words.tree_words(two)
-    assert f"hold for all {len(search.regions)} of them" in region_words.tree_words(search)
-    assert "judged on the outcomes of" in region_words.tree_words(search)
+    assert "hold for both of them together" in charts.tree_words(two)
+    assert f"hold for all {len(search.regions)} of them" in charts.tree_words(search)
+    assert "judged on the outcomes of" in charts.tree_words(search)
 
 
 def test_a_lift_that_may_be_chance_is_called_so():
     y = [0, 0, 0, 0, 1, 1, 1, 1]
     pair = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 2, 3, 4, 4, 5, 6, 7], y)
-    assert "that may be chance" in region_words.lift_words("A tree", pair)
+    assert "that may be chance" in charts.lift_words("A tree", pair)
     same = paired_auc([1, 3, 2, 6, 4, 5, 2, 7], [1, 3, 2, 6, 4, 5, 2, 7], y)
-    assert region_words.lift_words("One map", same).startswith("With One map the order of the rows")
+    assert charts.lift_words("One map", same).startswith("With One map the order of the rows")

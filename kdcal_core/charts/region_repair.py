@@ -1,0 +1,244 @@
+"""What calibration by regions did: reliability, AUROC and log loss, with the words beside them.
+
+Titles of calibrators may hold names as they came: escape the sentences on the way to a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.palette import palette
+from kdcal_core.charts.reliability import reliability_alt, reliability_figure
+from kdcal_core.charts.template import new_figure
+from kdcal_core.diagnostics import Estimate, PairedAuc, ReliabilityCurve, estimate_text
+from kdcal_core.text import escape_html, number_text
+
+_LINE = 40
+
+LIFT = r"""
+How much larger the AUROC became, as a share of what it was (decision D108), with the interval of
+the paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
+cannot change the order of the rows**, and so leaves the AUROC where it was, however over-confident
+the model is (sections 2 and 4.1). Maps that differ from region to region can, and the best ones
+only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where each row is
+calibrated by the other folds, every fold has a map of its own, which may move the AUROC by a trace.
+"""
+LOSSES = r"""
+Each row's log loss after the repair minus before it, on average over rows that no map was fitted
+on, with the interval of that difference: rows are compared with themselves. **Left of the dashed
+line** stated probabilities have become better. Here one map for all rows counts as well, so what
+lies to its left is what the regions add.
+"""
+BEFORE_AFTER = r"""
+Slate: the model as it is; teal: calibrated by regions. Judged on rows that had no part in the fit.
+Points on the diagonal say what they see. One map for all rows would correct this picture too; only
+regions can correct the order of the rows (paper 004 sections 2 and 4).
+"""
+
+
+def repair_reliability_chart(
+    before: ReliabilityCurve, after: ReliabilityCurve, event: str | None, *, dark: bool
+) -> Chart:
+    """The model as it is and its calibrated output in one diagram.
+
+    ``event`` is the class whose probability is judged; None where the confidence is.
+    """
+    return Chart(
+        reliability_figure(
+            before,
+            dark=dark,
+            calibrated=after,
+            calibrated_name="Calibrated by regions",
+            x_title="Stated probability" if event else "Stated confidence",
+            y_title="How often it is the class" if event else "How often it is right",
+        ),
+        finding=f"Stated probability of {event}." if event else "",
+        alt=f"Before: {reliability_alt(before)} After: {reliability_alt(after)}",
+        how_to_read=BEFORE_AFTER,
+        table=lambda: pd.concat(
+            [before.table().assign(who="model"), after.table().assign(who="calibrated")],
+            ignore_index=True,
+        ),
+        name="reliability before and after",
+    )
+
+
+def auc_lift_chart(
+    lines: Sequence[tuple[str, PairedAuc]], partitions: Sequence[str], *, dark: bool
+) -> Chart:
+    """How much each way to calibrate raised the AUROC.
+
+    ``partitions`` are the titles of those that calibrate region by region; the finding names the
+    best of them.
+    """
+    title, best = max(
+        (line for line in lines if line[0] in partitions), key=lambda line: line[1].lift.value
+    )
+    return Chart(
+        auc_lift_figure(lines, dark=dark),
+        finding="One map for all rows cannot change the order of the rows. The largest lift: "
+        f"{title}, {estimate_text(best.lift)}.",
+        alt=lift_alt(lines),
+        how_to_read=LIFT,
+        table=lambda: auc_lift_table(lines),
+        name="AUROC lift",
+    )
+
+
+def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> Chart:
+    """How much each way to calibrate changed the log loss."""
+    return Chart(
+        loss_change_figure(lines, dark=dark),
+        finding="Log loss minus the model's, row by row: below 0 is better.",
+        alt=change_alt(lines),
+        how_to_read=LOSSES,
+        table=lambda: loss_change_table(lines),
+        name="log loss change",
+    )
+
+
+def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go.Figure:
+    """One line a way to calibrate: (b - a) / a with its interval (paper 004 Fig. 3, decision D108).
+
+    At 0 the order of the rows is as it was. Titles are untrusted.
+    """
+    hover = [
+        f"AUROC {pair.a.value:.4f} before, {pair.b.value:.4f} after<br>lift {pair.lift.value:.2%} "
+        f"({pair.lift.low:.2%} to {pair.lift.high:.2%})"
+        for _, pair in lines
+    ]
+    lifts = [(title, pair.lift) for title, pair in lines]
+    figure, span = _changes(lifts, hover, dark, least=0.002)
+    figure.update_xaxes(
+        title_text="Relative lift of the AUROC", tickformat=".1%" if span > 0.005 else ".2%"
+    )
+    return figure
+
+
+def loss_change_figure(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> go.Figure:
+    """One line a way to calibrate: its log loss minus the model's, row by row, with the interval.
+
+    Below 0 it is better than the model. Titles are untrusted.
+    """
+    hover = [f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})" for _, one in lines]
+    figure, _ = _changes(lines, hover, dark, least=0.001)
+    figure.update_xaxes(title_text="Change of the log loss")
+    return figure
+
+
+def auc_lift_table(lines: Sequence[tuple[str, PairedAuc]]) -> pd.DataFrame:
+    """The lifts as offered for download."""
+    return pd.DataFrame(
+        [
+            {
+                "calibrated_by": title,
+                "auc_before": pair.a.value,
+                "auc_after": pair.b.value,
+                "lift": pair.lift.value,
+                "lift_low": pair.lift.low,
+                "lift_high": pair.lift.high,
+                "difference": pair.difference.value,
+                "p_value": pair.p_value,
+            }
+            for title, pair in lines
+        ]
+    )
+
+
+def loss_change_table(lines: Sequence[tuple[str, Estimate]]) -> pd.DataFrame:
+    """The changes as offered for download."""
+    return pd.DataFrame(
+        [
+            {"calibrated_by": title, "change": one.value, "low": one.low, "high": one.high}
+            for title, one in lines
+        ]
+    )
+
+
+def _changes(
+    lines: Sequence[tuple[str, Estimate]], hover: Sequence[str], dark: bool, *, least: float
+) -> tuple[go.Figure, float]:
+    """A mark a line with its interval, and the span of the axis, which is ``least`` or more."""
+    colours = palette(dark)
+    where = np.arange(len(lines))
+    value, low, high = (
+        np.array([getattr(one, part) for _, one in lines]) for part in ("value", "low", "high")
+    )
+    start, end = low.min(initial=0.0), high.max(initial=0.0)
+    span = float(max(end - start, least))
+    figure = new_figure(dark, height=96 + _LINE * len(lines))
+    figure.add_vline(x=0, line={"color": colours.truth, "width": 1, "dash": "4px,4px"})
+    figure.add_trace(
+        go.Scatter(
+            x=value,
+            y=where,
+            mode="markers",
+            marker={"color": colours.calibrated, "size": 10},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": high - value,
+                "arrayminus": value - low,
+                "color": colours.calibrated,
+                "thickness": 2,
+                "width": 0,
+            },
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_layout(
+        xaxis={"range": [start - 0.06 * span, end + 0.06 * span], "nticks": 8},
+        yaxis={
+            "tickvals": where,
+            "ticktext": [escape_html(title, limit=40) for title, _ in lines],
+            "range": [len(lines) - 0.5, -0.5],
+            "showgrid": False,
+        },
+        margin={"t": 16},
+    )
+    return figure, span
+
+
+def lift_words(title: str, auc: PairedAuc) -> str:
+    """What a partition did to the AUROC."""
+    lift = auc.lift
+    clear = lift.low > 0 or lift.high < 0
+    if lift.value == 0.0 and lift.low == lift.high:
+        return f"With {title} the order of the rows, and so the AUROC, stays as it was."
+    verb = "rises" if lift.value > 0 else "falls"
+    ending = "" if clear else "; that may be chance"
+    return (
+        f"With {title} the AUROC {verb} from {_short(auc.a)} to {_short(auc.b)}, by "
+        f"{estimate_text(lift)} of what it was{ending}."
+    )
+
+
+def _short(estimate: Estimate) -> str:
+    return number_text(estimate.value, estimate.high - estimate.low)
+
+
+def change_words(change: Estimate) -> str:
+    """How the log loss changed, row by row."""
+    clear = change.high < 0 or change.low > 0
+    side = "falls" if change.value < 0 else "rises"
+    told = estimate_text(change)
+    return f"Log loss {side}: change {told}{'' if clear else ', which may be chance'}."
+
+
+def lift_alt(lines: Sequence[tuple[str, PairedAuc]]) -> str:
+    """Alternative text of the lifts."""
+    told = "; ".join(f"{title} {estimate_text(pair.lift)}" for title, pair in lines)
+    return f"Relative lift of the AUROC by partition, with intervals: {told}."
+
+
+def change_alt(lines: Sequence[tuple[str, Estimate]]) -> str:
+    """Alternative text of the changes of the log loss."""
+    told = "; ".join(f"{title} {estimate_text(change)}" for title, change in lines)
+    return f"Change of the log loss by partition, with intervals: {told}."
