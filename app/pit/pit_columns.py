@@ -9,19 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import pit_results
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
 from app.shared.pit_map import column_title
 from app.shared.pit_results import Judged
-from kdcal_core.charts import (
-    PitPanel,
-    coverage_by_figure,
-    coverage_table,
-    pit_panels,
-    pit_table,
-    regression_reading,
-    regression_words,
-)
+from kdcal_core.charts import PitPanel, coverage_by_chart, pit_panels_chart
 from kdcal_core.charts.pit import FAULT_TITLES
 from kdcal_core.diagnostics import RegionPit, regions_finding
 from kdcal_core.tasks import MEAN, SPREAD
@@ -95,15 +87,10 @@ def _coverage(judged: Judged, column: str, regions: Sequence[RegionPit]) -> None
     kept = [(one.name, one.coverage) for one in regions if one.coverage is not None]
     names, rows = [name for name, _ in kept], [row for _, row in kept]
     title = column_title(judged, column)
-    held = [row.coverage for row in rows]
-    chart(
-        drawn_once(coverage_by_figure, names, rows, dark=is_dark(), column=title),
+    show(
+        drawn_once(coverage_by_chart, names, rows, column=title, dark=is_dark()),
         key="pit_by_column",
-        takeaway=regression_words.coverage_words(names, held, 0.95),
-        how_to_read=regression_reading.COVERAGE_BY,
-        alt=regression_words.coverage_alt(title, names, held),
-        table=lambda: coverage_table(names, rows),
-        name=f"{judged.review.title} {judged.which} coverage by {title}",
+        of=f"{judged.review.title} {judged.which}",
     )
 
 
@@ -191,22 +178,22 @@ def _histograms(judged: Judged, regions: Sequence[RegionPit]) -> None:
     ) as shown:
         if not shown.open:
             return
-        largest = sorted(regions, key=lambda one: -one.n)[:MAX_PANELS]
-        drawn = [one for one in regions if one in largest]
-        if len(drawn) < len(regions):
+        if len(regions) > MAX_PANELS:
             st.caption(
                 f"The {MAX_PANELS} regions with most rows of {len(regions):,} are drawn; the CSV "
                 "holds all."
             )
-        panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in drawn]
-        chart(
-            drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
-            key="pit_region_panels",
-            takeaway="",
-            how_to_read=regression_reading.PIT_PANELS,
-            alt=regression_words.pit_panels_alt(panels),
-            table=lambda: pit_table(
-                [PitPanel(one.name, one.pit, one.fault.kind) for one in regions]
+        panels = [PitPanel(one.name, one.pit, one.fault.kind) for one in regions]
+        show(
+            drawn_once(
+                pit_panels_chart,
+                panels,
+                name="PIT by region",
+                columns=4,
+                dark=is_dark(),
+                most=MAX_PANELS,
             ),
-            name=f"{judged.review.title} {judged.which} PIT by region",
+            key="pit_region_panels",
+            of=f"{judged.review.title} {judged.which}",
+            finding=False,
         )

@@ -6,18 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import pit_results
-from app.shared.charts import chart, csv_button, drawn_once, estimate_row, is_dark
+from app.shared.charts import csv_button, drawn_once, estimate_row, is_dark, show
 from app.shared.numbers import interval, number
 from app.shared.pit_picks import OPPOSITES
 from app.shared.pit_results import BINS, Judged
-from kdcal_core.charts import (
-    coverage_figure,
-    ecdf_figure,
-    pit_figure,
-    quantile_reliability_figure,
-    regression_reading,
-    regression_words,
-)
+from kdcal_core.charts import coverage_chart, ecdf_chart, pit_chart, quantile_reliability_chart
 from kdcal_core.diagnostics import Estimate, LocalPit, UniformityTest, regression_findings
 from kdcal_core.evaluation import MEASURES
 from kdcal_core.tasks import PitOverview
@@ -114,14 +107,10 @@ def all_rows(judged: Judged, whole: PitOverview | None) -> None:
         if whole is None:
             return
         with right:
-            chart(
-                drawn_once(ecdf_figure, whole.ecdf, dark=is_dark()),
+            show(
+                drawn_once(ecdf_chart, whole.ecdf, dark=is_dark()),
                 key="pit_ecdf",
-                takeaway=regression_words.ecdf_words(whole.ecdf),
-                how_to_read=regression_reading.ECDF,
-                alt=regression_words.ecdf_words(whole.ecdf),
-                table=whole.ecdf.table,
-                name=f"{judged.review.title} {judged.which} PIT ECDF difference",
+                of=f"{judged.review.title} {judged.which}",
             )
         _tests(judged, whole)
 
@@ -131,14 +120,10 @@ def _histogram(judged: Judged, bins: int, whole: PitOverview | None) -> None:
     if found is None:
         return
     kind = whole.fault.kind if whole is not None else "none"
-    chart(
-        drawn_once(pit_figure, found, dark=is_dark(), kind=kind),
+    show(
+        drawn_once(pit_chart, found, kind=kind, dark=is_dark()),
         key="pit_histogram",
-        takeaway=regression_words.pit_words(found),
-        how_to_read=regression_reading.PIT_HISTOGRAM,
-        alt=regression_words.pit_alt(found),
-        table=found.table,
-        name=f"{judged.review.title} {judged.which} PIT histogram",
+        of=f"{judged.review.title} {judged.which}",
     )
     outside = judged.review.sets[judged.which].outside
     if outside:
@@ -192,36 +177,15 @@ def quantiles_and_levels(judged: Judged, whole: PitOverview) -> None:
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown("**Stated quantiles**")
-        chart(
-            drawn_once(quantile_reliability_figure, whole.quantiles, dark=is_dark()),
+        show(
+            drawn_once(quantile_reliability_chart, whole.quantiles, dark=is_dark()),
             key="pit_quantiles",
-            takeaway=regression_words.quantile_words(whole.quantiles),
-            how_to_read=regression_reading.QUANTILES,
-            alt=regression_words.quantile_alt(whole.quantiles),
-            table=whole.quantiles.table,
-            name=f"{title} quantile reliability",
+            of=title,
         )
     with right.container(border=True, height="stretch"):
         st.markdown("**Stated intervals**")
-        levels = [f"{row.level:.0%}" for row in whole.coverage.rows]
-        held = [row.coverage for row in whole.coverage.rows]
-        chart(
-            drawn_once(coverage_figure, whole.coverage, dark=is_dark()),
-            key="pit_levels",
-            takeaway=_levels_words(levels, held),
-            how_to_read=regression_reading.COVERAGE,
-            alt=regression_words.coverage_alt("the stated level", levels, held),
-            table=whole.coverage.table,
-            name=f"{title} coverage by level",
-        )
+        show(drawn_once(coverage_chart, whole.coverage, dark=is_dark()), key="pit_levels", of=title)
         _width_table(whole)
-
-
-def _levels_words(levels: list[str], held: list[Estimate]) -> str:
-    said = ", ".join(
-        f"{level} hold {number(estimate)}" for level, estimate in zip(levels, held, strict=True)
-    )
-    return f"Of all {held[0].n:,} outcomes, intervals of {said}."
 
 
 def _width_table(whole: PitOverview) -> None:

@@ -8,27 +8,18 @@ import streamlit as st
 from app.recalibration import recalibration_results as found
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
 from kdcal_core.charts import (
-    MEASURES,
     MeasuredRecalibration,
     Moments,
     PitPanel,
-    neighbour_selection_figure,
-    neighbour_selection_table,
-    pit_panels,
-    pit_table,
-    quantile_reliability_figure,
-    quantile_reliability_table,
+    neighbour_selection_chart,
+    pit_before_after_chart,
+    quantile_reliability_chart,
     recalibration_differences_figure,
-    recalibration_measures_figure,
-    recalibration_measures_table,
-    recalibration_words,
-    regression_reading,
-    regression_words,
-    truth_figure,
-    truth_table,
+    recalibration_measures_chart,
+    truth_chart,
 )
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.tasks import MODEL, MethodResult, space_title
@@ -47,31 +38,23 @@ def pit_and_quantiles(view: View) -> None:
             PitPanel("Model", before.histogram, view.model.fault.kind),
             PitPanel(view.method.title, after.histogram, view.method.fault.kind, "calibrated"),
         ]
-        chart(
-            drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
+        show(
+            drawn_once(pit_before_after_chart, panels, dark=is_dark()),
             key="recalibration_pit",
-            takeaway=regression_words.pit_panels_words(panels),
-            how_to_read=text.PIT_BEFORE_AFTER,
-            alt=regression_words.pit_panels_alt(panels),
-            table=lambda: pit_table(panels),
-            name=f"{view.review.title} PIT before and after",
+            of=view.review.title,
         )
     with right.container(border=True, height="stretch"):
         st.markdown("**Stated quantiles**")
-        chart(
+        show(
             drawn_once(
-                quantile_reliability_figure,
+                quantile_reliability_chart,
                 before.quantiles,
                 dark=is_dark(),
                 after=after.quantiles,
                 after_name=view.method.title,
             ),
             key="recalibration_quantiles",
-            takeaway=regression_words.quantile_words(before.quantiles, after.quantiles),
-            how_to_read=regression_reading.QUANTILES,
-            alt=regression_words.quantile_alt(before.quantiles, after.quantiles),
-            table=lambda: quantile_reliability_table(before.quantiles, after.quantiles),
-            name=f"{view.review.title} quantiles before and after",
+            of=view.review.title,
         )
 
 
@@ -85,15 +68,10 @@ def every_method(view: View) -> None:
     ]
     with st.container(border=True):
         st.markdown("**Every measure, every method**")
-        measures = list(MEASURES)
-        chart(
-            drawn_once(recalibration_measures_figure, lines, dark=is_dark()),
+        show(
+            drawn_once(recalibration_measures_chart, lines, dark=is_dark()),
             key="recalibration_measures",
-            takeaway=recalibration_words.measures_words(lines),
-            how_to_read=regression_reading.MEASURES,
-            alt=recalibration_words.measures_alt(lines, measures),
-            table=lambda: recalibration_measures_table(lines),
-            name=f"{view.review.title} measures",
+            of=view.review.title,
         )
         st.plotly_chart(
             drawn_once(recalibration_differences_figure, lines, dark=is_dark()),
@@ -156,16 +134,17 @@ def choice(view: View) -> None:
     words = selection.words.replace(f"'{selection.space}'", titles[selection.space].lower())
     with st.container(border=True):
         st.markdown("**How the neighbours were chosen**")
-        chart(
+        show(
             drawn_once(
-                neighbour_selection_figure, curves, dark=is_dark(), chosen=chosen, model=model
+                neighbour_selection_chart,
+                curves,
+                words,
+                dark=is_dark(),
+                chosen=chosen,
+                model=model,
             ),
             key="recalibration_choice",
-            takeaway=words,
-            how_to_read=regression_reading.SELECTION,
-            alt=words,
-            table=lambda: neighbour_selection_table(curves),
-            name=f"{view.review.title} neighbours",
+            of=view.review.title,
         )
 
 
@@ -182,19 +161,19 @@ def truth(view: View) -> None:
         return
     shown = [Moments(key, label, means.means[key]) for key, label in labels.items()]
     moments, rows = Moments("truth", "True", means.exact), means.rows
-    words = regression_words.truth_words(
-        [(label, means.distance[key]) for key, label in labels.items()]
-    )
     with st.container(border=True):
         st.markdown("**True and estimated means**")
-        chart(
-            drawn_once(truth_figure, moments, shown, dark=is_dark(), rows=rows),
+        show(
+            drawn_once(
+                truth_chart,
+                moments,
+                shown,
+                [means.distance[key] for key in labels],
+                dark=is_dark(),
+                rows=rows,
+            ),
             key="recalibration_truth",
-            takeaway=words,
-            how_to_read=regression_reading.TRUTH,
-            alt=words,
-            table=lambda: truth_table(moments, shown, rows),
-            name=f"{view.review.title} true means",
+            of=view.review.title,
         )
 
 

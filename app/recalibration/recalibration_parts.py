@@ -11,16 +11,9 @@ from app.recalibration import recalibration_settings
 from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import Finished, View
 from app.shared import job_results, session
-from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
+from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
 from app.shared.map_results import Box
-from kdcal_core.charts import (
-    coverage_by_figure,
-    coverage_table,
-    misses_figure,
-    misses_table,
-    regression_reading,
-    regression_words,
-)
+from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
@@ -144,9 +137,9 @@ def maps(view: View) -> Places | None:
             return None
         rows, xy, panels = shown.rows, shown.xy, (shown.before, shown.after)
         titles = (title_of(view, across), title_of(view, up))
-        figure = drawn_once(
+        chart = drawn_once(
             dragged,
-            misses_figure,
+            misses_chart,
             "select",
             xy,
             panels,
@@ -156,16 +149,7 @@ def maps(view: View) -> Places | None:
             level=level,
             rows=rows,
         )
-        chart(
-            figure,
-            key=MAP,
-            takeaway=regression_words.misses_words(panels, level),
-            how_to_read=regression_reading.MISSES,
-            alt=regression_words.misses_alt(panels, *titles),
-            table=lambda: misses_table(xy, panels, *titles, rows),
-            name=f"{view.review.title} missed outcomes",
-            on_box=lambda: None,
-        )
+        show(chart, key=MAP, of=view.review.title, on_box=lambda: None)
         st.caption("Drag a box on a map to see the intervals of the rows in it below.")
         if shown.before.n > len(rows):
             st.caption(
@@ -238,21 +222,16 @@ def over_a_column(view: View) -> None:
         bins = found.coverage_over(view, column, level)
         if bins is None:
             return
-        held = [[row.coverage for row in side] for side in (bins.before, bins.after)]
-        chart(
+        show(
             drawn_once(
-                coverage_by_figure,
+                coverage_by_chart,
                 bins.names,
                 bins.before,
-                dark=is_dark(),
                 column=title_of(view, column),
+                dark=is_dark(),
                 after=bins.after,
                 after_name=view.method.title,
             ),
             key="recalibration_coverage",
-            takeaway=regression_words.coverage_words(bins.names, held[0], level, held[1]),
-            how_to_read=regression_reading.COVERAGE_BY,
-            alt=regression_words.coverage_alt(title_of(view, column), bins.names, *held),
-            table=lambda: coverage_table(bins.names, bins.before, bins.after),
-            name=f"{view.review.title} coverage along {title_of(view, column)}",
+            of=view.review.title,
         )

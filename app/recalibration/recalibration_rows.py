@@ -8,25 +8,18 @@ import pandas as pd
 import streamlit as st
 
 from app.recalibration import recalibration_results as found
-from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_parts import MAP, Places, level_of
 from app.recalibration.recalibration_results import View
-from app.shared.charts import chart, drawn_once, file_stem, is_dark
+from app.shared.charts import drawn_once, file_stem, is_dark, show
 from app.shared.map_region import dragged_box
 from app.shared.numbers import column_format
 from kdcal_core.charts import (
     DensityPanel,
     PitPanel,
     RowIntervals,
-    density_table,
-    intervals_figure,
-    intervals_table,
-    pit_panels,
-    pit_table,
-    predictive_density_figure,
-    recalibration_words,
-    regression_reading,
-    regression_words,
+    intervals_chart,
+    pit_around_rows_chart,
+    predictive_density_chart,
 )
 from kdcal_core.data import IntArray
 from kdcal_core.data.csv_out import to_csv
@@ -52,16 +45,12 @@ def densities(view: View, shown: ShownRows) -> None:
             DensityPanel(f"Row {row + 1:,}", one.outcome, one.curves)
             for row, one in zip(rows, closely, strict=True)
         ]
-        chart(
+        show(
             drawn_once(
-                predictive_density_figure, panels, dark=is_dark(), y_title=view.judged.outcome
+                predictive_density_chart, panels, dark=is_dark(), y_title=view.judged.outcome
             ),
             key="recalibration_densities",
-            takeaway=recalibration_words.density_words(panels),
-            how_to_read=regression_reading.DENSITIES,
-            alt=recalibration_words.density_alt(panels),
-            table=lambda: density_table(panels),
-            name=f"{view.review.title} densities",
+            of=view.review.title,
         )
         _neighbourhoods(view, rows, closely)
 
@@ -117,14 +106,10 @@ def _neighbourhoods(view: View, rows: list[int], closely: Sequence[RowClosely]) 
         name = f"Around row {row + 1:,}"
         panels.append(PitPanel(f"{name}, model", before, fault.kind))
         panels.append(PitPanel(f"{name}, recalibrated", after, left.kind, "calibrated"))
-    chart(
-        drawn_once(pit_panels, panels, dark=is_dark(), columns=4),
+    show(
+        drawn_once(pit_around_rows_chart, panels, dark=is_dark()),
         key="recalibration_near_pit",
-        takeaway=regression_words.pit_panels_words(panels),
-        how_to_read=text.NEIGHBOURHOODS,
-        alt=regression_words.pit_panels_alt(panels),
-        table=lambda: pit_table(panels),
-        name=f"{view.review.title} neighbourhoods",
+        of=view.review.title,
     )
 
 
@@ -180,10 +165,9 @@ def _drawn(view: View, some: IntervalRows) -> None:
     ):
         low, high = (table[f"{key}_{end}_{level:.0%}"].to_numpy() for end in ("low", "high"))
         shown.append(RowIntervals(key, label, low, median, high))
-    words = recalibration_words.intervals_words(outcomes, shown, level)
-    chart(
+    show(
         drawn_once(
-            intervals_figure,
+            intervals_chart,
             names,
             outcomes,
             shown,
@@ -192,11 +176,7 @@ def _drawn(view: View, some: IntervalRows) -> None:
             level=level,
         ),
         key="recalibration_intervals",
-        takeaway=words,
-        how_to_read=regression_reading.INTERVALS,
-        alt=words,
-        table=lambda: intervals_table(names, outcomes, shown),
-        name=f"{view.review.title} intervals drawn",
+        of=view.review.title,
     )
 
 

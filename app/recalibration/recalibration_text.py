@@ -79,18 +79,6 @@ ADVICE = """
 PAPER = (
     "In our words. Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
 )
-PIT_BEFORE_AFTER = r"""
-PIT values of all judged rows before and after: where each outcome fell in its own distribution
-(paper 003 section 2). Right distributions spread them evenly, and all bars end inside the grey band
-in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat says
-nothing about single places. The maps above do.
-"""
-NEIGHBOURHOODS = r"""
-PIT values of the judged rows nearest to each picked row, before and after (paper 003 Figs. 5c and
-5d), in the space in which the repair looked for neighbours. High on the right: predictions there
-are too low; high at both ends: intervals too narrow. After a local repair they should be as flat as
-the grey band allows.
-"""
 
 
 def finding(model: MethodResult, method: MethodResult) -> str:

@@ -10,19 +10,16 @@ import streamlit as st
 from app.regions import regions_text as text
 from app.regions.regions_parts import View, select_key
 from app.regions.regions_search import LEVEL, every_row_of, panels_of, rows_of
-from app.shared.charts import chart, csv_button, drawn_once, is_dark, show
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.pit_rows import answers as pit_answers
 from app.shared.row_tables import beside, most_text
 from kdcal_core.calibration.regions import RegionFit, RegionMap
 from kdcal_core.charts import (
     PitPanel,
-    pit_panels,
-    pit_table,
+    pit_panels_chart,
     region_map_words,
     region_maps_chart,
     region_reliability_chart,
-    regression_reading,
-    regression_words,
 )
 from kdcal_core.diagnostics import region_finding
 from kdcal_core.tasks import PitRows, RegionPanels, RegionRows
@@ -153,14 +150,17 @@ def _pit(view: View, found: RegionPanels) -> None:
         panels.append(PitPanel(name, one.pit, one.fault.kind))
     assert region.fault is not None
     st.markdown(escape_markdown(region.fault.words, 400))
-    chart(
-        drawn_once(pit_panels, panels, dark=is_dark(), columns=2),
+    show(
+        drawn_once(
+            pit_panels_chart,
+            panels,
+            name=f"PIT of region {view.picked + 1}",
+            columns=2,
+            dark=is_dark(),
+        ),
         key="regions_pit",
-        takeaway="",
-        how_to_read=regression_reading.PIT_PANELS,
-        alt=regression_words.pit_panels_alt(panels),
-        table=lambda: pit_table(panels),
-        name=f"{view.looked.review.title} PIT of region {view.picked + 1}",
+        of=view.looked.review.title,
+        finding=False,  # said above, of this region alone
     )
 
 

@@ -91,11 +91,10 @@ class _Ready(go.Figure):  # type: ignore[misc]
         return self._ready
 
 
-def dragged(
-    make: Callable[P, go.Figure], mode: str, *args: P.args, **kwargs: P.kwargs
-) -> go.Figure:
-    """The figure with another meaning of dragging over it: "select", "zoom" or "pan"."""
-    return make(*args, **kwargs).update_layout(dragmode=mode)
+def dragged(make: Callable[P, Chart], mode: str, *args: P.args, **kwargs: P.kwargs) -> Chart:
+    """The chart with another meaning of dragging over it: "select", "zoom" or "pan"."""
+    made = make(*args, **kwargs)
+    return replace(made, figure=made.figure.update_layout(dragmode=mode))
 
 
 def show(
@@ -123,57 +122,13 @@ def show(
     on_pick : callable, optional
         In place of ``on_box``, where a click on a mark counts as well.
     """
-    chart(
-        shown.figure,
-        key=key,
-        takeaway=shown.finding if finding else "",
-        how_to_read=shown.how_to_read,
-        alt=shown.alt,
-        table=shown.table,
-        name=f"{of} {shown.name}",
-        on_box=on_box,
-        on_pick=on_pick,
-    )
-
-
-def chart(
-    figure: go.Figure,
-    *,
-    key: str,
-    takeaway: str,
-    how_to_read: str,
-    alt: str,
-    table: Callable[[], pd.DataFrame],
-    name: str,
-    on_box: Callable[[], None] | None = None,
-    on_pick: Callable[[], None] | None = None,
-) -> None:
-    """Show a figure with its sentence, its explanation, its alternative text and its data.
-
-    Parameters
-    ----------
-    key : str
-        Unique on the page.
-    takeaway, alt : str
-        Plain text that may hold untrusted names; escaped here.
-    how_to_read : str
-        Our own Markdown, with the paper and the equation.
-    table : callable
-        Gives the chart's data; called when the reader asks for the CSV.
-    name : str
-        The CSV's file name without its ending.
-    on_box : callable, optional
-        Called when the reader has dragged a box, which is then in the session state of ``key``,
-        or cleared it. What it changes must not change the figure: the box would be lost.
-    on_pick : callable, optional
-        In place of ``on_box``, where a click on a mark counts as well.
-    """
-    if takeaway:
-        st.markdown(escape_markdown(takeaway, 1000))
+    name = f"{of} {shown.name}"
+    if finding and shown.finding:
+        st.markdown(escape_markdown(shown.finding, 1000))
     on_select = on_pick or on_box
     removed = [button for button in _NO_BUTTONS if on_select is None or button != "select2d"]
     st.plotly_chart(
-        figure,
+        shown.figure,
         key=key,
         theme=None,
         config={
@@ -183,15 +138,15 @@ def chart(
         },
         on_select=on_select or "ignore",
         selection_mode="box" if on_pick is None else ("points", "box"),
-        alt=alt,
+        alt=shown.alt,
     )
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-            st.markdown(how_to_read)
+            st.markdown(shown.how_to_read)
             for paper in (PAPER_002, PAPER_003, PAPER_004):
-                if paper.partition(":")[0].lower() in how_to_read.lower():
+                if paper.partition(":")[0].lower() in shown.how_to_read.lower():
                     st.caption(paper)
-        csv_button(table, key=f"{key}_csv", name=name)
+        csv_button(shown.table, key=f"{key}_csv", name=name)
 
 
 def csv_button(table: Callable[[], pd.DataFrame], *, key: str, name: str) -> None:

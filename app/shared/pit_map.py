@@ -11,18 +11,15 @@ import numpy as np
 import streamlit as st
 
 from app.shared import pit_picks, pit_results, session, set_results
-from app.shared.charts import chart, dragged, drawn_once, is_dark
+from app.shared.charts import dragged, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
 from app.shared.pit_picks import Box, Pick
 from app.shared.pit_results import Judged
 from kdcal_core.charts import (
     PickedNeighbourhood,
     PitPanel,
-    local_map_figure,
-    pit_panels,
-    pit_table,
-    regression_reading,
-    regression_words,
+    local_map_chart,
+    pit_panels_chart,
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import LocalPit
@@ -268,9 +265,9 @@ def _draw(
     chosen: tuple[Pick, ...] = st.session_state.get(picks, ())
     groups = _groups(places, local, chosen or pit_picks.suggested(local))
     left, right = st.columns([1.3, 1], gap="medium")
-    figure = drawn_once(
+    chart = drawn_once(
         dragged,
-        local_map_figure,
+        local_map_chart,
         DRAGS[tool],
         replace(local, near=np.empty((0, 0), np.int64)),
         dark=is_dark(),
@@ -280,14 +277,11 @@ def _draw(
         identity=(places.across, places.up) == (MEAN, OUTCOME),
     )
     with left:
-        chart(
-            figure,
+        show(
+            chart,
             key="pit_map",
-            takeaway="",  # it heads the page
-            how_to_read=regression_reading.LOCAL_MAP,
-            alt=regression_words.local_map_alt(local, axes.x_title, axes.y_title),
-            table=local.table,
-            name=f"{judged.review.title} {judged.which} neighbourhoods",
+            of=f"{judged.review.title} {judged.which}",
+            finding=False,  # it heads the page
             on_pick=partial(_take, picks, local, axes.shows_outcome),
         )
         _about_the_map(judged, axes, places, local)
@@ -336,14 +330,17 @@ def _panels(judged: Judged, whole: PitOverview, groups: Sequence[Shown]) -> None
         PitPanel("All rows", whole.histogram, whole.fault.kind),
         *(PitPanel(one.name, one.group.histogram, one.group.fault.kind) for one in groups),
     ]
-    chart(
-        drawn_once(pit_panels, panels, dark=is_dark(), columns=1),
+    show(
+        drawn_once(
+            pit_panels_chart,
+            panels,
+            name="PIT of neighbourhoods",
+            columns=1,
+            dark=is_dark(),
+        ),
         key="pit_panels",
-        takeaway="",
-        how_to_read=regression_reading.PIT_PANELS,
-        alt=regression_words.pit_panels_alt(panels),
-        table=lambda: pit_table(panels),
-        name=f"{judged.review.title} {judged.which} PIT of neighbourhoods",
+        of=f"{judged.review.title} {judged.which}",
+        finding=False,
     )
 
 

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from app.shared import pit_results, set_results
-from app.shared.charts import chart, csv_button, drawn_once, is_dark
+from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import column_format
 from app.shared.pit_map import LocalView, group_rows
 from app.shared.pit_results import Judged
 from app.shared.row_tables import beside, most_text
-from kdcal_core.charts import RowIntervals, intervals_figure, intervals_table, regression_reading
+from kdcal_core.charts import RowIntervals, intervals_chart
 from kdcal_core.data import IntArray
 from kdcal_core.tasks import PitRows, pit_rows
 
@@ -87,27 +87,19 @@ def _picture(judged: Judged, rows: PitRows, level: float) -> None:
     drawn = slice(DRAWN)
     names, outcomes = [f"Row {row + 1:,}" for row in rows.rows[drawn]], rows.y[drawn]
     found = RowIntervals("model", "Model", rows.low[drawn], rows.middle[drawn], rows.high[drawn])
-    missed = int(((outcomes < found.low) | (outcomes > found.high)).sum())
-    said = (
-        f"The {len(names):,} rows of {rows.n:,} whose outcome lies furthest out: {missed:,} "
-        f"outside the stated {level:.0%} interval."
-    )
-    chart(
+    show(
         drawn_once(
-            intervals_figure,
+            intervals_chart,
             names,
             outcomes,
             [found],
             dark=is_dark(),
             y_title=judged.outcome,
             level=level,
+            furthest_of=rows.n,
         ),
         key="pit_intervals",
-        takeaway=said,
-        how_to_read=regression_reading.INTERVALS,
-        alt=said,
-        table=lambda: intervals_table(names, outcomes, [found]),
-        name=f"{judged.review.title} {judged.which} intervals drawn",
+        of=f"{judged.review.title} {judged.which}",
     )
 
 

@@ -7,23 +7,26 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.shared.charts import chart, dragged, drawn_once, estimate_row, is_dark
+from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
 from app.shared.numbers import interval, number
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
 from kdcal_core import evaluation
 from kdcal_core.calibration import KernelDensityGraph
 from kdcal_core.charts import (
-    BandLine,
+    Compared,
     MapPoints,
+    MeasuredMethod,
     PosteriorPanel,
-    distance_figure,
-    posterior_map_figure,
-    selection_figure,
+    exponent_chart,
+    lab_blend_words,
+    lab_distance_chart,
+    lab_finding,
+    lab_maps_chart,
+    lab_measures_chart,
+    switch_words,
 )
-from kdcal_core.charts import lab_words as words
-from kdcal_core.charts.lab_pictures import MeasuredMethod, interval_figure
-from kdcal_core.diagnostics import Estimate
+from kdcal_core.diagnostics import DistanceCurve, Estimate
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import LabRows, LabRun
 from kdcal_core.tasks.lab_measures import (
@@ -56,7 +59,6 @@ MEASURES = {
     **{key: evaluation.MEASURES[key].title for key in ("ece", "log_loss")},
     "confidence": f"Confidence at {FAR:g}",
 }
-BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other
 MAPPED: tuple[Method, ...] = ("model", "geodesic", "euclidean", "geodesic_paper")
 
 Answers = dict[Method, LabAnswers]
@@ -97,10 +99,9 @@ def _finding(run: LabRun, measures: Measures) -> None:
     """The sentence, what was run, and four estimates with the model's beside them."""
     model, graph = measures["model"], measures["geodesic"]
     compared = [
-        words.Compared(each["confidence"], each["error"], each["hellinger"])
-        for each in (model, graph)
+        Compared(each["confidence"], each["error"], each["hellinger"]) for each in (model, graph)
     ]
-    sentence = words.lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
+    sentence = lab_finding(_name(run), *compared, radius=FAR, prior=_prior(run))
     st.subheader(sentence, anchor=False)
     record = run.record
     st.caption(
@@ -148,10 +149,10 @@ def _tune(run: LabRun, prefix: str) -> GraphChoice:
                 f"and {told[1]} for the Euclidean version."
             )
         with right:
-            st.caption(words.blend_words(moved.blend))
+            st.caption(lab_blend_words(moved.blend))
         with middle:
             st.caption(f"log b = {_log_b(moved.log_floor)}")
-        st.caption(f"{words.switch_words(switch_distances(moved))} {text.UNITS}")
+        st.caption(f"{switch_words(switch_distances(moved))} {text.UNITS}")
     return choice
 
 
@@ -275,85 +276,49 @@ def _with(options: tuple[float, ...], fitted: float | None) -> list[float]:
 
 def _maps(run: LabRun, grid: LabRows, answers: Answers) -> None:
     """The papers' Fig. 8: the rows, the truth, and what each method says instead."""
-    name, title = _name(run), SIMULATIONS[run.record.settings.simulation].title
     maps = {"True posterior": grid.truth}
     for method in MAPPED:
         found = answers[method].grid
         assert found is not None
         maps[_title(run, method)] = found.proba
-    sure = {method: sure_outside(run, answers[method]) for method in MAPPED}
-    takeaway = words.maps_words(name, sure["model"], sure["geodesic"], sure["euclidean"])
-    figure = drawn_once(
+    methods: tuple[Method, ...] = ("model", "geodesic", "euclidean")
+    chart = drawn_once(
         dragged,
-        posterior_map_figure,
+        lab_maps_chart,
         "zoom",
-        run.axis,
         run.axis,
         [PosteriorPanel(label, run.as_map(proba)[..., 1]) for label, proba in maps.items()],
         MapPoints(run.X[:, 0], run.X[:, 1], run.y, ("Class 0", "Class 1")),
-        class_name="1",
+        model=_name(run),
+        title=SIMULATIONS[run.record.settings.simulation].title,
+        sure=[sure_outside(run, answers[method]) for method in methods],
         prior=float(run.graphs["geodesic"].prior[1]),
-        x_title="x1",
-        y_title="x2",
-        dark=is_dark(),
-        equal=True,
         data_box=data_box(run),
-        columns=3,
+        dark=is_dark(),
     )
     with st.container(border=True):
         st.markdown("**What each method says, and where**")
-        chart(
-            figure,
-            key="lab_maps",
-            takeaway=takeaway,
-            how_to_read=text.MAPS,
-            alt=words.maps_alt(name, title, takeaway),
-            table=lambda: pd.DataFrame(
-                {
-                    "x1": grid.X[:, 0],
-                    "x2": grid.X[:, 1],
-                    **{label: proba[:, 1] for label, proba in maps.items()},
-                }
-            ),
-            name=f"{_file(run)} maps",
-        )
+        show(chart, key="lab_maps", of=_file(run))
 
 
 def _distance(run: LabRun, answers: Answers) -> None:
     """The papers' Fig. 3: confidence against distance."""
-    curves = distance_curves(run, answers)
-    lines = [
-        BandLine(
-            method,
-            _title(run, method),
-            curve.radii,
-            curve.mean,
-            curve.low,
-            curve.high,
-            filled=method in BANDED,
-        )
-        for method, curve in curves.items()
-    ]
+    curves: dict[str, tuple[str, DistanceCurve]] = {
+        method: (_title(run, method), curve)
+        for method, curve in distance_curves(run, answers).items()
+    }
     with st.container(border=True):
         st.markdown("**Confidence against distance**")
-        chart(
+        show(
             drawn_once(
-                distance_figure, lines, _prior(run), dark=is_dark(), band_words="middle half"
+                lab_distance_chart,
+                curves,
+                model=_name(run),
+                prior=_prior(run),
+                dark=is_dark(),
             ),
             key="lab_distance",
-            takeaway=words.distance_words(
-                _name(run), curves["model"], curves["geodesic"], _prior(run)
-            ),
-            how_to_read=text.DISTANCE,
-            alt=words.distance_alt([line.label for line in lines], list(curves.values())),
-            table=lambda: pd.concat(
-                [
-                    curve.table().assign(method=_title(run, method))
-                    for method, curve in curves.items()
-                ],
-                ignore_index=True,
-            ),
-            name=f"{_file(run)} distance",
+            of=_file(run),
         )
 
 
@@ -367,32 +332,10 @@ def _measures(run: LabRun, measures: Measures) -> None:
     ]
     with st.container(border=True):
         st.markdown("**Inside and outside, in numbers**")
-        chart(
-            drawn_once(interval_figure, list(titles.values()), methods, dark=is_dark()),
+        show(
+            drawn_once(lab_measures_chart, titles, methods, dark=is_dark()),
             key="lab_measures",
-            takeaway=words.measures_words(measures["model"], measures["geodesic"]),
-            how_to_read=text.MEASURES,
-            alt=words.measures_alt(
-                [each.label for each in methods],
-                [found["error"] for found in measures.values()],
-            ),
-            table=lambda: pd.DataFrame(
-                [
-                    {
-                        "method": method.label,
-                        "measure": title,
-                        "name": estimate.name,
-                        "value": estimate.value,
-                        "low": estimate.low,
-                        "high": estimate.high,
-                        "n": estimate.n,
-                        "interval": estimate.interval,
-                    }
-                    for method in methods
-                    for title, estimate in zip(titles.values(), method.estimates, strict=True)
-                ]
-            ),
-            name=f"{_file(run)} measures",
+            of=_file(run),
         )
         with st.expander("As a table", icon=":material/table:"):
             st.dataframe(
@@ -414,31 +357,7 @@ def _selection(run: LabRun, choice: GraphChoice) -> None:
     """How the exponent was chosen."""
     with st.expander("How the exponent is chosen", icon=":material/stacked_line_chart:"):
         found = choice.applied(run, "geodesic").selection()
-        chart(
-            drawn_once(
-                selection_figure,
-                found.exponents,
-                {"Geodesic": found.log_loss},
-                float(found.exponents[found.chosen]),
-                dark=is_dark(),
-            ),
-            key="lab_selection",
-            takeaway=f"On the {found.n:,} held-out rows an exponent of "
-            f"{found.exponents[found.best]:.3g} has the lowest log loss, "
-            f"{found.log_loss[found.best]:.3f}; in force is {found.exponents[found.chosen]:.3g} "
-            f"with {found.log_loss[found.chosen]:.3f}.",
-            how_to_read=text.SELECTION,
-            alt="Held-out log loss against the exponent of the kernel.",
-            table=lambda: pd.DataFrame(
-                {
-                    "exponent": found.exponents,
-                    "gamma": found.gammas,
-                    "log_loss": found.log_loss,
-                    "standard_error": found.standard_error,
-                }
-            ),
-            name=f"{_file(run)} exponent",
-        )
+        show(drawn_once(exponent_chart, found, dark=is_dark()), key="lab_selection", of=_file(run))
 
 
 def _with_interval(estimate: Estimate) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.shared.charts import drawn_once, is_dark
 from app.simulation_lab.lab_results import glance_of
-from kdcal_core.charts.lab_pictures import glance_figure
+from kdcal_core.charts import glance_figure
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import LabSettings
 

@@ -6,14 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.shared.charts import chart, drawn_once, is_dark
+from app.shared.charts import drawn_once, is_dark, show
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_jobs import result_of
-from app.simulation_lab.lab_parts import BANDED
 from app.simulation_lab.lab_results import sizes_of
-from kdcal_core.charts import BandLine
-from kdcal_core.charts import lab_words as words
-from kdcal_core.charts.lab_pictures import sizes_figure
+from kdcal_core.charts import LAB_BANDED, BandLine, lab_sizes_chart, sizes_words
 from kdcal_core.tasks import LabSettings
 from kdcal_core.tasks.lab_measures import FAR, METHODS
 from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, sizes_request
@@ -73,22 +70,23 @@ def _picture(run: SizesRun) -> None:
             low, middle, high = run.quartiles(method, measure)
             shown = name.capitalize() if method == "model" else label
             panels[title].append(
-                BandLine(method, shown, run.sizes, middle, low, high, filled=method in BANDED)
+                BandLine(method, shown, run.sizes, middle, low, high, filled=method in LAB_BANDED)
             )
     last = {
         method: {measure: float(run.quartiles(method, measure)[1, -1]) for measure in SHOWN}
         for method in METHODS
     }
     rows, repetitions = run.settings.sizes[-1], run.settings.repetitions
-    sentence = words.sizes_words(name, rows, repetitions, last["model"], last["geodesic"])
-    chart(
+    sentence = sizes_words(name, rows, repetitions, last["model"], last["geodesic"])
+    show(
         drawn_once(
-            sizes_figure, panels, dark=is_dark(), target=(SHOWN["confidence"], PRIOR, "prior")
+            lab_sizes_chart,
+            panels,
+            run.table(),
+            sentence,
+            target=(SHOWN["confidence"], PRIOR, "prior"),
+            dark=is_dark(),
         ),
         key="lab_sizes",
-        takeaway=sentence,
-        how_to_read=text.SIZES,
-        alt=f"Error, Hellinger distance and confidence far away against rows drawn. {sentence}",
-        table=run.table,
-        name=f"{run.settings.lab.simulation} {name} sizes",
+        of=f"{run.settings.lab.simulation} {name}",
     )

@@ -50,64 +50,6 @@ needs no new fit:
 **From data** sets the floor to the density that a given share of the held-out rows fall below:
 the share of ordinary rows that you accept to be called unknown.
 """
-MAPS = r"""
-Each map shows the probability of class 1: blue near 0, red near 1, **white at the prior**. The
-dashed box holds the data. This is paper 000 Fig. 8.
-
-* **True posterior**: from the formula of the simulation; the prior outside the box, where there
-  are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
-* **Model**: a forest or a network extends what it learned at the edge of the data to infinity
-  (the text after Eq. 5).
-* **Kernel density**: the density of the polytope that represents a point, Gaussian around the
-  rows in it, $\tilde f_y(x)=\frac{\tilde n_{ry}}{\tilde n_y}\,G(x;\hat\mu_r,\hat\Sigma_r)$
-  (Eq. 19), plus the floor, turned into a posterior by Bayes' rule (Eqs. 8 and 9). For points
-  outside, the **geodesic** version takes the polytope that shares most leaves or paths with
-  theirs, the **Euclidean** one the polytope whose centre is nearest (Eq. 6).
-
-All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
-prior. Among the data the classes' shares answer, and the model where it is weighed in; the last
-map is the papers' own fit, with their floor and the shares alone.
-"""
-DISTANCE = r"""
-Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
-(paper 000 section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
-middle half of the points, those without one tell it where a mark is pointed at.
-
-Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
-sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it
-says what it says at the edge. The two curves **as in the papers** are
-fitted with all of the papers' settings, the exponent chosen under their floor. They use
-$\log b=-10^7$ at $\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope
-of one row, and far later where several rows lie apart in one.
-
-Click on a name in the legend to hide its curve, twice to see it alone.
-"""
-MEASURES = r"""
-A dot is the value, its stroke the 95% interval, the pale band the model's interval.
-
-* **Error** and **log loss** on 2,000 fresh rows.
-* **Hellinger** distance to the true posterior, from 0 to 1: the mean over points $x$ of
-  $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$, over the fresh rows.
-* **Hellinger, box**: the same over the map's points in the box, as the papers have it. It counts
-  places without rows as well: in the middle of *Circle* the formula knows the class, and no
-  method can. Its interval takes the points for a random sample.
-* **ECE**: how far confidence and accuracy lie apart on the fresh rows, in 15 bins of equal width.
-* **Confidence at radius 2**: should be the prior.
-
-The model was trained, and the graphs were fitted, on seven tenths of the rows. The other three
-tenths set isotonic, sigmoid, the exponent and the floor (paper 000 section 3).
-"""
-SELECTION = r"""
-Log loss of the held-out rows for each exponent of the grid, at the floor and the variance in
-force (paper 000 section 2.8 asks for a grid search on held-out rows, and leaves grid and measure
-open). The smallest chooses; of equal ones the largest exponent. Dashed: the one in force.
-"""
-SIZES = r"""
-Each point is the median over the repetitions, each band goes from the first to the third quartile
-(paper 000 Fig. 3, paper 001 Fig. 1). A repetition draws its own rows, trains its own model and
-judges it on its own fresh rows. Exponent and floor are those that the data choose each time; the
-sliders above do not act here.
-"""
 SIZES_LAST = (
     "{} runs, each with its own rows and its own model: a minute or so for forests up to 1,000 "
     "rows, many minutes for networks. The number of rows set above does not count here."

@@ -45,7 +45,13 @@ from kdcal_core.charts.confidence import (
     noise_figure,
     shrinkage_words,
 )
-from kdcal_core.charts.coverage import coverage_by_figure, coverage_figure, coverage_table
+from kdcal_core.charts.coverage import (
+    coverage_by_chart,
+    coverage_by_figure,
+    coverage_chart,
+    coverage_figure,
+    coverage_table,
+)
 from kdcal_core.charts.foreign import (
     blend_words,
     by_confidence_words,
@@ -63,7 +69,25 @@ from kdcal_core.charts.foreign import (
     surest_words,
     ties_words,
 )
-from kdcal_core.charts.local_map import PickedNeighbourhood, local_map_figure
+from kdcal_core.charts.lab import (
+    LAB_BANDED,
+    Compared,
+    MeasuredMethod,
+    glance_figure,
+    lab_blend_words,
+    lab_distance_chart,
+    lab_finding,
+    lab_maps_chart,
+    lab_measures_chart,
+    lab_sizes_chart,
+    sizes_words,
+    switch_words,
+)
+from kdcal_core.charts.local_map import (
+    PickedNeighbourhood,
+    local_map_chart,
+    local_map_figure,
+)
 from kdcal_core.charts.method_reliability import (
     method_reliability_chart,
     method_reliability_figure,
@@ -74,14 +98,24 @@ from kdcal_core.charts.methods import (
     losses_figure,
     method_style,
 )
-from kdcal_core.charts.misses import drawn_rows, misses_figure, misses_table
+from kdcal_core.charts.misses import (
+    drawn_rows,
+    misses_chart,
+    misses_figure,
+    misses_table,
+)
 from kdcal_core.charts.palette import DARK, LIGHT, Palette, faded, palette
 from kdcal_core.charts.pit import (
     PitPanel,
+    ecdf_chart,
     ecdf_figure,
     fault_colour,
+    pit_around_rows_chart,
+    pit_before_after_chart,
+    pit_chart,
     pit_figure,
     pit_panels,
+    pit_panels_chart,
     pit_table,
 )
 from kdcal_core.charts.posterior_map import (
@@ -101,14 +135,17 @@ from kdcal_core.charts.posterior_map import (
 from kdcal_core.charts.predictive_density import (
     DensityPanel,
     density_table,
+    predictive_density_chart,
     predictive_density_figure,
 )
 from kdcal_core.charts.quantile_reliability import (
+    quantile_reliability_chart,
     quantile_reliability_figure,
     quantile_reliability_table,
 )
 from kdcal_core.charts.recalibration_intervals import (
     RowIntervals,
+    intervals_chart,
     intervals_figure,
     intervals_table,
 )
@@ -116,16 +153,23 @@ from kdcal_core.charts.recalibration_measures import (
     MEASURES,
     MeasuredRecalibration,
     recalibration_differences_figure,
+    recalibration_measures_chart,
     recalibration_measures_figure,
     recalibration_measures_table,
     recalibrator_style,
 )
 from kdcal_core.charts.recalibration_selection import (
     SelectionCurve,
+    neighbour_selection_chart,
     neighbour_selection_figure,
     neighbour_selection_table,
 )
-from kdcal_core.charts.recalibration_truth import Moments, truth_figure, truth_table
+from kdcal_core.charts.recalibration_truth import (
+    Moments,
+    truth_chart,
+    truth_figure,
+    truth_table,
+)
 from kdcal_core.charts.region_maps import (
     region_map_words,
     region_maps_chart,
@@ -181,14 +225,17 @@ from kdcal_core.charts.score_histograms import (
 __all__ = [
     "DARK",
     "FAULTS",
+    "LAB_BANDED",
     "LIGHT",
     "MEASURES",
     "MODEL_NAME",
     "STYLED",
     "BandLine",
     "Chart",
+    "Compared",
     "DensityPanel",
     "MapPoints",
+    "MeasuredMethod",
     "MeasuredRecalibration",
     "Moments",
     "Palette",
@@ -225,7 +272,9 @@ __all__ = [
     "confidence_words",
     "confusion_chart",
     "confusion_figure",
+    "coverage_by_chart",
     "coverage_by_figure",
+    "coverage_chart",
     "coverage_figure",
     "coverage_table",
     "density_chart",
@@ -236,20 +285,30 @@ __all__ = [
     "distance_finding",
     "distance_label",
     "drawn_rows",
+    "ecdf_chart",
     "ecdf_figure",
     "exponent_chart",
     "faded",
     "fault_colour",
     "fit_offer",
     "floor_words",
+    "glance_figure",
     "held_words",
     "inside_words",
+    "intervals_chart",
     "intervals_figure",
     "intervals_table",
     "judged_reliability_chart",
     "judged_text",
+    "lab_blend_words",
+    "lab_distance_chart",
+    "lab_finding",
+    "lab_maps_chart",
+    "lab_measures_chart",
+    "lab_sizes_chart",
     "largest_curves",
     "lift_words",
+    "local_map_chart",
     "local_map_figure",
     "loss_change_chart",
     "loss_change_figure",
@@ -266,9 +325,11 @@ __all__ = [
     "method_reliability_table",
     "method_style",
     "methods_chart",
+    "misses_chart",
     "misses_figure",
     "misses_table",
     "mix_words",
+    "neighbour_selection_chart",
     "neighbour_selection_figure",
     "neighbour_selection_table",
     "noise_chart",
@@ -277,16 +338,23 @@ __all__ = [
     "paired_chart",
     "paired_figure",
     "palette",
+    "pit_around_rows_chart",
+    "pit_before_after_chart",
+    "pit_chart",
     "pit_figure",
     "pit_panels",
+    "pit_panels_chart",
     "pit_table",
     "posterior_map_chart",
     "posterior_map_figure",
+    "predictive_density_chart",
     "predictive_density_figure",
+    "quantile_reliability_chart",
     "quantile_reliability_figure",
     "quantile_reliability_table",
     "ranked",
     "recalibration_differences_figure",
+    "recalibration_measures_chart",
     "recalibration_measures_figure",
     "recalibration_measures_table",
     "recalibrator_style",
@@ -317,13 +385,16 @@ __all__ = [
     "set_finding",
     "shown_regions",
     "shrinkage_words",
+    "sizes_words",
     "slice_words",
     "small_multiples",
     "standing_out_words",
     "surest_words",
+    "switch_words",
     "ties_words",
     "tree_alt",
     "tree_words",
+    "truth_chart",
     "truth_figure",
     "truth_table",
 ]

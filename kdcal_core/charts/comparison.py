@@ -225,7 +225,7 @@ def comparison_finding(found: Comparison, measure: str) -> str:
     >>> rows = ScoredSet(np.column_stack([1 - p, p]), y, ("no", "yes"), "digest", "calibration")
     >>> told = compare(["sts"], ReviewData(rows, None, rows.classes, {}), n_boot=200)
     >>> comparison_finding(told, "ece")  # doctest: +ELLIPSIS
-    'The model as it is and STS cannot be told apart in ECE, equal-width bins, on these 400 rows...
+    'The model as it is and STS cannot be told apart in ECE, on these 400 rows...
     """
     chosen = found.measure(measure)
     if chosen.group == "speed":
@@ -278,8 +278,8 @@ def in_sentence(title: str) -> str:
 
     Examples
     --------
-    >>> in_sentence("Log loss"), in_sentence("ECE, equal-width bins")
-    ('log loss', 'ECE, equal-width bins')
+    >>> in_sentence("Log loss"), in_sentence("ECE, debiased")
+    ('log loss', 'ECE, debiased')
     """
     return title if title[:2].isupper() else title[0].lower() + title[1:]
 

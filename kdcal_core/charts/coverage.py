@@ -8,15 +8,70 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.parts import tiers
 from kdcal_core.charts.template import new_figure
 from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
 from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, number_text
 
 _SHIFT = 0.11  # of a place, so that before and after do not hide each other
 _MAX_NAMES = 25
+
+COVERAGE_BY = r"""
+The share of outcomes inside their central intervals, bin by bin of one column. The dashed line is
+what the intervals state; points above it are cautious, points below too sure. Bars are exact
+(Clopper-Pearson) 95% intervals for each bin alone: with twenty bins one may lie off by chance. Bins
+of fewer than 100 rows are pale, of fewer than 20 paler. Slate is the model, teal recalibrated.
+"""
+COVERAGE = r"""
+Observed minus stated coverage of central intervals at several levels: above 0 the intervals are
+wider than they need to be, below 0 too narrow. Bars are exact (Clopper-Pearson) 95% intervals.
+"""
+
+
+def coverage_by_chart(
+    names: Sequence[str],
+    before: Sequence[CoverageRow],
+    *,
+    column: str,
+    dark: bool,
+    after: Sequence[CoverageRow] | None = None,
+    after_name: str = "Recalibrated",
+) -> Chart:
+    """Coverage in each bin of a column, of the model and after recalibration."""
+    held = [row.coverage for row in before]
+    repaired = None if after is None else [row.coverage for row in after]
+    return Chart(
+        coverage_by_figure(
+            names, before, dark=dark, column=column, after=after, after_name=after_name
+        ),
+        finding=coverage_words(names, held, before[0].level if before else 0.95, repaired),
+        alt=coverage_alt(column, names, held, repaired),
+        how_to_read=COVERAGE_BY,
+        table=lambda: coverage_table(names, before, after),
+        name=f"coverage by {column}",
+    )
+
+
+def coverage_chart(found: Coverage, *, dark: bool) -> Chart:
+    """Coverage at every stated level."""
+    levels = [f"{row.level:.0%}" for row in found.rows]
+    held = [row.coverage for row in found.rows]
+    said = ", ".join(
+        f"{level} hold "
+        + number_text(one.value, one.high - one.low, percent=one.percent, largest=one.largest)
+        for level, one in zip(levels, held, strict=True)
+    )
+    return Chart(
+        coverage_figure(found, dark=dark),
+        finding=f"Of all {held[0].n:,} outcomes, intervals of {said}.",
+        alt=coverage_alt("the stated level", levels, held),
+        how_to_read=COVERAGE,
+        table=found.table,
+        name="coverage by level",
+    )
 
 
 def coverage_by_figure(
@@ -195,3 +250,65 @@ def _lowest(rows: Sequence[CoverageRow]) -> float:
     lows = [row.coverage.low for row in rows if row.coverage.n >= 20]
     lows += [row.coverage.value for row in rows if row.coverage.n > 0] + [0.9]
     return max(float(np.nanmin(lows)) - 0.04, -0.02)
+
+
+def coverage_words(
+    names: Sequence[str],
+    before: Sequence[Estimate],
+    level: float,
+    after: Sequence[Estimate] | None = None,
+) -> str:
+    """Between which extremes coverage runs, before and after.
+
+    Parameters
+    ----------
+    before, after : sequence of Estimate
+        Coverage by bin.
+
+    Examples
+    --------
+    >>> def held(value): return Estimate("", "", value, value - 0.02, value + 0.02, 400)
+    >>> coverage_words(["low", "high"], [held(0.99), held(0.81)], 0.95, [held(0.95), held(0.94)])
+    'Stated are 95%: the model holds from 81% (high) to 99% (low) of the outcomes, recalibrated
+     from 94% to 95%. The stated level lies outside the error bar in 2 of 2 bins, recalibrated in
+     0.'
+    """
+    known = [at for at, each in enumerate(before) if np.isfinite(each.value)]
+    if not known:
+        return "No bin has rows, so nothing can be said about coverage."
+    least = min(known, key=lambda at: before[at].value)
+    most = max(known, key=lambda at: before[at].value)
+    told = (
+        f"Stated are {level:.0%}: the model holds from {before[least].value:.0%} ({names[least]}) "
+        f"to {before[most].value:.0%} ({names[most]}) of the outcomes"
+    )
+    off = (
+        f"The stated level lies outside the error bar in {_off(before, level)} of {len(known)} bins"
+    )
+    if after is None:
+        return f"{told}. {off}."
+    values = [each.value for each in after if np.isfinite(each.value)]
+    return (
+        f"{told}, recalibrated from {min(values):.0%} to {max(values):.0%}. {off}, recalibrated in "
+        f"{_off(after, level)}."
+    )
+
+
+def _off(estimates: Sequence[Estimate], level: float) -> int:
+    return sum(not each.low <= level <= each.high for each in estimates if np.isfinite(each.value))
+
+
+def coverage_alt(
+    column: str,
+    names: Sequence[str],
+    before: Sequence[Estimate],
+    after: Sequence[Estimate] | None = None,
+) -> str:
+    """Alternative text of coverage over a column, at most eight bins of it."""
+    at = np.unique(np.linspace(0, len(names) - 1, min(len(names), 8)).astype(int))
+    told = ", ".join(
+        f"{names[i]} {before[i].value:.0%}"
+        + (f", recalibrated {after[i].value:.0%}" if after is not None else "")
+        for i in at
+    )
+    return f"Share of outcomes inside their intervals over {column}: {told}."

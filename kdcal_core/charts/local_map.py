@@ -10,11 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
 from kdcal_core.charts.regression_panels import MAX_MARKS
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.text import counted, escape_html
 
@@ -32,6 +34,20 @@ _MAX_MEMBERS = 120
 _WEAK, _STRONG = 0.05, 0.35  # faults this far off have the faintest and the strongest mark
 
 
+_KINDS = tuple(kind for kind in FAULT_TITLES if kind != "none")
+
+LOCAL_MAP = r"""
+Each mark is a neighbourhood: a row and the rows nearest to it. Its PIT values are tested as a
+sample of their own, and the p values are corrected for the number of neighbourhoods. Colour **and**
+shape tell the fault: amber triangles down, predictions too low; pink triangles up, too high; tall
+red diamonds, spread too narrow; wide blue diamonds, too wide. Larger and stronger marks are further
+off. Small grey marks: nothing found beyond chance, which is not a proof of being right.
+
+Click a mark, or drag a box, to see the PIT histogram of the rows there. Good coverage over all rows
+can hide local faults, so always look here (paper 003 sections 4.1, 4.2 and 5).
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class PickedNeighbourhood:
     """A neighbourhood to be ringed: its name, its centre and its rows (m, 2) on the map."""
@@ -39,6 +55,28 @@ class PickedNeighbourhood:
     name: str
     centre: tuple[float, float]
     rows: FloatArray
+
+
+def local_map_chart(
+    local: LocalPit,
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    picked: Sequence[PickedNeighbourhood] = (),
+    identity: bool = False,
+) -> Chart:
+    """The map of neighbourhoods; its parameters are those of `local_map_figure`."""
+    return Chart(
+        local_map_figure(
+            local, dark=dark, x_title=x_title, y_title=y_title, picked=picked, identity=identity
+        ),
+        finding=local_finding(local),
+        alt=local_map_alt(local, x_title, y_title),
+        how_to_read=LOCAL_MAP,
+        table=local.table,
+        name="neighbourhoods",
+    )
 
 
 def local_map_figure(
@@ -170,3 +208,15 @@ def _identity(x: FloatArray, colours: Palette) -> go.Scatter:
         name="Both equal",
         hoverinfo="skip",
     )
+
+
+def local_map_alt(local: LocalPit, x_title: str, y_title: str) -> str:
+    """Alternative text of the map of faults, with where each kind lies on average."""
+    places = []
+    for kind in _KINDS:
+        mine = local.xy[local.kind == kind]
+        if len(mine):
+            x, y = np.median(mine, axis=0)
+            places.append(f"{FAULT_TITLES[kind]} around {x:,.4g}, {y:,.4g}")
+    where = f" In the middle: {'; '.join(places)}." if places else ""
+    return f"Map of neighbourhoods over {x_title} and {y_title}. {local_finding(local)}{where}"

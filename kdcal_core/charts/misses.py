@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.regression_panels import MAX_MARKS, PanelTitle, new_panels
 from kdcal_core.charts.template import panel
@@ -17,6 +18,37 @@ from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics import Misses
 
 _OTHERS = 10  # marks that are no rows, such as the ends of a line
+
+MISSES = r"""
+Every mark is a row at its place on the map; light red ones are outcomes that their interval missed
+(paper 003 Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If intervals
+are right **everywhere**, misses are strewn evenly over the rows; clusters of them, and regions
+without any, are local faults even where the total is right. The same rows are drawn on both sides,
+a uniform sample where they are too many; the counts above are those of all rows.
+"""
+
+
+def misses_chart(
+    xy: FloatArray,
+    panels: Sequence[Misses],
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    level: float,
+    rows: IntArray | None = None,
+) -> Chart:
+    """Hits and misses on a map, before and after; the parameters are those of `misses_figure`."""
+    return Chart(
+        misses_figure(
+            xy, panels, dark=dark, x_title=x_title, y_title=y_title, level=level, rows=rows
+        ),
+        finding=misses_words(panels, level),
+        alt=misses_alt(panels, x_title, y_title, level),
+        how_to_read=MISSES,
+        table=lambda: misses_table(xy, panels, x_title, y_title, rows),
+        name="missed outcomes",
+    )
 
 
 def misses_figure(
@@ -145,3 +177,21 @@ def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
         "showarrow": False,
         "font": {"size": 12, "color": colours.muted},
     }
+
+
+def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
+    """How many outcomes the intervals missed before and after, and on which side."""
+    told = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
+    return f"Outcomes outside their {level:.0%} intervals: {told}. Stated are {1 - level:.0%}."
+
+
+def _missed(shown: Misses) -> str:
+    return (
+        f"{shown.missed:,} of {shown.n:,} ({shown.share:.1%}), {shown.n_above:,} above and "
+        f"{shown.n_below:,} below"
+    )
+
+
+def misses_alt(panels: Sequence[Misses], x_title: str, y_title: str, level: float = 0.95) -> str:
+    """Alternative text of the maps of misses."""
+    return f"Maps of hits and misses over {x_title} and {y_title}. {misses_words(panels, level)}"

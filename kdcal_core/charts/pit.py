@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.parts import boxes, ribbon
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
@@ -29,6 +30,50 @@ FAULT_TITLES = {
 }
 _BANDS = {"simultaneous": "all at once", "pointwise": "each by itself"}
 _MAX_LEVELS = 1000
+
+
+PIT_HISTOGRAM = r"""
+Each outcome has a **PIT value** (probability integral transform): the probability that its own
+predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (paper 003 section 2).
+If the distributions are right, these values are spread evenly from 0 to 1 and every bar has height
+1, the dashed line.
+
+**Bars high on the right**: outcomes fall above what was predicted, so predictions are too low;
+**on the left**: too high. **High at both ends** (a U): the stated spread is too narrow. **High in
+the middle** (a hump): too wide.
+
+Bars of right distributions end inside the grey band, all of them at once in 95% of all samples of
+this size. Bars outside are strong, those inside pale. A flat histogram over all rows does not
+prove that the model is right: opposite faults in two places cancel. Look at neighbourhoods too.
+"""
+PIT_PANELS = r"""
+The same picture for different groups of rows, on one scale (paper 003 Figs. 1f, 5c and 5d). The
+global histogram mixes all neighbourhoods; a model can look right in it and be too low in one place
+and too high in another. The grey band is wider where a group has fewer rows. The colour is that of
+the fault: amber too low, pink too high, red too narrow, blue too wide; slate where no fault was
+found in the model, teal where none was found after recalibration.
+"""
+ECDF = r"""
+The share of PIT values at or below each level, minus the level itself: right distributions stay
+around 0 (paper 003 Eq. 1, read for all levels at once). A line **above** 0 has more outcomes below
+that quantile than stated, a line **below** 0 fewer. In an S that first rises and then falls below
+0 the stated spread is too narrow; first below and then above, too wide.
+
+The grey band is simultaneous: right distributions stay inside everywhere in 95% of all samples.
+Unlike a histogram it needs no bins.
+"""
+BEFORE_AFTER = r"""
+PIT values of all judged rows before and after: where each outcome fell in its own distribution
+(paper 003 section 2). Right distributions spread them evenly, and all bars end inside the grey band
+in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat says
+nothing about single places. The maps above do.
+"""
+AROUND_ROWS = r"""
+PIT values of the judged rows nearest to each picked row, before and after (paper 003 Figs. 5c and
+5d), in the space in which the repair looked for neighbours. High on the right: predictions there
+are too low; high at both ends: intervals too narrow. After a local repair they should be as flat as
+the grey band allows.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +99,59 @@ def fault_colour(kind: str, colours: Palette, who: Who = "model") -> str:
     if kind in ("none", "other"):
         return str(getattr(colours, who))
     return str(getattr(colours, kind.replace(" ", "_")))
+
+
+def pit_chart(histogram: PitHistogram, *, kind: str, dark: bool) -> Chart:
+    """The histogram of PIT values; ``kind`` is the fault that was found in them."""
+    return Chart(
+        pit_figure(histogram, dark=dark, kind=kind),
+        finding=pit_words(histogram),
+        alt=pit_alt(histogram),
+        how_to_read=PIT_HISTOGRAM,
+        table=histogram.table,
+        name="PIT histogram",
+    )
+
+
+def pit_panels_chart(
+    panels: Sequence[PitPanel], *, name: str, columns: int, dark: bool, most: int | None = None
+) -> Chart:
+    """Histograms of groups of rows on one scale; of the ``most`` largest groups, where given."""
+    largest = sorted(panels, key=lambda one: -one.histogram.n)[:most]
+    drawn = [one for one in panels if one in largest]
+    return Chart(
+        pit_panels(drawn, dark=dark, columns=columns),
+        finding=pit_panels_words(drawn),
+        alt=pit_panels_alt(drawn),
+        how_to_read=PIT_PANELS,
+        table=lambda: pit_table(panels),
+        name=name,
+    )
+
+
+def pit_before_after_chart(panels: Sequence[PitPanel], *, dark: bool) -> Chart:
+    """All PIT values of the model and after recalibration."""
+    chart = pit_panels_chart(panels, name="PIT before and after", columns=1, dark=dark)
+    return replace(chart, how_to_read=BEFORE_AFTER)
+
+
+def pit_around_rows_chart(panels: Sequence[PitPanel], *, dark: bool) -> Chart:
+    """PIT values of the rows around single ones, of the model and after recalibration."""
+    chart = pit_panels_chart(panels, name="neighbourhoods", columns=4, dark=dark)
+    return replace(chart, how_to_read=AROUND_ROWS)
+
+
+def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
+    """Observed minus stated shares of PIT values below every level."""
+    words = ecdf_words(difference)
+    return Chart(
+        ecdf_figure(difference, dark=dark),
+        finding=words,
+        alt=words,
+        how_to_read=ECDF,
+        table=difference.table,
+        name="PIT ECDF difference",
+    )
 
 
 def pit_figure(
@@ -244,3 +342,78 @@ def _highest(histograms: Sequence[PitHistogram]) -> float:
     """The top of the shared axis: all bars and bands lie below it."""
     tops = [max(one.density.max(), one.density_band[1].max()) for one in histograms]
     return 1.06 * float(max([1.4, *tops]))
+
+
+def pit_words(histogram: PitHistogram) -> str:
+    """How many bars leave the band, and which leaves it furthest.
+
+    Examples
+    --------
+    >>> flat = PitHistogram(np.linspace(0, 1, 5), np.array([90.0, 10, 50, 50]), np.full(4, 30.0),
+    ...                     np.full(4, 70.0), 200, 200.0, 0.95, "simultaneous")
+    >>> pit_words(flat)
+    '2 of 4 bars leave the band; furthest off are PIT values of 0.00 to 0.25: 90 rows where 30 to
+     70 were to be expected.'
+    """
+    far = np.flatnonzero(histogram.outside)
+    if not far.size:
+        return f"All {histogram.counts.size} bars stay in the band."
+    beyond = np.maximum(histogram.counts - histogram.high, histogram.low - histogram.counts)
+    worst = int(np.argmax(beyond))
+    return (
+        f"{far.size} of {histogram.counts.size} bars {'leaves' if far.size == 1 else 'leave'} the "
+        f"band; furthest off are PIT values of {histogram.edges[worst]:.2f} to "
+        f"{histogram.edges[worst + 1]:.2f}: {histogram.counts[worst]:,.0f} rows where "
+        f"{histogram.low[worst]:,.0f} to {histogram.high[worst]:,.0f} were to be expected."
+    )
+
+
+def pit_alt(histogram: PitHistogram) -> str:
+    """Alternative text of a PIT histogram: its density in five equal parts."""
+    middle = (histogram.edges[:-1] + histogram.edges[1:]) / 2
+    share = np.histogram(middle, np.linspace(0, 1, 6), weights=histogram.counts)[0]
+    parts = ", ".join(f"{5 * part / max(histogram.n, 1):.2f}" for part in share)
+    return (
+        f"Histogram of {histogram.n:,} PIT values. Relative density over five equal parts from "
+        f"0 to 1: {parts}; right distributions have 1 everywhere. {pit_words(histogram)}"
+    )
+
+
+def pit_panels_words(panels: Sequence[PitPanel]) -> str:
+    """The faults of several groups of rows, and that opposite ones cancel where they do."""
+    told = "; ".join(f"{shown.name}: {_panel_words(shown)}" for shown in panels)
+    kinds = {shown.kind for shown in panels[1:]}
+    opposite = {"too low", "too high"} <= kinds or {"too narrow", "too wide"} <= kinds
+    ending = " Opposite faults cancel where all rows are taken together." if opposite else ""
+    return f"{told}.{ending}"
+
+
+def _panel_words(shown: PitPanel) -> str:
+    """The fault of one group of rows; where none is named, bars may leave the band all the same."""
+    out, all_bars = int(shown.histogram.outside.sum()), shown.histogram.counts.size
+    but = f", but {out} of {all_bars} bars leave the band" if shown.kind == "none" and out else ""
+    return f"{FAULT_TITLES[shown.kind]}{but}"
+
+
+def pit_panels_alt(panels: Sequence[PitPanel]) -> str:
+    """Alternative text of histograms beside each other."""
+    return " ".join(f"{shown.name}: {pit_alt(shown.histogram)}" for shown in panels)
+
+
+def ecdf_words(model: EcdfDifference, calibrated: EcdfDifference | None = None) -> str:
+    """Whether each line leaves the simultaneous band, and where it is furthest from zero."""
+    told = _ecdf_line(model, "The model's line")
+    if calibrated is None:
+        return f"{told}."
+    return f"{told}. {_ecdf_line(calibrated, 'Recalibrated, it')}."
+
+
+def _ecdf_line(curve: EcdfDifference, who: str) -> str:
+    worst = int(np.argmax(np.abs(curve.difference)))
+    value = float(curve.difference[worst])
+    stays = "leaves" if curve.outside.any() else "stays within"
+    return (
+        f"{who} {stays} the {curve.level:.0%} band; it is furthest off at the "
+        f"{curve.levels[worst]:.2f} quantile, below which {100 * abs(value):.1f} points "
+        f"{'more' if value > 0 else 'fewer'} of the outcomes fall than stated"
+    )

@@ -10,12 +10,25 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import DensityCurve
 
 _NAMES = {"model": "Model", "calibrated": "Recalibrated"}
+
+
+DENSITIES = r"""
+The predictive density of single rows before (slate) and after recalibration (teal), with the
+outcome as a dashed line (paper 003 Figs. 1c and 5b); the strokes below are the central 95%
+intervals. The PIT is the share of each density to the left of the outcome.
+
+After Algorithm 1 a distribution is a set of weighted samples, which has no density of its own: the
+curve is a Gaussian kernel density of its quantiles (Silverman's bandwidth) and is called smoothed.
+Intervals and PIT values come from the samples themselves. One outcome says little about one
+density; the other pictures judge many.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +38,18 @@ class DensityPanel:
     name: str
     outcome: float
     curves: tuple[DensityCurve, ...]
+
+
+def predictive_density_chart(panels: Sequence[DensityPanel], *, dark: bool, y_title: str) -> Chart:
+    """The predictive densities of single rows before and after; ``y_title`` is the outcome."""
+    return Chart(
+        predictive_density_figure(panels, dark=dark, y_title=y_title),
+        finding=density_words(panels),
+        alt=density_alt(panels),
+        how_to_read=DENSITIES,
+        table=lambda: density_table(panels),
+        name="densities",
+    )
 
 
 def predictive_density_figure(
@@ -147,3 +172,32 @@ def _range(shown: DensityPanel) -> tuple[float, float]:
     low, high = float(np.min(ends)), float(np.max(ends))
     room = 0.03 * (high - low) or max(abs(low), 1.0) * 0.01
     return low - room, high + room
+
+
+def density_words(panels: Sequence[DensityPanel]) -> str:
+    """For each row where its outcome fell, before and after.
+
+    A PIT near 0 or 1 is an outcome that the distribution took for nearly impossible.
+    """
+    told = "; ".join(
+        f"{shown.name}: outcome {shown.outcome:,.6g}, PIT "
+        + ", recalibrated ".join(f"{curve.pit:.4f}" for curve in shown.curves)
+        for shown in panels
+    )
+    smoothed = any(curve.smoothed for shown in panels for curve in shown.curves)
+    note = " Densities of samples and quantiles are smoothed." if smoothed else ""
+    return f"{told}.{note}"
+
+
+def density_alt(panels: Sequence[DensityPanel]) -> str:
+    """Alternative text of the densities: their 95% intervals and the outcomes."""
+    names = {"model": "model", "calibrated": "recalibrated"}
+    told = "; ".join(
+        f"{shown.name}: "
+        + ", ".join(
+            f"{names[curve.who]} {curve.low:,.4g} to {curve.high:,.4g}" for curve in shown.curves
+        )
+        + f", outcome {shown.outcome:,.6g}"
+        for shown in panels
+    )
+    return f"Predictive densities. 95% intervals: {told}."

@@ -6,11 +6,38 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity, ribbon
 from kdcal_core.charts.template import new_figure, square, unit_axis
 from kdcal_core.diagnostics.regression.results import QuantileReliability
 from kdcal_core.text import counted, escape_html
+
+QUANTILES = r"""
+**Across**: a stated quantile. **Up**: the share of outcomes at or below it (paper 003 Eq. 1). On
+the dashed diagonal both agree. Bars are exact (Clopper-Pearson) intervals of each point alone, the
+grey band is where all points of right distributions stay at once. A curve above the diagonal all
+along: predictions too high; below: too low. First above and then below it: the stated spread is too
+narrow; first below and then above: too wide.
+"""
+
+
+def quantile_reliability_chart(
+    before: QuantileReliability,
+    *,
+    dark: bool,
+    after: QuantileReliability | None = None,
+    after_name: str = "Recalibrated",
+) -> Chart:
+    """Stated against observed quantiles, of the model and after recalibration."""
+    return Chart(
+        quantile_reliability_figure(before, dark=dark, after=after, after_name=after_name),
+        finding=quantile_words(before, after),
+        alt=quantile_alt(before, after),
+        how_to_read=QUANTILES,
+        table=lambda: quantile_reliability_table(before, after),
+        name="quantile reliability",
+    )
 
 
 def quantile_reliability_figure(
@@ -81,3 +108,24 @@ def _curve(curve: QuantileReliability, colour: str, name: str, symbol: str) -> g
             "interval %{customdata[0]:.1%} to %{customdata[1]:.1%}<extra>%{fullData.name}</extra>"
         ),
     )
+
+
+def quantile_words(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
+    """The largest distance between stated and observed quantiles, before and after."""
+    worst = int(np.argmax(np.abs(before.observed - before.levels)))
+    told = (
+        f"Furthest off is the {before.levels[worst]:.0%} quantile: "
+        f"{before.observed[worst]:.1%} of {before.n:,} outcomes lie at or below it "
+        f"({before.low[worst]:.1%} to {before.high[worst]:.1%})"
+    )
+    if after is None:
+        return f"{told}."
+    gap = float(np.abs(after.observed - after.levels).max())
+    return f"{told}. Recalibrated, the furthest is off by {100 * gap:.1f} points."
+
+
+def quantile_alt(before: QuantileReliability, after: QuantileReliability | None = None) -> str:
+    """Alternative text of the reliability of quantiles, at most nine levels."""
+    at = np.unique(np.linspace(0, before.levels.size - 1, 9).astype(int))
+    told = ", ".join(f"{before.levels[i]:.0%} sees {before.observed[i]:.1%}" for i in at)
+    return f"Stated against observed quantiles: {told}. {quantile_words(before, after)}"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.recalibration_measures import recalibrator_style
 from kdcal_core.charts.template import new_figure
@@ -18,6 +19,13 @@ from kdcal_core.text import escape_html
 MAX_ROWS = 40
 _ROW_HEIGHT = 34
 _APART = 0.18
+
+
+INTERVALS = r"""
+For each chosen row the central interval by the model (slate) and after recalibration (teal); the
+tick is the median, the diamond the outcome. A few rows cannot show coverage: nineteen of twenty
+right 95% intervals hold their outcome, on average over many rows.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +40,36 @@ class RowIntervals:
     low: FloatArray
     middle: FloatArray
     high: FloatArray
+
+
+def intervals_chart(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+    *,
+    dark: bool,
+    y_title: str,
+    level: float,
+    furthest_of: int | None = None,
+) -> Chart:
+    """Intervals of some rows; where they are the furthest out, of ``furthest_of`` rows in all."""
+    if furthest_of is None:
+        words = intervals_words(outcomes, methods, level)
+    else:
+        (first, *_) = methods
+        missed = int(((outcomes < first.low) | (outcomes > first.high)).sum())
+        words = (
+            f"The {len(names):,} rows of {furthest_of:,} whose outcome lies furthest out: "
+            f"{missed:,} outside the stated {level:.0%} interval."
+        )
+    return Chart(
+        intervals_figure(names, outcomes, methods, dark=dark, y_title=y_title, level=level),
+        finding=words,
+        alt=words,
+        how_to_read=INTERVALS,
+        table=lambda: intervals_table(names, outcomes, methods),
+        name="intervals drawn",
+    )
 
 
 def intervals_figure(
@@ -115,3 +153,26 @@ def intervals_table(
         table[f"{shown.label}: median"] = shown.middle
         table[f"{shown.label}: high"] = shown.high
     return table
+
+
+def intervals_words(
+    outcomes: FloatArray, methods: Sequence[RowIntervals], level: float = 0.95
+) -> str:
+    """How many of the chosen rows each method's intervals hold, and how wide they are.
+
+    Examples
+    --------
+    >>> one = RowIntervals("model", "Model", np.zeros(2), np.ones(2), np.full(2, 2.0))
+    >>> intervals_words(np.array([1.0, 5.0]), [one])
+    'Of 2 chosen rows the 95% intervals hold: Model 1, mean width 2. Few rows say little about
+     coverage; the whole set does.'
+    """
+    told = "; ".join(
+        f"{shown.label} {int(((outcomes >= shown.low) & (outcomes <= shown.high)).sum()):,}, mean "
+        f"width {np.mean(shown.high - shown.low):,.4g}"
+        for shown in methods
+    )
+    return (
+        f"Of {outcomes.size:,} chosen rows the {level:.0%} intervals hold: {told}. Few rows say "
+        "little about coverage; the whole set does."
+    )

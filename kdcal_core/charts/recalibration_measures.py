@@ -11,13 +11,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core import evaluation
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.results import RegressionScores
 from kdcal_core.regression import RECALIBRATORS
-from kdcal_core.text import escape_html
+from kdcal_core.text import escape_html, number_text
 
 MEASURES = {
     key: evaluation.MEASURES[key].title
@@ -29,6 +30,20 @@ MEASURES = {
 """What recalibrations are compared by on a chart: titles by key, in order."""
 _STATED = {"coverage95": 0.95}
 _SYMBOLS = ("square", "triangle-up", "pentagon", "star", "hexagon", "x")
+
+
+HOW_TO_READ = r"""
+Each panel is a measure, each line a method; bars are 95% intervals, and the pale band is the
+model's own. **CRPS** and **log score** judge the whole distribution, lower is better. **MSE against
+the outcomes** has the noise in it and cannot fall to 0; **MSE against the true mean** exists only
+where the truth is known (paper 003 Tables 1 and 2 use one each). **sMIS** is the width of the
+intervals plus a penalty for each miss, divided by the mean absolute outcome of the calibration set
+(paper 003 Eq. 5, as Gneiting and Raftery define the score).
+
+Two methods judged on the same rows share most of their noise: the **changes** below are paired, row
+by row, and tell differences that the intervals above would hide. Recalibration is not made to lower
+the MSE (paper 003 section 5).
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +84,18 @@ def recalibrator_style(key: str, colours: Palette) -> tuple[str, str]:
         return own[key]
     at = [name for name in RECALIBRATORS if name not in own].index(key)
     return colours.classes[at % len(colours.classes)], _SYMBOLS[at % len(_SYMBOLS)]
+
+
+def recalibration_measures_chart(methods: Sequence[MeasuredRecalibration], *, dark: bool) -> Chart:
+    """Every measure of every method."""
+    return Chart(
+        recalibration_measures_figure(methods, dark=dark),
+        finding=measures_words(methods),
+        alt=measures_alt(methods, list(MEASURES)),
+        how_to_read=HOW_TO_READ,
+        table=lambda: recalibration_measures_table(methods),
+        name="measures",
+    )
 
 
 def recalibration_measures_figure(
@@ -186,3 +213,55 @@ def _dots(
         hovertemplate="%{text}<extra></extra>",
         **axes,
     )
+
+
+def measures_words(methods: Sequence[MeasuredRecalibration], measure: str = "crps") -> str:
+    """Which method has the lowest mean score, and whether it beats the model on the same rows."""
+    known = [
+        method
+        for method in methods
+        if method.key != "truth"
+        and measure in method.scores.rows
+        and np.isfinite(method.scores.rows[measure].value)
+    ]
+    title = MEASURES[measure]
+    if not known:
+        return f"{title} is not defined for any method here."
+    best = min(known, key=lambda method: method.scores.rows[measure].value)
+    told = f"{best.label} has the lowest {title}: {estimate_text(best.scores.rows[measure])}"
+    model = next((method for method in known if method.key == "model"), None)
+    if model is None:
+        return f"{told}."
+    if model is best:
+        return f"{told}. No repair improves on it."
+    change = best.differences.get(measure)
+    if change is None:
+        return f"{told}, against {estimate_text(model.scores.rows[measure])} before."
+    return f"{told}. {_change_words(change, model.scores.rows[measure].value)}"
+
+
+def _change_words(change: Estimate, before: float) -> str:
+    width = change.high - change.low
+    value, low, high = (number_text(v, width) for v in (change.value, change.low, change.high))
+    share = f", {abs(change.value / before):.0%} {_side(change.value)}" if before > 0 else ""
+    clear = change.high < 0 or change.low > 0
+    ending = "" if clear else "; that may be chance"
+    return f"Row by row it changes by {value} ({low} to {high}){share}{ending}."
+
+
+def _side(change: float) -> str:
+    return "less" if change < 0 else "more"
+
+
+def measures_alt(methods: Sequence[MeasuredRecalibration], measures: Sequence[str]) -> str:
+    """Alternative text of the measures: every value."""
+    told = "; ".join(
+        f"{method.label}: "
+        + ", ".join(
+            f"{MEASURES[key]} {estimate_text(method.scores.rows[key])}"
+            for key in measures
+            if key in method.scores.rows
+        )
+        for method in methods
+    )
+    return f"Measures by method with their intervals. {told}."

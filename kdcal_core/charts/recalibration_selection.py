@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data.types import FloatArray
@@ -17,6 +18,15 @@ from kdcal_core.text import escape_html
 
 _SYMBOLS = ("circle", "square", "triangle-up", "pentagon", "star", "hexagon")
 _APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not lie on each other
+
+
+SELECTION = r"""
+Cross-fitted CRPS, lower is better, over the number of neighbours, one curve for each space in which
+neighbours are looked for. Few neighbours follow local faults closely but are noisy; many are steady
+but blur (paper 003 section 3). The ring is the choice; bars are 95%
+intervals of the difference to it, row by row. Choices whose bars reach its height are as good, and
+among them a larger k is steadier. Slate is the model without any repair.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +41,25 @@ class SelectionCurve:
     crps: FloatArray
     low: FloatArray
     high: FloatArray
+
+
+def neighbour_selection_chart(
+    curves: Sequence[SelectionCurve],
+    words: str,
+    *,
+    dark: bool,
+    chosen: tuple[str, int],
+    model: Estimate | None = None,
+) -> Chart:
+    """How the neighbours were chosen; ``words`` are those of the selection itself."""
+    return Chart(
+        neighbour_selection_figure(curves, dark=dark, chosen=chosen, model=model),
+        finding=words,
+        alt=words,
+        how_to_read=SELECTION,
+        table=lambda: neighbour_selection_table(curves),
+        name="neighbours",
+    )
 
 
 def neighbour_selection_figure(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.misses import drawn_rows
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.recalibration_measures import recalibrator_style
@@ -17,6 +18,12 @@ from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel, square
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.text import escape_html
+
+TRUTH = r"""
+Each mark is a row: its true mean or standard deviation across, the estimate up (paper 003 Fig. 2).
+Right estimates lie on the dashed diagonal. A global repair bends all rows alike; a local one can
+move each. Shown only where the truth is known, as in simulations.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +38,30 @@ class Moments:
     label: str
     mean: FloatArray
     std: FloatArray | None = None
+
+
+def truth_chart(
+    truth: Moments,
+    estimates: Sequence[Moments],
+    distances: Sequence[float],
+    *,
+    dark: bool,
+    rows: IntArray | None = None,
+) -> Chart:
+    """True against estimated moments.
+
+    ``distances`` are the root mean squared distances of the estimated means from the true ones.
+    """
+    labels = [one.label for one in estimates]
+    words = truth_words(list(zip(labels, distances, strict=True)))
+    return Chart(
+        truth_figure(truth, estimates, dark=dark, rows=rows),
+        finding=words,
+        alt=words,
+        how_to_read=TRUTH,
+        table=lambda: truth_table(truth, estimates, rows),
+        name="true means",
+    )
 
 
 def truth_figure(
@@ -126,3 +157,15 @@ def _diagonal(exact: FloatArray, colours: Palette, *, first: bool, **axes: Any) 
         hoverinfo="skip",
         **axes,
     )
+
+
+def truth_words(distances: Sequence[tuple[str, float]]) -> str:
+    """Root mean squared distance of each method's mean from the true mean.
+
+    Examples
+    --------
+    >>> truth_words([("Model", 2**0.5)])
+    'Root mean squared distance from the true mean: Model 1.414.'
+    """
+    told = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
+    return f"Root mean squared distance from the true mean: {told}."

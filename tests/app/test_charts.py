@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 import pytest
 
 from app.shared import charts
 from app.shared.charts import dragged, drawn_once
-from kdcal_core.charts import reliability_figure
+from kdcal_core.charts import Chart, reliability_figure
 from kdcal_core.diagnostics import reliability
 
 TIMES: list[tuple[object, ...]] = []
@@ -21,6 +22,10 @@ TIMES: list[tuple[object, ...]] = []
 def picture(values: np.ndarray, *, dark: bool) -> go.Figure:
     TIMES.append((values.sum(), dark))
     return go.Figure(go.Scatter(y=values), layout={"height": 300 if dark else 200})
+
+
+def chart(values: np.ndarray, *, dark: bool) -> Chart:
+    return Chart(picture(values, dark=dark), "Up.", "A line.", "Read it.", pd.DataFrame, "line")
 
 
 def named(found: dict[str, Sequence[object]], *, dark: bool) -> go.Figure:
@@ -69,6 +74,15 @@ def test_what_is_sent_is_what_was_drawn() -> None:
 def test_a_mode_of_dragging_does_not_change_the_shared_figure() -> None:
     values = np.arange(3.0)
     plain = drawn_once(picture, values, dark=False)
-    boxes = drawn_once(dragged, picture, "select", values, dark=False)
-    assert boxes.to_dict()["layout"]["dragmode"] == "select"
+    boxes = drawn_once(dragged, chart, "select", values, dark=False)
+    assert boxes.figure.to_dict()["layout"]["dragmode"] == "select"
+    assert (boxes.finding, boxes.name) == ("Up.", "line")
     assert "dragmode" not in plain.to_dict()["layout"]
+
+
+def test_a_chart_is_drawn_once_with_the_words_of_its_content() -> None:
+    first = drawn_once(chart, np.arange(3.0), dark=False)
+    assert drawn_once(chart, np.arange(3.0), dark=False) is first
+    assert first.figure.to_dict() is first.figure.to_dict()
+    assert drawn_once(chart, np.arange(3.0), dark=True) is not first
+    assert len(TIMES) == 2

@@ -9,7 +9,7 @@ import pytest
 from app.out_of_distribution import foreign_text
 from app.simulation_lab import lab_text
 from kdcal_core.calibration import CALIBRATORS, KernelDensityGraph, Located
-from kdcal_core.charts import foreign
+from kdcal_core.charts import foreign, lab
 from kdcal_core.simulation.classification import acceptance
 from kdcal_core.tasks.lab_measures import (
     METHODS,
@@ -81,14 +81,16 @@ def test_where_the_papers_floor_lets_go():
     )  # fmt: skip
     spread = replace(two, variances=np.array([[0.0, 0.0], [0.01, 0.01]]))
     one, several = switch_distances(spread)
-    words = " ".join(lab_text.DISTANCE.split())
+    words = " ".join(lab.DISTANCE.split())
     assert f"{one:.2f} from the centre of a polytope of one row" in words
     assert several > 50 * one
     assert "far later where several rows lie apart in one" in words
 
 
 def test_a_model_is_called_a_model():
-    of_the_lab = [text for text in vars(lab_text).values() if isinstance(text, str)]
+    of_the_lab = [
+        text for words in (lab_text, lab) for text in vars(words).values() if isinstance(text, str)
+    ]
     described = [entry.description for entry in CALIBRATORS.values()]
     shown = [*of_the_lab, *described, *METHODS.values()]
     assert [text for text in shown if re.search(r"\bparent", text, re.I)] == []

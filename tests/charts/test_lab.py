@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kdcal_core.charts import BandLine, lab_words, palette
-from kdcal_core.charts.lab_pictures import (
+from kdcal_core.charts import BandLine, lab, palette
+from kdcal_core.charts.lab import (
+    Compared,
     MeasuredMethod,
     glance_figure,
     interval_figure,
     sizes_figure,
 )
-from kdcal_core.charts.lab_words import Compared
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 
 
@@ -43,13 +43,13 @@ def test_the_finding_says_what_holds(model, graph, said):
     one, other = (
         Compared(number(far), number(error), number(0.1)) for far, error in (model, graph)
     )
-    assert said in lab_words.lab_finding("forest", one, other, radius=2.0, prior=0.5)
+    assert said in lab.lab_finding("forest", one, other, radius=2.0, prior=0.5)
 
 
 @pytest.mark.parametrize(("distance", "lost"), [(0.1, False), (0.14, False), (0.4, True)])
 def test_the_finding_tells_when_confidence_among_the_data_is_lost(distance, lost):
     one, other = (Compared(number(0.9), number(0.1), number(each)) for each in (0.1, distance))
-    words = lab_words.lab_finding("forest", one, other, radius=2.0, prior=0.5)
+    words = lab.lab_finding("forest", one, other, radius=2.0, prior=0.5)
     assert ("left the truth (Hellinger distance 0.40 against 0.10)." in words) == lost
 
 
@@ -63,20 +63,20 @@ def test_the_finding_tells_when_confidence_among_the_data_is_lost(distance, lost
     ],
 )
 def test_from_where_on_confidence_is_the_prior(model, graph, said):
-    words = lab_words.distance_words("forest", curve(*model), curve(*graph), 0.5)
+    words = lab.distance_words("forest", curve(*model), curve(*graph), 0.5)
     assert said in words
 
 
 def test_what_differs_clearly_is_named_and_nothing_else():
     keys = ("error", "hellinger", "ece", "log_loss")
     same = {key: number(0.1) for key in keys}
-    assert "no measure" in lab_words.measures_words(same, same)
+    assert "no measure" in lab.measures_words(same, same)
     better = {**same, "ece": number(0.05), "log_loss": number(0.2)}
-    words = lab_words.measures_words(same, better)
+    words = lab.measures_words(same, better)
     assert "calibration error clearly lower, log loss clearly higher" in words
     assert "Hellinger" not in words
     both = {**same, "error": number(0.05), "ece": number(0.05)}
-    assert "error and calibration error clearly lower;" in lab_words.measures_words(same, both)
+    assert "error and calibration error clearly lower;" in lab.measures_words(same, both)
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,18 @@ def test_what_differs_clearly_is_named_and_nothing_else():
     ],
 )
 def test_where_the_floor_hands_over(distances, said):
-    assert said in lab_words.switch_words(np.array(distances))
+    assert said in lab.switch_words(np.array(distances))
 
 
 def test_how_much_the_model_counts_among_the_data():
-    assert "does not count" in lab_words.blend_words(None)
+    assert "does not count" in lab.lab_blend_words(None)
 
 
 def test_alternative_texts_tell_numbers():
-    assert "Forest from 0.80 to 0.90" in lab_words.distance_alt(["Forest"], [curve(0.8, 0.9, 0.9)])
-    assert "radius 0" in lab_words.distance_alt([], [])
-    assert "Forest 0.100" in lab_words.measures_alt(["Forest"], [number(0.1)])
-    assert "Spiral" in lab_words.maps_alt("forest", "Spiral", "Finding.")
+    assert "Forest from 0.80 to 0.90" in lab.distance_alt(["Forest"], [curve(0.8, 0.9, 0.9)])
+    assert "radius 0" in lab.distance_alt([], [])
+    assert "Forest 0.100" in lab.measures_alt(["Forest"], [number(0.1)])
+    assert "Spiral" in lab.maps_alt("forest", "Spiral", "Finding.")
 
 
 def methods(*values):

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from kdcal_core import charts
-from kdcal_core.charts import local_map, recalibration_words, regression_words
+from kdcal_core.charts import local_map, pit, recalibration_measures
 from kdcal_core.diagnostics import Estimate, density_curve, misses_of
 from kdcal_core.diagnostics.regression.results import (
     Coverage,
@@ -350,7 +350,7 @@ def test_faults_stay_apart_for_readers_who_see_colours_otherwise(dark: bool) -> 
 
 def test_words_tell_the_numbers() -> None:
     shown = local(600)
-    words = regression_words.local_map_alt(shown, "carat", "depth")
+    words = local_map.local_map_alt(shown, "carat", "depth")
     for kind in KINDS[1:]:
         assert f"{int((shown.kind == kind).sum()):,}" in words
     assert "carat" in words
@@ -359,9 +359,9 @@ def test_words_tell_the_numbers() -> None:
         charts.PitPanel("A", histogram(np.linspace(0.5, 1, 99)), "too low"),
         charts.PitPanel("B", histogram(np.linspace(0, 0.5, 99)), "too high"),
     ]
-    assert "cancel" in regression_words.pit_panels_words(panels)
-    assert "cancel" not in regression_words.pit_panels_words(panels[:2])
-    better = recalibration_words.measures_words([measured("model"), measured("isotonic")])
+    assert "cancel" in pit.pit_panels_words(panels)
+    assert "cancel" not in pit.pit_panels_words(panels[:2])
+    better = recalibration_measures.measures_words([measured("model"), measured("isotonic")])
     assert better.startswith("model")
 
 

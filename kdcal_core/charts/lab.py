@@ -1,0 +1,626 @@
+"""The simulation lab: a simulation at a glance, maps, distance, measures, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.charts.bands import BandLine, band_lines, distance_figure, line_style
+from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
+from kdcal_core.charts.template import new_figure, panel, square, template
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
+from kdcal_core.text import listed, number_text
+
+_ROW_HEIGHT = 27
+_ABOVE_AND_BELOW = 74
+_GAP = 0.03  # between panels, as a share of the width
+_WIDE_GAP = 0.085  # the same where each panel has its own vertical axis
+NEAR_PRIOR = 0.02  # confidence counts as the prior within this
+_CLOSE = 0.01  # an error counts as kept within this
+_FAR_OFF = 1.5  # times the model's distance to the truth count as lost
+LAB_BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each other
+
+MAPS = r"""
+Each map shows the probability of class 1: blue near 0, red near 1, **white at the prior**. The
+dashed box holds the data. This is paper 000 Fig. 8.
+
+* **True posterior**: from the formula of the simulation; the prior outside the box, where there
+  are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
+* **Model**: a forest or a network extends what it learned at the edge of the data to infinity
+  (the text after Eq. 5).
+* **Kernel density**: the density of the polytope that represents a point, Gaussian around the
+  rows in it, $\tilde f_y(x)=\frac{\tilde n_{ry}}{\tilde n_y}\,G(x;\hat\mu_r,\hat\Sigma_r)$
+  (Eq. 19), plus the floor, turned into a posterior by Bayes' rule (Eqs. 8 and 9). For points
+  outside, the **geodesic** version takes the polytope that shares most leaves or paths with
+  theirs, the **Euclidean** one the polytope whose centre is nearest (Eq. 6).
+
+All classes share one Gaussian in a polytope, so that it only decides *when* to fall back to the
+prior. Among the data the classes' shares answer, and the model where it is weighed in; the last
+map is the papers' own fit, with their floor and the shares alone.
+"""
+
+
+DISTANCE = r"""
+Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
+(paper 000 section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
+middle half of the points, those without one tell it where a mark is pointed at.
+
+Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
+sigmoid calibration cannot fall to it: they only relabel what the model says, and far away it
+says what it says at the edge. The two curves **as in the papers** are
+fitted with all of the papers' settings, the exponent chosen under their floor. They use
+$\log b=-10^7$ at $\lambda=10^{-6}$: they hand over to the prior 4.47 from the centre of a polytope
+of one row, and far later where several rows lie apart in one.
+
+Click on a name in the legend to hide its curve, twice to see it alone.
+"""
+
+
+MEASURES = r"""
+A dot is the value, its stroke the 95% interval, the pale band the model's interval.
+
+* **Error** and **log loss** on 2,000 fresh rows.
+* **Hellinger** distance to the true posterior, from 0 to 1: the mean over points $x$ of
+  $\sqrt{\tfrac12\sum_y(\sqrt{p_y}-\sqrt{q_y})^2}$, over the fresh rows.
+* **Hellinger, box**: the same over the map's points in the box, as the papers have it. It counts
+  places without rows as well: in the middle of *Circle* the formula knows the class, and no
+  method can. Its interval takes the points for a random sample.
+* **ECE**: how far confidence and accuracy lie apart on the fresh rows, in 15 bins of equal width.
+* **Confidence at radius 2**: should be the prior.
+
+The model was trained, and the graphs were fitted, on seven tenths of the rows. The other three
+tenths set isotonic, sigmoid, the exponent and the floor (paper 000 section 3).
+"""
+SIZES = r"""
+Each point is the median over the repetitions, each band goes from the first to the third quartile
+(paper 000 Fig. 3, paper 001 Fig. 1). A repetition draws its own rows, trains its own model and
+judges it on its own fresh rows. Exponent and floor are those that the data choose each time; the
+sliders above do not act here.
+"""
+
+
+@dataclass(frozen=True)
+class MeasuredMethod:
+    """A method's line in `interval_figure`: its style's key, its name, and one estimate a panel."""
+
+    key: str
+    label: str
+    estimates: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A method's confidence far away, its error and its distance to the truth."""
+
+    far: Estimate
+    error: Estimate
+    hellinger: Estimate
+
+
+def lab_maps_chart(
+    axis: FloatArray,
+    panels: Sequence[PosteriorPanel],
+    points: MapPoints,
+    *,
+    model: str,
+    title: str,
+    sure: Sequence[float],
+    prior: float,
+    data_box: tuple[float, float, float, float],
+    dark: bool,
+) -> Chart:
+    """The rows, the true posterior and what each method says, on a square of ``axis``.
+
+    ``model`` is "forest" or "network", ``title`` the simulation's, and ``sure`` the shares of the
+    map outside the data on which the model, its geodesic and its Euclidean version are surer than
+    90%.
+    """
+    words = maps_words(model, *sure)
+
+    def table() -> pd.DataFrame:
+        across, up = np.meshgrid(axis, axis)
+        places = {"x1": across.ravel(), "x2": up.ravel()}
+        return pd.DataFrame(places | {one.title: one.posterior.ravel() for one in panels})
+
+    return Chart(
+        posterior_map_figure(
+            axis,
+            axis,
+            panels,
+            points,
+            class_name="1",
+            prior=prior,
+            x_title="x1",
+            y_title="x2",
+            dark=dark,
+            equal=True,
+            data_box=data_box,
+            columns=3,
+        ),
+        finding=words,
+        alt=maps_alt(model, title, words),
+        how_to_read=MAPS,
+        table=table,
+        name="maps",
+    )
+
+
+def lab_distance_chart(
+    curves: Mapping[str, tuple[str, DistanceCurve]], *, model: str, prior: float, dark: bool
+) -> Chart:
+    """Confidence against distance: a label and a curve for each method, by its key."""
+    lines = [
+        BandLine(
+            key,
+            label,
+            curve.radii,
+            curve.mean,
+            curve.low,
+            curve.high,
+            filled=key in LAB_BANDED,
+        )
+        for key, (label, curve) in curves.items()
+    ]
+    return Chart(
+        distance_figure(lines, prior, dark=dark, band_words="middle half"),
+        finding=distance_words(model, curves["model"][1], curves["geodesic"][1], prior),
+        alt=distance_alt([line.label for line in lines], [curve for _, curve in curves.values()]),
+        how_to_read=DISTANCE,
+        table=lambda: pd.concat(
+            [curve.table().assign(method=label) for label, curve in curves.values()],
+            ignore_index=True,
+        ),
+        name="distance",
+    )
+
+
+def lab_measures_chart(
+    titles: Mapping[str, str], methods: Sequence[MeasuredMethod], *, dark: bool
+) -> Chart:
+    """Every measure of every method; ``titles`` name the measures, "error" among them, by key."""
+    found = {one.key: dict(zip(titles, one.estimates, strict=True)) for one in methods}
+    return Chart(
+        interval_figure(list(titles.values()), methods, dark=dark),
+        finding=measures_words(found["model"], found["geodesic"]),
+        alt=measures_alt(
+            [one.label for one in methods], [found[one.key]["error"] for one in methods]
+        ),
+        how_to_read=MEASURES,
+        table=lambda: pd.DataFrame(
+            [
+                {
+                    "method": method.label,
+                    "measure": title,
+                    "name": estimate.name,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "n": estimate.n,
+                    "interval": estimate.interval,
+                }
+                for method in methods
+                for title, estimate in zip(titles.values(), method.estimates, strict=True)
+            ]
+        ),
+        name="measures",
+    )
+
+
+def lab_sizes_chart(
+    panels: Mapping[str, Sequence[BandLine]],
+    table: pd.DataFrame,
+    words: str,
+    *,
+    target: tuple[str, float, str],
+    dark: bool,
+) -> Chart:
+    """Measures against the number of rows; ``words`` are those of `sizes_words`."""
+    return Chart(
+        sizes_figure(panels, dark=dark, target=target),
+        finding=words,
+        alt=f"Error, Hellinger distance and confidence far away against rows drawn. {words}",
+        how_to_read=SIZES,
+        table=lambda: table,
+        name="sizes",
+    )
+
+
+def glance_figure(X: FloatArray, y: IntArray, *, dark: bool) -> go.Figure:
+    """The first two dimensions of some drawn rows (m, d), small and without axes."""
+    colours = palette(dark)
+    figure = new_figure(dark, height=230)
+    for label in np.unique(y):
+        figure.add_trace(
+            go.Scatter(
+                x=X[y == label, 0].astype(np.float32),
+                y=X[y == label, 1].astype(np.float32),
+                mode="markers",
+                marker={"size": 4, "opacity": 0.75, "color": colours.classes[label]},
+                name=f"Class {label}",
+                hoverinfo="skip",
+            )
+        )
+    figure.update_layout(
+        xaxis={"visible": False},
+        yaxis={"visible": False},
+        margin={"l": 4, "r": 4, "t": 24, "b": 4},
+        dragmode=False,
+    )
+    square(figure)
+    return figure
+
+
+def interval_figure(
+    measures: Sequence[str], methods: Sequence[MeasuredMethod], *, dark: bool
+) -> go.Figure:
+    """One panel a measure, one line a method: the value as a dot and its interval as a stroke.
+
+    The model's interval runs through all lines of a panel as a pale band, to compare with.
+    """
+    colours = palette(dark)
+    width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
+    names = [method.label for method in methods]
+    bands: list[dict[str, Any]] = []
+    # set at once, because plotly checks the whole layout anew at every change
+    layout: dict[str, Any] = {
+        "template": template(dark),
+        "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,
+        "showlegend": False,
+        "margin": {"l": 8, "r": 8, "t": 58, "b": 8},
+        "shapes": bands,
+    }
+    for at, measure in enumerate(measures):
+        axes = panel(at)
+        left = at * (width + _GAP)
+        layout[axes["xaxis"].replace("x", "xaxis")] = {
+            "domain": [left, left + width],
+            "anchor": axes["yaxis"],
+            "side": "top",
+            "title_text": measure,
+            "nticks": 4,
+        }
+        layout[axes["yaxis"].replace("y", "yaxis")] = {
+            "anchor": axes["xaxis"],
+            "categoryorder": "array",
+            "categoryarray": names[::-1],
+            "showticklabels": at == 0,
+            "showgrid": False,
+        }
+        bands += [
+            _models_band(method.estimates[at], axes, colours)
+            for method in methods
+            if method.key == "model"
+        ]
+    dots = [_dots(methods, at, colours) for at in range(len(measures))]
+    return go.Figure(data=dots, layout=layout)
+
+
+def sizes_figure(
+    panels: Mapping[str, Sequence[BandLine]],
+    *,
+    dark: bool,
+    target: tuple[str, float, str] | None = None,
+) -> go.Figure:
+    """Measures against the number of rows, one panel a measure, with one legend for all.
+
+    ``target`` names a panel, a value to compare with in it, and what that is.
+    """
+    colours = palette(dark)
+    figure = new_figure(dark, height=380)
+    width = (1.0 - _WIDE_GAP * (len(panels) - 1)) / len(panels)
+    for at, (measure, lines) in enumerate(panels.items()):
+        axes = panel(at)
+        left = at * (width + _WIDE_GAP)
+        for trace in band_lines(lines, colours, "%{x:,} rows", measure.lower(), "quartiles"):
+            trace.update(**axes, showlegend=at == 0 and bool(trace.name) and trace.fill is None)
+            figure.add_trace(trace)
+        if target is not None and target[0] == measure:
+            figure.add_shape(_target(target[1], axes, colours))
+            figure.add_annotation(_target_name(target, axes, colours))
+        figure.update_layout(
+            {
+                axes["xaxis"].replace("x", "xaxis"): {
+                    "domain": [left, left + width],
+                    "anchor": axes["yaxis"],
+                    "type": "log",
+                    "tickvals": list(lines[0].x) if lines else [],
+                    "ticktext": [f"{place:,.0f}" for place in lines[0].x] if lines else [],
+                    "title_text": "Rows drawn",
+                },
+                axes["yaxis"].replace("y", "yaxis"): {
+                    "anchor": axes["xaxis"],
+                    "title_text": measure,
+                    "nticks": 6,
+                },
+            }
+        )
+    figure.update_layout(margin={"t": 64, "b": 52})
+    return figure
+
+
+def _target(value: float, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "xref": f"{axes['xaxis']} domain",
+        "yref": axes["yaxis"],
+        "x0": 0,
+        "x1": 1,
+        "y0": value,
+        "y1": value,
+        "line": {"color": colours.truth, "width": 1, "dash": "4px,4px"},
+    }
+
+
+def _target_name(
+    target: tuple[str, float, str], axes: dict[str, str], colours: Palette
+) -> dict[str, Any]:
+    return {
+        "text": target[2],
+        "xref": f"{axes['xaxis']} domain",
+        "yref": axes["yaxis"],
+        "x": 1,
+        "y": target[1],
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12, "color": colours.muted},
+    }
+
+
+def _dots(methods: Sequence[MeasuredMethod], at: int, colours: Palette) -> go.Scatter:
+    """The methods of one panel."""
+    styles = [line_style(method.key, colours) for method in methods]
+    estimates = [method.estimates[at] for method in methods]
+    return go.Scatter(
+        x=[estimate.value for estimate in estimates],
+        y=[method.label for method in methods],
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [max(each.high - each.value, 0.0) for each in estimates],
+            "arrayminus": [max(each.value - each.low, 0.0) for each in estimates],
+            "color": colours.muted,
+            "thickness": 1.4,
+            "width": 0,
+        },
+        mode="markers",
+        marker={
+            "size": 9,
+            "color": [colour for colour, _, _ in styles],
+            "symbol": [symbol for _, _, symbol in styles],
+        },
+        text=[estimate_text(estimate) for estimate in estimates],
+        hovertemplate="%{y}<br>%{text}<extra></extra>",
+        **panel(at),
+    )
+
+
+def _models_band(estimate: Estimate, axes: dict[str, str], colours: Palette) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": axes["xaxis"],
+        "yref": f"{axes['yaxis']} domain",
+        "x0": estimate.low,
+        "x1": estimate.high,
+        "y0": 0,
+        "y1": 1,
+        "fillcolor": faded(colours.model, 0.16),
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def lab_finding(name: str, model: Compared, graph: Compared, *, radius: float, prior: float) -> str:
+    """What model and kernel density version say far from the data, and what that costs inside.
+
+    Parameters
+    ----------
+    name : str
+        "forest" or "network".
+    prior : float
+        Of the most frequent class: what confidence should be where nothing was ever seen.
+
+    Examples
+    --------
+    >>> def number(value): return Estimate("", "", value, value - 0.01, value + 0.01, 2000)
+    >>> lab_finding("forest", Compared(number(0.9), number(0.061), number(0.09)),
+    ...             Compared(number(0.5), number(0.060), number(0.08)), radius=2.0, prior=0.5)
+    'At radius 2 the forest still says 0.90, the kernel density version 0.50, the prior; error \
+0.060 against 0.061.'
+    """
+    stays = model.far.value - prior > NEAR_PRIOR
+    says = f"At radius {radius:g} the {name} {'still ' if stays else ''}says {model.far.value:.2f}"
+    falls = abs(graph.far.value - prior) <= NEAR_PRIOR
+    ends = ", the prior" if falls else f", and the prior is {prior:.2f}"
+    return (
+        f"{says}, the kernel density version {graph.far.value:.2f}{ends}; "
+        f"{_errors_words(model.error, graph.error)}"
+        f"{_truth_words(model.hellinger, graph.hellinger)}."
+    )
+
+
+def _errors_words(model: Estimate, graph: Estimate) -> str:
+    width = max(graph.high - graph.low, model.high - model.low)
+    both = f"error {number_text(graph.value, width)} against {number_text(model.value, width)}"
+    if graph.value - model.value <= _CLOSE:
+        return both
+    clear = graph.low > model.high
+    return f"{both}, {'clearly more' if clear else 'more, though within the intervals'}"
+
+
+def _truth_words(model: Estimate, graph: Estimate) -> str:
+    """Said only where confidence among the data is lost, which the error does not show."""
+    if graph.low <= model.high or graph.value < _FAR_OFF * model.value:
+        return ""
+    return (
+        f". But among the data it has left the truth (Hellinger distance {graph.value:.2f} "
+        f"against {model.value:.2f})"
+    )
+
+
+def maps_words(name: str, model: float, geodesic: float, euclidean: float) -> str:
+    """How much of the map outside the data each method is sure of.
+
+    Examples
+    --------
+    >>> maps_words("forest", 0.75, 0.06, 0.0)
+    'Outside the data the forest claims more than 90% confidence on 75% of the map, its geodesic \
+kernel density version on 6%, the Euclidean one on 0%.'
+    """
+    return (
+        f"Outside the data the {name} claims more than 90% confidence on {model:.0%} of the map, "
+        f"its geodesic kernel density version on {geodesic:.0%}, the Euclidean one on "
+        f"{euclidean:.0%}."
+    )
+
+
+def maps_alt(name: str, title: str, words: str) -> str:
+    """Alternative text of the maps."""
+    return (
+        f"{title}: the rows, and heat maps of the probability of class 1 over a plane twice as "
+        f"wide as the data, by the true posterior, the {name} and its two kernel density "
+        f"versions. {words}"
+    )
+
+
+def first_at_prior(curve: DistanceCurve, prior: float) -> float | None:
+    """The radius from which on the mean confidence stays within 0.02 of the prior, if any.
+
+    Examples
+    --------
+    >>> radii, mean = np.array([0.0, 1.0, 2.0]), np.array([0.9, 0.51, 0.5])
+    >>> first_at_prior(DistanceCurve(radii, mean, mean, mean, (25, 75), 10, 0), 0.5)
+    1.0
+    """
+    off = np.flatnonzero(np.abs(curve.mean - prior) > NEAR_PRIOR)
+    first = 0 if off.size == 0 else int(off[-1]) + 1
+    return float(curve.radii[first]) if first < len(curve.radii) else None
+
+
+def distance_words(name: str, model: DistanceCurve, graph: DistanceCurve, prior: float) -> str:
+    """From which radius on model and kernel density version know that they know nothing."""
+    ours, theirs = first_at_prior(graph, prior), first_at_prior(model, prior)
+    last = model.radii[-1]
+    said = f"within {NEAR_PRIOR:g} of the prior {prior:.2f}"
+    if ours is None:
+        mine = (
+            f"At these settings the kernel density version does not stay {said} up to radius "
+            f"{last:g}, where it says {graph.mean[-1]:.2f}"
+        )
+    else:
+        mine = f"The kernel density version stays {said} from radius {ours:g} on"
+    if theirs is None:
+        return f"{mine}; the {name} says {model.mean[-1]:.2f} at radius {last:g}."
+    return f"{mine}; the {name} from radius {theirs:g} on."
+
+
+def distance_alt(labels: Sequence[str], curves: Sequence[DistanceCurve]) -> str:
+    """Alternative text of confidence against distance."""
+    ends = ", ".join(
+        f"{label} from {curve.mean[0]:.2f} to {curve.mean[-1]:.2f}"
+        for label, curve in zip(labels, curves, strict=True)
+    )
+    last = curves[0].radii[-1] if curves else 0.0
+    return f"Mean max confidence from the centre to radius {last:g}: {ends}."
+
+
+def measures_words(model: Mapping[str, Estimate], graph: Mapping[str, Estimate]) -> str:
+    """Which measures inside the data the kernel density version worsens or betters, if any."""
+    named = {
+        "error": "error",
+        "hellinger": "Hellinger distance to the truth",
+        "ece": "calibration error",
+        "log_loss": "log loss",
+    }
+    lower = [word for key, word in named.items() if graph[key].high < model[key].low]
+    higher = [word for key, word in named.items() if graph[key].low > model[key].high]
+    if not lower and not higher:
+        return (
+            "Inside the data no measure of the kernel density version differs from the model's "
+            "by more than the intervals."
+        )
+    parts = [
+        f"{listed(words)} clearly {how}"
+        for words, how in ((lower, "lower"), (higher, "higher"))
+        if words
+    ]
+    return (
+        "Inside the data, of the kernel density version beside the model: "
+        f"{', '.join(parts)}; what is not named lies within the intervals."
+    )
+
+
+def measures_alt(labels: Sequence[str], errors: Sequence[Estimate]) -> str:
+    """Alternative text of the measures: the error of each method."""
+    values = ", ".join(
+        f"{label} {each.value:.3f}" for label, each in zip(labels, errors, strict=True)
+    )
+    return f"Measures of each method with their intervals. Error: {values}."
+
+
+def sizes_words(
+    name: str,
+    rows: int,
+    repetitions: int,
+    model: Mapping[str, float],
+    graph: Mapping[str, float],
+) -> str:
+    """Medians of model and kernel density version at the largest size.
+
+    ``model`` and ``graph`` hold "error", "hellinger" and "confidence".
+
+    Examples
+    --------
+    >>> sizes_words("forest", 3162, 5, {"error": 0.051, "hellinger": 0.08, "confidence": 0.9},
+    ...             {"error": 0.052, "hellinger": 0.07, "confidence": 0.5})
+    'With 3,162 rows (median of 5 runs) the kernel density version has an error of 0.052 where \
+the forest has 0.051, a Hellinger distance of 0.070 where it has 0.080, and says 0.50 at radius 2 \
+where it says 0.90.'
+    """
+    return (
+        f"With {rows:,} rows (median of {repetitions:,} runs) the kernel density version has an "
+        f"error of {graph['error']:.3f} where the {name} has {model['error']:.3f}, a Hellinger "
+        f"distance of {graph['hellinger']:.3f} where it has {model['hellinger']:.3f}, and says "
+        f"{graph['confidence']:.2f} at radius 2 where it says {model['confidence']:.2f}."
+    )
+
+
+def lab_blend_words(blend: Blend | None) -> str:
+    """How much model and class ratio count among the data.
+
+    Examples
+    --------
+    >>> lab_blend_words(Blend(0.62, 0.3))
+    'Weights by data: model 0.62, class ratio 0.30.'
+    """
+    if blend is None:
+        return "The model's opinion does not count."
+    return f"Weights by data: model {blend.model:.2f}, class ratio {blend.graph:.2f}."
+
+
+def switch_words(distances: FloatArray) -> str:
+    """Where the floor hands over to the prior, in units of the data's largest norm.
+
+    Examples
+    --------
+    >>> switch_words(np.array([0.0034, 0.0034, 0.01]))
+    'Half of the polytopes hand over to the prior within 0.0034 of their centre, all within 0.01.'
+    """
+    middle, most = float(np.median(distances)), float(np.max(distances))
+    if most == 0.0:
+        return "Every polytope lies below the floor even at its centre: the prior answers always."
+    if most - middle < 0.005 * most:
+        return f"Every polytope hands over to the prior at {most:.3g} from its centre, or nearer."
+    return (
+        f"Half of the polytopes hand over to the prior within {middle:.3g} of their centre, all "
+        f"within {most:.3g}."
+    )
