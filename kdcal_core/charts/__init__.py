@@ -50,7 +50,6 @@ from kdcal_core.charts.coverage import (
     coverage_by_figure,
     coverage_chart,
     coverage_figure,
-    coverage_table,
 )
 from kdcal_core.charts.foreign import (
     blend_words,
@@ -99,12 +98,11 @@ from kdcal_core.charts.methods import (
     method_style,
 )
 from kdcal_core.charts.misses import (
-    drawn_rows,
     misses_chart,
     misses_figure,
     misses_table,
 )
-from kdcal_core.charts.palette import DARK, LIGHT, Palette, faded, palette
+from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.pit import (
     PitPanel,
     ecdf_chart,
@@ -134,20 +132,17 @@ from kdcal_core.charts.posterior_map import (
 )
 from kdcal_core.charts.predictive_density import (
     DensityPanel,
-    density_table,
     predictive_density_chart,
     predictive_density_figure,
 )
 from kdcal_core.charts.quantile_reliability import (
     quantile_reliability_chart,
     quantile_reliability_figure,
-    quantile_reliability_table,
 )
 from kdcal_core.charts.recalibration_intervals import (
     RowIntervals,
     intervals_chart,
     intervals_figure,
-    intervals_table,
 )
 from kdcal_core.charts.recalibration_measures import (
     MEASURES,
@@ -155,14 +150,12 @@ from kdcal_core.charts.recalibration_measures import (
     recalibration_differences_figure,
     recalibration_measures_chart,
     recalibration_measures_figure,
-    recalibration_measures_table,
     recalibrator_style,
 )
 from kdcal_core.charts.recalibration_selection import (
     SelectionCurve,
     neighbour_selection_chart,
     neighbour_selection_figure,
-    neighbour_selection_table,
 )
 from kdcal_core.charts.recalibration_truth import (
     Moments,
@@ -187,7 +180,7 @@ from kdcal_core.charts.region_repair import (
     loss_change_table,
     repair_reliability_chart,
 )
-from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
+from kdcal_core.charts.region_tree import region_colour, region_tree_figure
 from kdcal_core.charts.regions import (
     FAULTS,
     ordered_regions,
@@ -223,10 +216,8 @@ from kdcal_core.charts.score_histograms import (
 )
 
 __all__ = [
-    "DARK",
     "FAULTS",
     "LAB_BANDED",
-    "LIGHT",
     "MEASURES",
     "MODEL_NAME",
     "STYLED",
@@ -238,11 +229,9 @@ __all__ = [
     "MeasuredMethod",
     "MeasuredRecalibration",
     "Moments",
-    "Palette",
     "PickedNeighbourhood",
     "PitPanel",
     "PosteriorPanel",
-    "RegionMark",
     "RowIntervals",
     "ScorePanel",
     "SelectionCurve",
@@ -276,15 +265,12 @@ __all__ = [
     "coverage_by_figure",
     "coverage_chart",
     "coverage_figure",
-    "coverage_table",
     "density_chart",
     "density_figure",
-    "density_table",
     "distance_chart",
     "distance_figure",
     "distance_finding",
     "distance_label",
-    "drawn_rows",
     "ecdf_chart",
     "ecdf_figure",
     "exponent_chart",
@@ -297,7 +283,6 @@ __all__ = [
     "inside_words",
     "intervals_chart",
     "intervals_figure",
-    "intervals_table",
     "judged_reliability_chart",
     "judged_text",
     "lab_blend_words",
@@ -331,7 +316,6 @@ __all__ = [
     "mix_words",
     "neighbour_selection_chart",
     "neighbour_selection_figure",
-    "neighbour_selection_table",
     "noise_chart",
     "noise_figure",
     "ordered_regions",
@@ -351,12 +335,10 @@ __all__ = [
     "predictive_density_figure",
     "quantile_reliability_chart",
     "quantile_reliability_figure",
-    "quantile_reliability_table",
     "ranked",
     "recalibration_differences_figure",
     "recalibration_measures_chart",
     "recalibration_measures_figure",
-    "recalibration_measures_table",
     "recalibrator_style",
     "region_caption",
     "region_colour",
