@@ -37,7 +37,7 @@ def sign_changes(confidence: FloatArray, flat: float = FLAT) -> int:
 
 
 def log_odds(right: KernelSum, wrong: KernelSum, at: FloatArray, bandwidth: float) -> FloatArray:
-    """Logarithm of Conf / (1 - Conf), Conf of paper 002 Eq. 9."""
+    """Logarithm of Conf / (1 - Conf), Conf of Salamon et al., Eq. 9."""
     return right(at, bandwidth)[0] - wrong(at, bandwidth)[0]
 
 
@@ -46,7 +46,7 @@ def smooth_bandwidths(
 ) -> dict[str, tuple[float, bool]]:
     """First bandwidths, going up, whose curve on ``grid`` has at most 4, 2 and 0 sign changes.
 
-    Paper 002 Eqs. 19 and 20, decision D40. Each comes with True if it was found; else it is
+    Salamon et al., Eqs. 19 and 20, decision D40. Each comes with True if it was found; else it is
     the largest bandwidth tried.
 
     A coarse look comes first: if the curve has too many changes on every m-th point of the

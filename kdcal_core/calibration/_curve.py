@@ -44,7 +44,7 @@ class Curve:
 def fit_curve(
     right: KernelSum, wrong: KernelSum, bandwidth: float, lower: float, upper: float
 ) -> Curve:
-    """Piecewise cubic through Conf_KDE(S) (paper 002 Eq. 9) on [lower, upper].
+    """Piecewise cubic through Conf_KDE(S) (Salamon et al., Eq. 9) on [lower, upper].
 
     It starts from nodes a quarter of the bandwidth apart and from the middle of every wide gap
     between scores (far from all data the curve bends only there), and halves each interval

@@ -101,7 +101,7 @@ def safe_temperature(
 
 @dataclass(frozen=True, eq=False)
 class TemperatureRows:
-    """The rows of one fit, told as log odds against the predicted class.
+    """The rows of one fit as log odds against the predicted class.
 
     ``others`` (n, K) holds log y_j - log y_best for the classes other than the predicted one,
     y_best being the largest of them; ``best`` (n,) is log y_best - log y_predicted; ``truth``

@@ -50,7 +50,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         Of the class: whether ``fit`` and ``predict_proba`` take the features X.
     keeps_prediction : bool
         Of the class: whether the predicted class stays the model's, even where another entry of
-        the calibrated vector is larger (paper 002 section XI).
+        the calibrated vector is larger (Salamon et al., section XI).
     n_classes_ : int
         Number of probability columns K.
     notes_ : tuple of str
@@ -101,7 +101,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
             value = getattr(self, name)
             if isinstance(value, (bool, np.bool_)) and "boolean" not in constraints:
                 raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} is no yes or no. "
+                    f"The {name!r} parameter of {type(self).__name__} is neither True nor False. "
                     f"Got {value!r} instead."
                 )
 
@@ -122,7 +122,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         )
 
     def rows_needed(self, n_classes: int) -> int:
-        """Calibration rows with which a fit is worth having; fewer are told of, with this number.
+        """Fewest calibration rows for a useful fit; with fewer rows a note reports this number.
 
         Ten for each number that is fitted. A curve without parameters needs as many as bring its
         error to that of Platt's map of two classes on 20 rows, as measured on over-confident
@@ -222,7 +222,7 @@ class TopLabelCalibrator(Calibrator):
 
         The other entries are the model's, scaled to fill up to one; calibrators that change
         the whole vector say so. The predicted class stays where the model put it, even where
-        its calibrated probability is no longer the largest (paper 002 section XI).
+        its calibrated probability is no longer the largest (Salamon et al., section XI).
         """
         return self._vectors(self._checked(proba))
 
@@ -278,14 +278,14 @@ class TopLabelCalibrator(Calibrator):
     def _class_confidence(
         self, predicted: IntArray, correct: FloatArray, weight: FloatArray
     ) -> FloatArray:
-        """Conf1 of every class (paper 002 Eq. 1), (K,); overall accuracy where never predicted."""
+        """Conf1 of every class (Salamon et al., Eq. 1), (K,); the accuracy if never predicted."""
         n_classes = self.n_classes_
         positive = np.bincount(predicted, weights=weight, minlength=n_classes)
         right = np.bincount(predicted, weights=weight * correct, minlength=n_classes)
         overall = right.sum() / positive.sum()
         seen = positive > 0
         for label in np.flatnonzero(~seen):
-            instead = f"the overall accuracy {overall:.3f} stands in for its confidence"
+            instead = f"the overall accuracy {overall:.3f} is used as its confidence"
             if getattr(self, "shrinkage", None) is not None:
                 instead = "the shared temperature answers for it"
             self._note_class(

@@ -8,7 +8,7 @@ import numpy as np
 
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @storable
 class TopLabelConfidence(ShrunkConfidence):
-    """Conf1: the share of a class's predictions that are right (paper 002 Eq. 1).
+    """Conf1: the share of a class's predictions that are right (Salamon et al., Eq. 1).
 
     It ignores the score. The paper's advice where a class has too few errors, or too few low
     scores, to see how confidence depends on the score (section XIII.D). A class that the
@@ -74,7 +74,7 @@ class TopLabelConfidence(ShrunkConfidence):
         if self._shrunk:
             check_array(self, "rows_", (self.n_classes_,), low=0.0)
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         predicted, _ = top_label(proba)
         # files from before shrinkage lack the rows
         rows = getattr(self, "rows_", np.zeros(self.n_classes_))

@@ -1,4 +1,4 @@
-"""All methods on the same rows: paper 002 Fig. 17."""
+"""All methods on the same rows: Salamon et al., Fig. 17."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def compare_methods(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> MethodComparison:
-    """Mean top-label losses of each method by predicted class (paper 002 Figs. 17 to 19).
+    """Mean top-label losses of each method by predicted class (Salamon et al., Figs. 17 to 19).
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def compare_methods(
             fix="Give both sets the same classes in the same order.",
         )
     weight = check_weight(fit_set.weight, fit_set.n_rows)
-    tell = _Steps(progress, (folds + 1) * len(keys))
-    fitted = _fit_all(keys, fit_set.proba, fit_set.y, weight, tell, "all rows")
+    advance = _Steps(progress, (folds + 1) * len(keys))
+    fitted = _fit_all(keys, fit_set.proba, fit_set.y, weight, advance, "all rows")
     fold = stratified_folds(fit_set.y, folds, seed)
     crossed = {key: np.empty(fit_set.n_rows) for key in keys}
     for i in range(folds):
@@ -99,12 +99,12 @@ def compare_methods(
                 fit_set.proba[kept],
                 fit_set.y[kept],
                 weight[kept],
-                tell,
+                advance,
                 f"fold {i + 1} of {folds}",
             )
         for key in keys:
             crossed[key][held_out] = part[key].predict_confidence(fit_set.proba[held_out])
-    tell.done()
+    advance.done()
     return MethodComparison(
         _losses(_predict(fitted, fit_set), fit_set, "calibration set, refitted on itself"),
         _losses(crossed, fit_set, f"calibration set, cross-fitted ({folds} folds)"),
@@ -140,13 +140,13 @@ def _keys(methods: Sequence[str] | None) -> list[str]:
 
 
 def _fit_all(
-    keys: list[str], proba: FloatArray, y: IntArray, weight: FloatArray, tell: _Steps, where: str
+    keys: list[str], proba: FloatArray, y: IntArray, weight: FloatArray, advance: _Steps, where: str
 ) -> dict[str, TopLabelCalibrator]:
     fitted: dict[str, TopLabelCalibrator] = {}
     searched: TopLabelKDE | None = None
     for key in keys:
         entry = CALIBRATORS[key]
-        tell(f"Fitting {entry.name} on {where}")
+        advance(f"Fitting {entry.name} on {where}")
         calibrator: Any = score_calibrator(key)
         if isinstance(calibrator, TopLabelKDE) and calibrator.bandwidth in SIGN_CHANGES:
             # one search finds the bandwidths of all three rules

@@ -20,7 +20,7 @@ class ConfidenceCurve:
     score : (G,)
         Model's top-label probability, from ``lower_limit`` to 1.
     confidence : (G,)
-        Conf_KDE(score), paper 002 Eq. 9 (or Conf1 where the class fell back).
+        Conf_KDE(score), Salamon et al., Eq. 9 (or Conf1 where the class fell back).
     density_tp, density_fp : (G,)
         Kernel densities of the scores of true and false positives, Eqs. 7 and 8.
     bandwidth : float

@@ -1,4 +1,4 @@
-"""Cumulative confidence: Cum, Cum+ and CwOC of paper 002."""
+"""Cumulative confidence: Cum, Cum+ and CwOC of Salamon et al."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration.base import CORNERS_AT_SCORES, rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
@@ -21,7 +21,7 @@ from kdcal_core.store import storable
 
 @storable
 class CumulativeConfidence(ShrunkConfidence):
-    """The share of right predictions among scores of S or better (paper 002 Eqs. 11 to 13).
+    """The share of right predictions among scores of S or better (Salamon et al., Eqs. 11 to 13).
 
     It is P(correct | score >= S), not P(correct | score = S): above the cutoff it reads too
     high wherever confidence grows with the score (section VII).
@@ -120,7 +120,7 @@ class CumulativeConfidence(ShrunkConfidence):
             return _optimal_cutoff(value, right, wrong, above)
         return float(self.cutoff)
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         predicted, score = top_label(proba)
         confidence, behind = self._conf1_[predicted], np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):

@@ -69,9 +69,9 @@ def fit_calibrator(
         The open model; for calibrators that ask it.
     layer : str, optional
         A hidden layer of the model, whose activations are the inputs in place of the features
-        (paper 004 section 5); for partitions that are trees.
+        (Durfee et al., section 5); for partitions that are trees.
     progress : callable, optional
-        Told the share done in [0, 1] and a sentence by calibrators that take long; may raise to
+        Called with the share done in [0, 1] and a sentence by slow calibrators; may raise to
         cancel.
 
     Raises

@@ -15,7 +15,7 @@ from kdcal_core.calibration.base import (
     top_label,
 )
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence
 from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @storable
 class TopLabelHistogram(ShrunkConfidence):
-    """Share of right predictions in the score's bin, by predicted class (paper 002 Eqs. 5, 6).
+    """Share of right predictions in the score's bin, by class (Salamon et al., Eqs. 5 and 6).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class TopLabelHistogram(ShrunkConfidence):
             for mass, value in zip(masses, values, strict=True):
                 demand(mass.shape == value.shape, "rows_")
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         predicted, score = top_label(proba)
         confidence, behind = np.empty(len(score)), np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):

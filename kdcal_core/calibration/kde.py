@@ -1,4 +1,8 @@
-"""Confidence from kernel densities of true and false positives: paper 002's own calibrator."""
+"""Confidence from kernel densities of true and false positives.
+
+Salamon et al., *Estimating Classification Confidence Using Kernel Densities*,
+https://arxiv.org/abs/2207.06529
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from kdcal_core.calibration._temperature_fit import tempered
 from kdcal_core.calibration.base import rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.confidence_curve import ConfidenceCurve
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkConfidence, Told, pooled
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence, pooled
 from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
@@ -43,7 +47,7 @@ _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
 
 @storable
 class TopLabelKDE(ShrunkConfidence):
-    """Density of true positives as a share of all positives at a score (paper 002 Eqs. 7 to 9).
+    """Density of true positives as a share of all at a score (Salamon et al., Eqs. 7 to 9).
 
     For each predicted class, the scores of its right and of its wrong predictions are blurred
     with a normal kernel of one common bandwidth (decision D43), and
@@ -339,10 +343,10 @@ class TopLabelKDE(ShrunkConfidence):
             other.shrinkage_ = amounts[rule]
         return other
 
-    def _trials(self, proba: FloatArray) -> Sequence[Told]:
+    def _trials(self, proba: FloatArray) -> Sequence[Answers]:
         """By the kernels themselves, under each of the rules that came in one search."""
         rules = [self._under(rule) for rule in self.rule_bandwidths_] or [self]
-        return [one._told_by_kernels(proba) for one in rules]
+        return [one._kernel_answers(proba) for one in rules]
 
     def _keep_amounts(self, amounts: list[float]) -> None:
         if self.rule_bandwidths_:
@@ -350,7 +354,7 @@ class TopLabelKDE(ShrunkConfidence):
             amounts = [self.rule_shrinkage_[str(self.bandwidth)]]
         super()._keep_amounts(amounts)
 
-    def _told_by_kernels(self, proba: FloatArray) -> Told:
+    def _kernel_answers(self, proba: FloatArray) -> Answers:
         predicted, score = top_label(proba)
         confidence, behind = self._conf1_[predicted], np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):
@@ -363,7 +367,7 @@ class TopLabelKDE(ShrunkConfidence):
                 confidence[rows] = expit(log_odds(*self._kernels[label], at, reach))
         return confidence, behind
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         predicted, score = top_label(proba)
         confidence, behind = self._conf1_[predicted], np.zeros(len(score))
         for label, rows in rows_by_class(predicted, self.n_classes_):

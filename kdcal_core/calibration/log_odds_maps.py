@@ -144,7 +144,7 @@ class _LogOddsMaps(RarerRows):
 
 @storable
 class PlattScaling(_LogOddsMaps):
-    """expit(a s + b) of the log odds s of each class against the rest (paper 004 section 2.1).
+    """expit(a s + b) of the log odds s of each class against the rest (Durfee et al., section 2.1).
 
     With two classes it is Platt's scaling of the logit (decision D104): a = 1 and b = 0 leave the
     model as it is. With more, each class is scaled against the rest and the rows are brought to

@@ -1,4 +1,4 @@
-"""Top-label losses of paper 002, by predicted class, with their intervals."""
+"""Top-label losses of Salamon et al., by predicted class, with their intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdcal_core.statistics import normal_quantile, top_label_brier_losses, top_l
 
 @dataclass(frozen=True, eq=False)
 class MethodLosses:
-    """Mean top-label losses by method and predicted class: the bars of paper 002 Fig. 17.
+    """Mean top-label losses by method and predicted class: the bars of Salamon et al., Fig. 17.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def top_label_losses(
     sample_weight: Any = None,
     level: float = 0.95,
 ) -> MethodLosses:
-    """Mean losses of each method by predicted class (paper 002 Eqs. 14, 15, decision D49).
+    """Mean losses of each method by predicted class (Salamon et al., Eqs. 14, 15, decision D49).
 
     Parameters
     ----------

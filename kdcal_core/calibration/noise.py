@@ -1,4 +1,4 @@
-"""Histogram anchors, and the picture of noise from two halves (paper 002 Fig. 4)."""
+"""Histogram anchors, and the picture of noise from two halves (Salamon et al., Fig. 4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def histogram_anchor(
     sample_weight: Any = None,
     level: float = 0.95,
 ) -> HistogramAnchor:
-    """Share of right predictions by score bin for one predicted class (paper 002 Eq. 5).
+    """Share of right predictions by score bin for one predicted class (Salamon et al., Eq. 5).
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from kdcal_core.calibration._logistic import fit_logistic
 from kdcal_core.calibration.base import n_maps
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
@@ -44,7 +44,7 @@ class RarerRows(ShrunkVectors):
         if self._shrunk:
             check_array(self, "rows_", (self.n_classes_,), low=0.0)
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         return self._columns(proba), self.rows_[None, :]
 
     @abstractmethod

@@ -200,7 +200,7 @@ def _check(key: str, calibrator: Calibrator, name: str, value: Any) -> None:
 
 
 def _check_partition(calibrator: Calibrator, settings: Mapping[str, Any]) -> None:
-    """Refuse what the chosen partition would not heed."""
+    """Refuse settings that the chosen partition would ignore."""
     found = calibrator.get_params(deep=False)
     kind = found.get("partition")
     idle = [name for name in _IDLE.get(kind, ()) if settings.get(name) is not None]

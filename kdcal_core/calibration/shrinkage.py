@@ -64,7 +64,7 @@ _FEWEST_ROWS = 30
 _MOST_ROWS = 20_000
 
 # What a method says of some rows, and the rows behind each answer.
-Told = tuple[FloatArray, FloatArray]
+Answers = tuple[FloatArray, FloatArray]
 
 
 def pooled(own: FloatArray, rows: FloatArray, shared: FloatArray, amount: float) -> FloatArray:
@@ -139,16 +139,16 @@ class _Shrinkable(TopLabelCalibrator):
         """Fit without shrinkage."""
 
     @abstractmethod
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         """What the fit alone says of each row, and the rows behind it."""
 
     @abstractmethod
-    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+    def _loss(self, answers: Answers, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
         """Log loss of each row, (n,), under an amount; ``shared`` are the tempered rows."""
 
-    def _trials(self, proba: FloatArray) -> Sequence[Told]:
-        """What is told under each of the settings that share one fit; the first is this one's."""
-        return (self._told(proba),)
+    def _trials(self, proba: FloatArray) -> Sequence[Answers]:
+        """Answers under each of the settings that share one fit; the first is this one's."""
+        return (self._answers(proba),)
 
     def _keep_amounts(self, amounts: list[float]) -> None:
         """Keep the amount of each of the trials."""
@@ -172,8 +172,8 @@ class _Shrinkable(TopLabelCalibrator):
             shared = tempered(proba[held], safe_temperature(proba[kept], y[kept], weight[kept]))
             total = total + np.array(
                 [
-                    [weight[held] @ trial._loss(told, shared, m, y[held]) for m in AMOUNTS]
-                    for told in trial._trials(proba[held])
+                    [weight[held] @ trial._loss(answers, shared, m, y[held]) for m in AMOUNTS]
+                    for answers in trial._trials(proba[held])
                 ]
             )
         return np.asarray(total)
@@ -237,7 +237,7 @@ class ShrunkConfidence(_Shrinkable):
 
     def _confidence(self, proba: FloatArray) -> FloatArray:
         if not self._shrunk:
-            return self._told(proba)[0]
+            return self._answers(proba)[0]
         return self._pooled(proba, tempered(proba, self.anchor_temperature_))
 
     def _vectors(self, proba: FloatArray) -> FloatArray:
@@ -251,12 +251,12 @@ class ShrunkConfidence(_Shrinkable):
         of_predicted = shared[np.arange(len(proba)), predicted]
         if np.isinf(self.shrinkage_):
             return of_predicted
-        found = pooled(*self._told(proba), of_predicted, self.shrinkage_)
+        found = pooled(*self._answers(proba), of_predicted, self.shrinkage_)
         return np.clip(found, 0.0, 1.0)
 
-    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+    def _loss(self, answers: Answers, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
         predicted, of_predicted = top_label(shared)
-        confidence = pooled(*told, of_predicted, amount)
+        confidence = pooled(*answers, of_predicted, amount)
         happened = np.where(predicted == y, confidence, 1.0 - confidence)
         return surprisal(happened)
 
@@ -307,12 +307,12 @@ class ShrunkVectors(VectorCalibrator, _Shrinkable):
         shared = tempered(proba, self.anchor_temperature_)
         if np.isinf(self.shrinkage_):
             return shared.copy()
-        found = pooled(*self._told(proba), shared, self.shrinkage_)
+        found = pooled(*self._answers(proba), shared, self.shrinkage_)
         found /= found.sum(axis=1, keepdims=True)
         return found
 
-    def _loss(self, told: Told, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
-        found = pooled(*told, shared, amount)
+    def _loss(self, answers: Answers, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
+        found = pooled(*answers, shared, amount)
         happened = found[np.arange(len(y)), y] / found.sum(axis=1)
         return surprisal(happened)
 

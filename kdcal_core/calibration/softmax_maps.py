@@ -18,7 +18,7 @@ from kdcal_core.calibration._softmax_fit import (
 )
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
@@ -50,7 +50,7 @@ class _SoftmaxMaps(ShrunkVectors):
             rows = getattr(self, "rows_", None)
             demand(type(rows) is float and 0 < rows < np.inf, "rows_")
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         return self._own_vectors(proba), np.array(self.rows_)
 
     def _own_vectors(self, proba: FloatArray) -> FloatArray:
@@ -75,7 +75,7 @@ class VectorScaling(_SoftmaxMaps):
     """softmax of (w_j log p_j + b_j): a temperature and an offset for each class.
 
     Vector scaling (Guo, Pleiss, Sun and Weinberger, 2017); w = 1 and b = 0 leave the model as it
-    is. Unlike class-specific temperature scaling of paper 002 the weight belongs to the class of
+    is. Unlike Salamon et al.'s class-specific temperature, the weight belongs to the class of
     the entry, not to the class that is predicted, and the largest entry may change.
 
     Parameters

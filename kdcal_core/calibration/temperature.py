@@ -1,4 +1,4 @@
-"""Temperature scaling, shared or by class, with and without awards: paper 002 sections IX to XI."""
+"""Temperature scaling, shared or by class, with or without awards (Salamon et al., IX to XI)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdcal_core.calibration._temperature_fit import (
 )
 from kdcal_core.calibration.base import ROWS_PER_PARAMETER, rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.shrinkage import SHRINKAGE, ShrunkVectors, Told
+from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
 from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @storable
 class TemperatureScaling(ShrunkVectors):
-    """Softmax of (log y_j + [j is predicted] A_j) / T (paper 002 Eqs. 16 to 18).
+    """Softmax of (log y_j + [j is predicted] A_j) / T (Salamon et al., Eqs. 16 to 18).
 
     ======== ===== ====================================================== ==============
     scope    award name                                                   parameters
@@ -171,7 +171,7 @@ class TemperatureScaling(ShrunkVectors):
             if abs(self.awards_[label]) > 0.999 * LARGEST_AWARD * self.temperatures_[label]:
                 self._note(f"{self._class(label)}: the award stands at its bound.")
 
-    def _told(self, proba: FloatArray) -> Told:
+    def _answers(self, proba: FloatArray) -> Answers:
         predicted, _ = top_label(proba)
         rows: FloatArray = self.rows_[predicted]
         return self._own_vectors(proba), rows[:, None]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @storable
 class UncalibratedConfidence(TopLabelCalibrator):
-    """The model's probability of the predicted class, unchanged (paper 002 section XIV).
+    """The model's probability of the predicted class, unchanged (Salamon et al., section XIV).
 
     Examples
     --------

@@ -215,7 +215,7 @@ class _Wanted:
 
     def _named(self, outputs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         if self.classes is None or len(self.classes) != len(outputs):
-            return outputs  # a wrong number of names is told where they are set
+            return outputs  # a wrong number of names is reported where they are set
         columns = (column for _, column in outputs)
         return tuple(zip(self.classes, columns, strict=True))
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ------
     SystemExit
         With code 2 where the words themselves are wrong, 0 for ``--help`` and ``--version``, 143
-        where the process was told to end (SIGTERM).
+        where the process received SIGTERM.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class Measured:
 def measure(
     scored: ScoredSet, *, notes: tuple[str, ...] = (), n_bins: int, level: float
 ) -> Measured:
-    """Everything that ``kdcal diagnose`` tells of a set.
+    """Everything that ``kdcal diagnose`` reports about a set.
 
     Parameters
     ----------

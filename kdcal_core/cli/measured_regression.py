@@ -26,7 +26,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.distributions import RegressionSet, randomised_pit
 
-#: What rows are told apart by where no column is asked for
+#: What rows are grouped by where no column is given
 PREDICTED_MEAN = "predicted mean"
 
 
@@ -60,7 +60,7 @@ def measure_regression(
     seed: int,
     fitted_spread: bool = False,
 ) -> MeasuredRegression:
-    """Everything that ``kdcal diagnose`` tells of a regression's set.
+    """Everything that ``kdcal diagnose`` reports about a regression's set.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class PairedAuc:
     difference : Estimate
         b minus a.
     lift : Estimate
-        (b - a) / a, the relative lift of paper 004 Tables 1 and 2 (decision D108).
+        (b - a) / a, the relative lift of Durfee et al., Tables 1 and 2 (decision D108).
     p_value : float
         Against "both areas are equal", two-sided.
     """
@@ -43,7 +43,7 @@ class PairedAuc:
 def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -> Estimate:
     """Chance that a positive row scores above a negative one, ties counting half.
 
-    Paper 004 Def. 2.1, as one sort: O(n log n).
+    Durfee et al., Def. 2.1, as one sort: O(n log n).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class _Gap:
         middle = self.a * self.b - square * covariance
         root = middle**2 - lead * (self.b**2 - square * self.var_b)
         if lead <= 0.0 or root < 0.0:
-            return -1.0, np.inf, "Fieller: the first area cannot be told from 0"
+            return -1.0, np.inf, "Fieller: the first area does not differ from 0 beyond chance"
         ends = [(middle + sign * root**0.5) / lead - 1.0 for sign in (-1.0, 1.0)]
         return max(ends[0], -1.0), ends[1], "Fieller, DeLong, t quantile"
 

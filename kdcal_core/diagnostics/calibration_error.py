@@ -98,7 +98,7 @@ def calibration_error(
     of the confidence with fewer than 100 also that of odds off by one factor, and the interval
     holds all tests' errors
     (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). e are deviations of the gaps
-    with outcomes drawn anew, half way between what a bin says and what it sees and scaled to t:
+    with outcomes drawn again, half way between what a bin says and what it sees and scaled to t:
     binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,
     and above 2,000 rows by resampling 2,000 random groups of rows with two pseudo-rows a bin.
 

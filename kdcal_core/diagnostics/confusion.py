@@ -15,10 +15,10 @@ from kdcal_core.diagnostics.results import Confusion
 def confusion(
     proba_or_pred: Any, y: Any, n_classes: int | None = None, sample_weight: Any = None
 ) -> Confusion:
-    """Paper 002 Fig. 1: counts of true (rows) against predicted class (columns), normalised twice.
+    """Counts of true (rows) against predicted class (columns); Salamon et al., Fig. 1.
 
     The reverse confusion matrix divides each column by its sum; its diagonal is the share of a
-    class's predictions that are right, Conf1 (paper 002 Eq. 1).
+    class's predictions that are right, Conf1 (Salamon et al., Eq. 1).
 
     Parameters
     ----------

@@ -34,14 +34,14 @@ def brier_decomposition(
 
     The CORP split (Dimitriadis, Gneiting and Jordan 2021): with c the isotonic regression of
     the outcomes on the scores and m their mean, MCB = Brier(score) - Brier(c), DSC = Brier(m) -
-    Brier(c), UNC = Brier(m). MCB is what calibration can mend; UNC - DSC is the refinement.
+    Brier(c), UNC = Brier(m). MCB is what calibration can correct; UNC - DSC is the refinement.
 
     Parameters
     ----------
     proba, y, level, sample_weight
         As in :func:`kdcal_core.diagnostics.reliability`.
     of : {"top-label", "vector"}
-        "top-label": is the predicted class right (paper 002 Eq. 15). "vector": the full vector,
+        "top-label": is the predicted class right (Salamon et al., Eq. 15). "vector": all of it,
         whose Brier score is the sum over the classes, each split by itself.
     seed : int
         Seed of the 50 draws behind the miscalibration's ``expected``.
@@ -133,8 +133,8 @@ def _row_parts(target: Target) -> FloatArray:
     start = np.flatnonzero(np.diff(score, prepend=-1.0) != 0.0)
     mass = np.add.reduceat(weight, start)
     cells = FineCells(score[start], mass, mass, np.add.reduceat(weight * hit, start))
-    mended = np.repeat(isotonic_values(cells), np.diff(np.append(start, len(score))))
-    best = np.square(mended - hit)
+    recalibrated = np.repeat(isotonic_values(cells), np.diff(np.append(start, len(score))))
+    best = np.square(recalibrated - hit)
     base = np.square(float(weight @ hit / weight.sum()) - hit)
     parts = np.empty((3, len(score)))
     parts[:, order] = np.square(score - hit) - best, base - best, base

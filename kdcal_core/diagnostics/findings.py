@@ -96,9 +96,9 @@ def reliability_finding(
 
 
 def telling(estimates: Sequence[Estimate]) -> Estimate | None:
-    """Of several, the estimate that speaks for calibration: a clear confidence gap, else the ECE.
+    """The estimate that a finding names: a clear confidence gap, else the ECE.
 
-    A finding of noise beside a gap whose interval is without 0 would contradict itself.
+    A finding of "within noise" would contradict a gap whose interval does not hold 0.
     """
     named = {estimate.label: estimate for estimate in estimates}
     gap = named.get("Confidence gap")
@@ -112,7 +112,7 @@ def confusion_finding(
 ) -> str:
     """The predicted class that is right less often than the others, if chance does not explain it.
 
-    Every class with ten predictions or more is held against all others by Fisher's exact test,
+    Every class with ten predictions or more is compared with all others by Fisher's exact test,
     one-sided, corrected for the number of classes looked at (Bonferroni). The class that most of
     its errors truly are is named where equal shares do not explain it, corrected likewise. With
     row weights predictions count by Kish's effective number.

@@ -1,4 +1,4 @@
-"""How confident a model is at growing distance from its data (paper 000 section 3.1)."""
+"""How confident a model is at growing distance from its data (Dey et al., section 3.1)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def max_confidence_by_distance(
 ) -> DistanceCurve:
     """Mean max confidence against the distance from the data, in units of the data's radius.
 
-    Paper 000 section 3.1.1: ``n`` points uniform on each sphere. Its radius of 1 is the largest
+    Dey et al., section 3.1.1: ``n`` points uniform on each sphere. Its radius of 1 is the largest
     norm of the data's rows, so that beyond 1 nothing was ever seen.
 
     Parameters

@@ -15,7 +15,7 @@ SURE = 0.9
 
 @dataclass(frozen=True, eq=False)
 class DistanceCurve:
-    """Mean max confidence on spheres about the data (paper 000 Fig. 3).
+    """Mean max confidence on spheres about the data (Dey et al., Fig. 3).
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class DistanceCurve:
 
 @dataclass(frozen=True, eq=False)
 class KernelSimilarity:
-    """Mean geodesic kernel of two rows of one class, and of two classes (paper 000 Fig. 2).
+    """Mean geodesic kernel of two rows of one class, and of two classes (Dey et al., Fig. 2).
 
     Arrays of length L run over depths. A kind of pair that does not occur gives NaN.
 

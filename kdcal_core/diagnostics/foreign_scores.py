@@ -1,4 +1,8 @@
-"""Measures of foreign rows: OCE, and how well a score tells them from ordinary ones."""
+"""Measures of foreign rows: OCE, and how well a score separates them from ordinary rows.
+
+Equations are those of Dey et al., *Simple Calibration via Geodesic Kernels*,
+https://openreview.net/forum?id=dpcRp8ix5T
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ def ood_calibration_error(
     prior_kind: Literal["given", "empirical"] = "given",
     level: float = 0.95,
 ) -> Estimate:
-    """OCE: mean distance of a foreign row's confidence from the prior's, paper 000 Eq. 20.
+    """OCE: mean distance of a foreign row's confidence from the prior's, Dey et al., Eq. 20.
 
     Parameters
     ----------
@@ -38,8 +42,8 @@ def ood_calibration_error(
     prior : (K,) array-like
         Class probabilities far from all data.
     prior_kind : {"given", "empirical"}
-        Whether the prior is the true one (paper 000) or counted in the data (paper 001); the
-        estimate's label says which (decision D24).
+        Whether the prior is the true one (Simple Calibration) or counted in the data (Deep
+        Discriminative to Kernel Density Graph); the estimate's label says which (decision D24).
     level : float
         Of the interval, which has four rows at the ends of the range added.
 
@@ -61,7 +65,7 @@ def ood_calibration_error(
     most = max(1.0 - expected, expected - 1.0 / proba.shape[1])
     value, low, high = bounded_mean_interval(distance, np.ones(len(proba)), 0.0, most, level)
     return Estimate(
-        name=f"Out-of-distribution calibration error (OCE, paper 000 Eq. 20), {prior_kind} prior",
+        name=f"Out-of-distribution calibration error (OCE, Dey et al., Eq. 20), {prior_kind} prior",
         label=f"OCE, {prior_kind} prior",
         value=value,
         low=low,

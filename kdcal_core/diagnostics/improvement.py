@@ -11,7 +11,7 @@ from kdcal_core.errors import InputError
 
 
 def relative_improvement(model: Any, method: Any) -> FloatArray:
-    """(E_p - E_M) / E_p, paper 000 Eq. 21: 1 is no error left, 0 no change, below 0 worse.
+    """(E_p - E_M) / E_p, Dey et al., Eq. 21: 1 is no error left, 0 no change, below 0 worse.
 
     Parameters
     ----------

@@ -45,11 +45,11 @@ def reliability(
         True classes, 0 to K - 1.
     kind : {"confidence", "top-label", "class"}
         "confidence": all rows, the top label's probability against being right. "top-label":
-        the same for the rows of each predicted class (paper 002 section IV). "class": p_k of
+        the same for the rows of each predicted class (Salamon et al., section IV). "class": p_k of
         all rows against being of class k.
     n_bins, strategy
         "uniform": equal widths of [0, 1]; "quantile": equal mass, where ties may merge bins.
-        Bins are (a, b], the first closed at 0 (paper 002 Eq. 5, decision D46).
+        Bins are (a, b], the first closed at 0 (Salamon et al., Eq. 5, decision D46).
     level : float
         Level of all intervals and bands, between 0 and 1.
     sample_weight : (n,) array, optional

@@ -139,7 +139,7 @@ class Reliability:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Paper 002 Fig. 1: counts, and their two normalisations. Rows true, columns predicted.
+    """Salamon et al., Fig. 1: counts, and their two normalisations. Rows true, columns predicted.
 
     ``joint`` is (K, K) counts (weights summed); ``confusion`` is normalised by row (true
     class), ``reverse`` by column (predicted class): its diagonal is Conf1, Eq. 1. A class

@@ -84,7 +84,7 @@ def brier(proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None)
 def top_label_log_loss(
     proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """Log loss of "the predicted class is right": paper 002 Eq. 14, as a mean per row (D49).
+    """Log loss of "the predicted class is right": Salamon et al., Eq. 14, mean per row (D49).
 
     Examples
     --------
@@ -111,7 +111,7 @@ def confidence_log_loss(
 def top_label_brier(
     proba: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None
 ) -> Estimate:
-    """Brier score of "the predicted class is right": paper 002 Eq. 15, as a mean per row (D49).
+    """Brier score of "the predicted class is right": Salamon et al., Eq. 15, mean per row (D49).
 
     Examples
     --------
@@ -273,13 +273,13 @@ def target_gap(target: Target, level: float) -> Estimate:
 
 def _target_log_loss(target: Target, level: float) -> Estimate:
     hit, miss = surprisal(target.score), surprisal(1.0 - target.score)
-    name = f"Top-label log loss (paper 002 Eq. 14, mean per row), {_CLIPPED}"
+    name = f"Top-label log loss (Salamon et al., Eq. 14, mean per row), {_CLIPPED}"
     return _target_loss(target, hit, miss, level, name, "Top-label log loss", -np.log(CLIP))
 
 
 def _target_brier(target: Target, level: float) -> Estimate:
     hit, miss = np.square(target.score - 1.0), np.square(target.score)
-    name = "Top-label Brier score (paper 002 Eq. 15, mean per row)"
+    name = "Top-label Brier score (Salamon et al., Eq. 15, mean per row)"
     return _target_loss(target, hit, miss, level, name, "Top-label Brier", 1.0)
 
 

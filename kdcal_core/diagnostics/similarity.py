@@ -1,4 +1,4 @@
-"""How alike rows of one class are to the model, and rows of two classes (paper 000 Fig. 2)."""
+"""How alike rows of one class are to the model, and rows of two classes (Dey et al., Fig. 2)."""
 
 from __future__ import annotations
 

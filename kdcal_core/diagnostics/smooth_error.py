@@ -26,7 +26,7 @@ from kdcal_core.statistics import kish
 FINE = 16384  # cells of [0, 1] behind the value
 CELLS = (128, 1024)  # fewest and most behind the draws
 CELLS_A_BANDWIDTH = 8.0
-SMALLEST = 1e-5  # no smaller bandwidth, and so no smaller error but 0, is told apart
+SMALLEST = 1e-5  # the smallest bandwidth, and so the smallest error above 0
 BANDWIDTHS = np.geomspace(SMALLEST, 1.0, 65)
 DIRECTION_BINS = 10
 LEAST_ROWS = 200  # with 100 rows 92% of the 95% intervals held the truth
@@ -76,7 +76,7 @@ def smooth_calibration_error(
     Noise adds to a magnitude, so that resampled errors lie above the truth. The interval holds
     the errors t for which the observed one is no outlier (an inverted test): the gaps have one of
     two shapes that the rows support, stretched until their error is t, and the outcomes of each
-    cell are drawn anew. Measured coverage stands in ``tests/benchmarks/RESULTS_coverage.md``.
+    cell are drawn again. Measured coverage is in ``tests/benchmarks/RESULTS_coverage.md``.
 
     Examples
     --------

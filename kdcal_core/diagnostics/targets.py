@@ -44,7 +44,7 @@ def targets(
     """The binary problems of ``kind``: one for "confidence", otherwise one for each class.
 
     "confidence": all rows, top label. "top-label": for each predicted class its rows
-    (paper 002). "class": all rows, p_k against whether the class is k. With ``label`` only
+    (Salamon et al.). "class": all rows, p_k against whether the class is k. With ``label`` only
     that class's problem.
     """
     proba, y, weight = checked(proba, y, sample_weight)

@@ -19,10 +19,10 @@ MANY_OUTSIDE = 0.01
 
 @runtime_checkable
 class Recalibrator(Protocol):
-    """Learns from the calibration set how predictive distributions err, then mends new ones.
+    """Learns how predictive distributions err on the calibration set, and corrects new ones.
 
     ``space`` is where neighbours are sought, one row of coordinates a row: inputs, or a hidden
-    layer of the model (paper 003 section 3). Recalibrators that act on all rows alike take and
+    layer of the model (Torres et al., section 3). Recalibrators that act on all rows alike take and
     ignore it.
     """
 
@@ -35,7 +35,7 @@ class Recalibrator(Protocol):
     def predict(
         self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
     ) -> PredictiveDistribution:
-        """The mended distributions of m new rows, in their order."""
+        """The recalibrated distributions of m new rows, in their order."""
         ...
 
 

@@ -16,7 +16,7 @@ SPARE = 16
 CHUNK = 2048
 """Rows whose products with a block of points stay in a core's cache."""
 PILOT = 8192
-"""Rows that tell about how far the k-th nearest is."""
+"""Rows that show about how far the k-th nearest is."""
 FARTHEST = 2.0**60
 """Beyond so many times the space's extent no two distances differ in double precision."""
 
@@ -72,7 +72,7 @@ class TreeCandidates:
 
 
 class ProductCandidates:
-    """All rows that single-precision products cannot tell from the k nearest.
+    """All rows that single-precision products cannot separate from the k nearest.
 
     For a row x and a point p around the rows' mean, half the squared distance less |p|^2 / 2 is
     |x|^2 / 2 - x.p. Worked out in single precision it is wrong by less than
@@ -130,7 +130,7 @@ class ProductCandidates:
         return Candidates(index, found.count, found.unsure)
 
     def _guess(self, lifted: Table, k: int) -> Table:
-        """A limit that some more than k rows should meet, (b,): what the pilot rows tell."""
+        """A limit from the pilot rows that slightly more than k rows should meet, (b,)."""
         n, pilot = len(self._lifted), len(self._pilot)
         expected = k * pilot / n
         rank = int(expected + 5 * np.sqrt(expected)) + 5

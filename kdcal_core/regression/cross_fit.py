@@ -60,8 +60,8 @@ def cross_fitted(
     >>> from kdcal_core.distributions import Normal
     >>> from kdcal_core.regression import IsotonicRecalibration
     >>> y = np.random.default_rng(0).normal(1.0, 1.0, 500)  # one higher than predicted
-    >>> mended = cross_fitted(IsotonicRecalibration, Normal(np.zeros(500), 1.0), y)
-    >>> bool(abs(mended.cdf(y).mean() - 0.5) < 0.02)
+    >>> recalibrated = cross_fitted(IsotonicRecalibration, Normal(np.zeros(500), 1.0), y)
+    >>> bool(abs(recalibrated.cdf(y).mean() - 0.5) < 0.02)
     True
     """
     y = check_outcomes(y, len(distribution))

@@ -26,7 +26,7 @@ from kdcal_core.regression.base import (
 
 FEATURE_LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 FEWEST_ROWS = 20
-# PIT values of 0 and 1 have no normal score; 8 is as far as a double tells 1 - p from 1
+# PIT values of 0 and 1 have no normal score; beyond 8 a double rounds 1 - p to 1
 _FARTHEST = 8.0
 _GRID = ndtr(np.linspace(-3.5, 3.5, 141))
 
@@ -37,7 +37,7 @@ class DensityRecalibration(BaseEstimator):
     A small network learns, by the check loss, every quantile of the outcome given features of
     the model's predictive distribution: the ranks of its median, width and skewness among the
     calibration rows. So, unlike one map for all rows, it can widen large predictions and narrow
-    small ones. 80% of the calibration rows train it and 20% stop it (paper 003 section 4.3).
+    small ones. 80% of the calibration rows train it and 20% stop it (Torres et al., section 4.3).
 
     Quantiles are learnt on the scale of the normal scores of PIT values, where a calibrated
     model is the standard normal and the untrained network is the model itself, and carried
@@ -75,8 +75,8 @@ class DensityRecalibration(BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> mean = rng.uniform(0, 10, 2000)
     >>> model = Normal(mean, np.full(2000, 5.0))  # the truth widens with the mean
-    >>> mended = DensityRecalibration(max_epochs=30).fit(model, rng.normal(mean, mean))
-    >>> small, large = mended.predict(Normal([2.0, 8.0], 5.0)).std()
+    >>> recalibrated = DensityRecalibration(max_epochs=30).fit(model, rng.normal(mean, mean))
+    >>> small, large = recalibrated.predict(Normal([2.0, 8.0], 5.0)).std()
     >>> bool(small < 4 and large > 6)
     True
     """

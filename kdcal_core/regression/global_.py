@@ -1,4 +1,4 @@
-"""Global recalibration: every new row learns from all PIT values alike (paper 003 section 3)."""
+"""Global recalibration: every new row uses all PIT values (Torres et al., section 3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kdcal_core.regression.widening import widened, widening_of
 
 
 class GlobalRecalibration(BaseEstimator):
-    """Algorithm 1 of paper 003 with k = n neighbours of constant weight.
+    """Algorithm 1 of Torres et al. with k = n neighbours of constant weight.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class GlobalRecalibration(BaseEstimator):
     >>> from kdcal_core.distributions import Normal
     >>> y = np.random.default_rng(0).normal(1, 2, 5000)
     >>> fitted = GlobalRecalibration().fit(Normal(np.zeros(5000), 1.0), y)
-    >>> mended = fitted.predict(Normal([0.0], 1.0))
-    >>> mended.mean().round(1).tolist(), mended.std().round(1).tolist()
+    >>> recalibrated = fitted.predict(Normal([0.0], 1.0))
+    >>> recalibrated.mean().round(1).tolist(), recalibrated.std().round(1).tolist()
     ([1.0], [2.0])
     """
 

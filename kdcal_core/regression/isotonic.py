@@ -23,7 +23,7 @@ BETWEEN = 8
 
 
 class IsotonicRecalibration(BaseEstimator):
-    """``F~ = R o F^`` with R fitted by isotonic regression on (p, ECDF(p)) (paper 003 section 2).
+    """``F~ = R o F^``, R an isotonic regression on (p, ECDF(p)) (Torres et al., section 2).
 
     p are the PIT values of the calibration set. Their ECDF (denominator n, decision D77) is
     nondecreasing already, so isotonic regression returns it unchanged. Joined by straight lines,
@@ -58,8 +58,8 @@ class IsotonicRecalibration(BaseEstimator):
     >>> from kdcal_core.distributions import Normal
     >>> rng = np.random.default_rng(0)
     >>> model = Normal(np.zeros(1000), np.full(1000, 0.5))  # the truth is twice as wide
-    >>> mended = IsotonicRecalibration().fit(model, rng.normal(size=1000)).predict(model[:1])
-    >>> bool(abs(mended.cdf(1.0)[0] - 0.841) < 0.03)
+    >>> recalibrated = IsotonicRecalibration().fit(model, rng.normal(size=1000)).predict(model[:1])
+    >>> bool(abs(recalibrated.cdf(1.0)[0] - 0.841) < 0.03)
     True
     """
 

@@ -1,4 +1,4 @@
-"""Weights of neighbours by their distance: K_u of paper 003 Algorithm 1."""
+"""Weights of neighbours by their distance: K_u of Torres et al., Algorithm 1."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _smoothed(sampled: Recalibrated, bandwidth: float) -> PredictiveDistribution
 
 
 def neighbours_of(n: int) -> int:
-    """How many neighbours to take among n rows where nobody chose: 2 sqrt(n), at least 50.
+    """Default number of neighbours among n rows: 2 sqrt(n), at least 50.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def neighbours_of(n: int) -> int:
 
 
 class LocalRecalibration(BaseEstimator):
-    """Local recalibration (paper 003 Algorithm 1 and Eq. 3).
+    """Local recalibration (Torres et al., Algorithm 1 and Eq. 3).
 
     The PIT values p_i = F^_i(y_i) of the calibration set are kept. A new row j takes those of its
     neighbours in ``space``, weighted by the kernel of their distances, and its recalibrated
@@ -118,8 +118,8 @@ class LocalRecalibration(BaseEstimator):
     >>> y = np.abs(x) + np.random.default_rng(0).normal(0, 0.1, 2001)
     >>> base = Normal(np.full(2001, 0.5), 0.3)  # too high in the middle, too low at the edges
     >>> local = LocalRecalibration(k=100).fit(base, y, x)
-    >>> mended = local.predict(Normal([0.5, 0.5], 0.3), [0.0, 0.9])
-    >>> mended.mean().round(1).tolist(), mended.std().round(1).tolist()
+    >>> recalibrated = local.predict(Normal([0.5, 0.5], 0.3), [0.0, 0.9])
+    >>> recalibrated.mean().round(1).tolist(), recalibrated.std().round(1).tolist()
     ([0.0, 0.9], [0.1, 0.1])
     """
 

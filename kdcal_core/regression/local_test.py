@@ -91,7 +91,7 @@ class LocalUniformity:
         looked = f"{c:,} neighbourhoods of {self.k:,} rows each among {self.n:,} rows"
         if not found:
             return (
-                f"Miscalibration cannot be told from chance in any of {looked} "
+                f"No miscalibration beyond chance in any of {looked} "
                 f"(smallest corrected p value {p_text(self.overall_p)})."
             )
         return (
@@ -164,7 +164,7 @@ def local_uniformity(
     if not 5 <= k <= n:
         raise InputError(
             f"Neighbourhoods of {k:,} rows cannot be tested among {n:,} rows",
-            fix="Ask for at least 5 rows a neighbourhood and no more than there are.",
+            fix="Ask for at least 5 rows a neighbourhood and at most all rows.",
         )
     report = part_of(progress, 0.0, 1.0)
     report(0.0, "Finding neighbourhoods")

@@ -20,9 +20,9 @@ from kdcal_core.regression.search import NeighbourSearch
 
 
 class NeighbourRegression(BaseEstimator):
-    """The k nearest rows' outcomes, weighted by distance (paper 003 section 4.3).
+    """The k nearest rows' outcomes, weighted by distance (Torres et al., section 4.3).
 
-    It predicts anew from the calibration set alone: what local recalibration would be without
+    It predicts from the calibration set alone: what local recalibration would be without
     the model's predictions. ``distribution`` is taken, as every recalibrator takes it, and not
     used.
 

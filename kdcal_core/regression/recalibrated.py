@@ -23,7 +23,7 @@ MANY = 2**13
 class Recalibrated(Weighted):
     """Weighted samples y~_i = F^_j^-1(p_i), one for each neighbour's PIT value p_i.
 
-    Paper 003 Algorithm 1 and Eq. 3. The samples are worked out only where they are asked for:
+    Torres et al., Algorithm 1 and Eq. 3. The samples are worked out only where they are asked for:
     distribution function and quantiles need the weighted PIT values alone, since
     F~_j(y) = sum of the weights of p_i <= F^_j(y).
 
@@ -56,8 +56,8 @@ class Recalibrated(Weighted):
     Examples
     --------
     >>> from kdcal_core.distributions import Normal
-    >>> mended = Recalibrated(Normal([0.0, 10.0], 1.0), [[0.5, 0.8413447]], [[1.0, 1.0]])
-    >>> mended.mean().round(3).tolist(), mended.ppf(0.9).round(3).tolist()
+    >>> recalibrated = Recalibrated(Normal([0.0, 10.0], 1.0), [[0.5, 0.8413447]], [[1.0, 1.0]])
+    >>> recalibrated.mean().round(3).tolist(), recalibrated.ppf(0.9).round(3).tolist()
     ([0.5, 10.5], [1.0, 11.0])
     """
 

@@ -36,7 +36,7 @@ class RecalibratorSpec:
     settings : tuple of str
         Names of the settings that people may change.
     comparison : bool
-        True for a method shown for comparison alone: it mends nothing, but predicts anew.
+        True for a method shown for comparison alone: it corrects nothing, it predicts itself.
     """
 
     key: str
@@ -59,11 +59,11 @@ _SPECS = (
     RecalibratorSpec(
         "local",
         "Local recalibration",
-        "Every row is mended by where the outcomes of its nearest calibration rows fell in their "
-        "own predictions.",
+        "Every row is corrected by where the outcomes of its nearest calibration rows fell in "
+        "their own predictions.",
         LocalRecalibration,
         needs_space=True,
-        reference="paper 003 Algorithm 1",
+        reference="Torres et al., Algorithm 1",
         settings=("k", "radius", "kernel", "smoothing", "search", "epsilon", "standardise", "seed"),
     ),
     RecalibratorSpec(
@@ -73,17 +73,17 @@ _SPECS = (
         "chance; the others keep the model's own prediction.",
         _local_where_needed,
         needs_space=True,
-        reference="paper 003 Algorithm 1 after a local test, beyond the paper",
+        reference="Torres et al., Algorithm 1 after a local test, beyond the paper",
         settings=("k", "level", "seed"),
     ),
     RecalibratorSpec(
         "global",
         "Global recalibration",
-        "Every row is mended alike, by where the outcomes of all calibration rows fell in their "
-        "own predictions.",
+        "Every row gets the same correction, from where the outcomes of all calibration rows fell "
+        "in their own predictions.",
         GlobalRecalibration,
         needs_space=False,
-        reference="paper 003 section 3",
+        reference="Torres et al., section 3",
         settings=("seed",),
     ),
     RecalibratorSpec(
@@ -93,17 +93,17 @@ _SPECS = (
         "average.",
         IsotonicRecalibration,
         needs_space=False,
-        reference="Kuleshov et al. 2018; paper 003 section 2",
+        reference="Kuleshov et al. 2018; Torres et al., section 2",
         settings=("ends", "smoothing", "seed"),
     ),
     RecalibratorSpec(
         "density",
         "Density estimation recalibration",
         "A small network learns the outcome's quantiles from the model's own forecast, so large "
-        "and small predictions are mended differently.",
+        "and small predictions are corrected differently.",
         DensityRecalibration,
         needs_space=False,
-        reference="Kuleshov and Deshpande 2022; paper 003 section 4.3",
+        reference="Kuleshov and Deshpande 2022; Torres et al., section 4.3",
         settings=("seed",),
     ),
     RecalibratorSpec(
@@ -113,7 +113,7 @@ _SPECS = (
         "is not used.",
         NeighbourRegression,
         needs_space=True,
-        reference="paper 003 section 4.3",
+        reference="Torres et al., section 4.3",
         settings=("k", "kernel"),
         comparison=True,
     ),

@@ -47,7 +47,7 @@ class Neighbours:
 
 
 class NeighbourSearch:
-    """Finds nearest rows of ``space`` (paper 003 Alg. 1 step 8).
+    """Finds nearest rows of ``space`` (Torres et al., Alg. 1 step 8).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class NeighbourSearch:
     -----
     Exact search asks scipy's k-d tree up to four columns, and single-precision products above.
     Either proposes candidates (see :mod:`kdcal_core.regression.candidates`) that hold the k
-    nearest for certain, whatever was rounded; their distances are computed anew in double
+    nearest for certain, whatever was rounded; their distances are computed again in double
     precision from differences, coordinate by coordinate. Points of which a proposer is not
     certain, because of ties, are searched in full. So ties at equal distance go to the lowest
     row, whatever the method or the number of threads.

@@ -78,8 +78,8 @@ class NeighbourSelection:
         chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
         if not self.helps:
             return (
-                f"Even the best choice, {chosen}, cannot be told from the model as it is "
-                f"(CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
+                f"Even the best choice, {chosen}, does not differ from the model as it is beyond "
+                f"chance (CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
             )
         return (
             f"Best are {chosen}: they take {share:.1%} off the CRPS of {self.model_crps:.4g} "
@@ -99,7 +99,7 @@ def select_neighbours(
     max_rows: int = 5000,
     progress: Progress | None = None,
 ) -> NeighbourSelection:
-    """Score local recalibration for every space and k by cross-fitted CRPS (paper 003 Alg. 1).
+    """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
 
     Each row is recalibrated by its neighbours of the other folds. Neighbours are sought once for
     each space and fold, at the largest k; their PIT values are sorted once, and the smaller
@@ -209,7 +209,7 @@ def _crps_of_each_k(
     ks: IntArray,
     kernel: Kernel,
 ) -> FloatArray:
-    """CRPS of paper 003's weighted sample for every k, (g, rows).
+    """CRPS of Torres et al.'s weighted sample for every k, (g, rows).
 
     With the samples sorted, ``CRPS = sum w (z - y) (sign(z - y) + 1 - F - F_left)``, where F and
     F_left are the weighted ECDF at a sample and just before it. So one sort serves every k.

@@ -16,7 +16,7 @@ COMFORTABLE = 5.0
 def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
     """By how much the spread is to be multiplied so that every outcome has a PIT inside (0, 1).
 
-    Algorithm 1 of paper 003 maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)). Of
+    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)). Of
     normal distributions that is mu_j + sigma_j (y_i - mu_i) / sigma_i, whatever common factor
     multiplies every sigma; so a factor changes nothing but the precision, which ends 8.2 sigma
     from the mean. A network's spread may be ten times too narrow.

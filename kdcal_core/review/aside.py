@@ -96,7 +96,7 @@ def add_foreign(
 
 
 def remove_foreign(workspace: Workspace, review_id: str, name: str) -> Review:
-    """Take a table of foreign rows away; nothing happens where there is none of this name."""
+    """Remove a table of foreign rows; nothing happens if the name is not known."""
 
     def change(review: Review) -> Review:
         rest = {key: table for key, table in review.foreign.items() if key != name}

@@ -1,4 +1,4 @@
-"""A table's columns, described for people who choose their roles."""
+"""Descriptions of a table's columns, from which their roles are chosen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdcal_core.data import classes_of
 from kdcal_core.data.column_guesses import simple, why_no_input
 from kdcal_core.review.model import ColumnInfo
 
-_LOOKED_AT = 10_000  # rows; enough to tell labels from measurements
+_LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
 _EXAMPLES = 3
 _MAX_TEXT = 40
 

@@ -47,7 +47,7 @@ def left_out(review: Review) -> dict[str, str]:
 
 
 def left_out_words(columns: Mapping[str, str]) -> str:
-    """The columns left out, told by reason; empty where there are none. Untrusted text.
+    """The columns left out, by reason; empty where all are used. Untrusted text.
 
     Examples
     --------

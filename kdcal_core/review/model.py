@@ -14,7 +14,7 @@ WHICH: tuple[Which, ...] = ("calibration", "evaluation")
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """One column for people who choose its role.
+    """One column, as shown where its role is chosen.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class ColumnInfo:
     pair : tuple of str
         The two labels of a column that holds exactly two, whole; else empty. Untrusted text.
     no_input : str
-        Why a column of this content tells nothing of a row's region; empty where it does.
+        Why a column of this content cannot describe a row's region; empty where it can.
     """
 
     name: str
@@ -87,7 +87,7 @@ class SetInfo:
     notes : tuple of str
         What the scoring warned of, in plain sentences. Untrusted text.
     doubts : tuple of str
-        What speaks against the classes that the probabilities are taken for, beyond chance.
+        Evidence beyond chance against the classes that the probabilities are assigned to.
         Untrusted text.
     swapped : bool
         Whether two classes are most likely exchanged: the rows are ranked the wrong way round.
@@ -114,7 +114,7 @@ class Review:
     id : str
         Its name in addresses and on disk.
     title : str
-        For people. Untrusted text.
+        Shown name. Untrusted text.
     model : ModelInfo or None
         None while there is no model, or where the tables carry its predictions.
     model_file : str or None

@@ -245,7 +245,7 @@ class ReviewReader:
         return self._folder / self.review.model_file if self.review.model_file else None
 
     def model(self) -> Model:
-        """The open model, its file held against its digest. Call it in a worker alone.
+        """The open model, after its file is checked against its digest. Call it only in a worker.
 
         Raises
         ------

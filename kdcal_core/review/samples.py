@@ -54,7 +54,7 @@ def samples_root() -> Path:
 
 @dataclass(frozen=True)
 class Sample:
-    """A shipped sample, as its card tells it.
+    """A shipped sample, as its card describes it.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ def _is_whole(folder: Path) -> bool:
 
 @cache
 def _code() -> str:
-    """What tells this state of our code from others: a release, or a checkout that was edited."""
+    """What identifies this state of our code: a release, or an edited checkout."""
     root = Path(kdcal_core.__file__).parent
     stats = sorted((str(path), path.stat()) for path in root.rglob("*.py"))
     text = "".join(f"{path} {stat.st_size} {stat.st_mtime_ns}\n" for path, stat in stats)

@@ -1,7 +1,7 @@
 """Digests beside the files of a review, so that a file that was changed later is not believed.
 
 Whoever writes a table or an array seals it: its SHA-256 goes into a small file beside it. Whoever
-reads it checks the seal, once for each state of the file that the system can tell apart.
+reads it checks the seal, once for each state of the file that the system can distinguish.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def copy_sealed(source: Path, to: Path) -> None:
 
 
 def remove_seal(path: Path) -> None:
-    """Delete the seal of a file that is deleted; nothing happens where there is none."""
+    """Delete the seal of a deleted file; nothing happens if it has no seal."""
     _seal_of(path).unlink(missing_ok=True)
 
 

@@ -51,7 +51,7 @@ def read_review(workspace: Workspace, review_id: str) -> Review:
     Raises
     ------
     InputError
-        Where there is none of this id.
+        No review has this id.
     """
     return workspace.read(review_id)
 

@@ -1,6 +1,6 @@
 """Arrays of a scored set, read back with suspicion: their files may have been changed meanwhile.
 
-Every file is held against the digest that was written beside it (`kdcal_core.review.seals`), and
+Every file is checked against the digest that was written beside it (`kdcal_core.review.seals`), and
 all of them against the set's own digest, which the review knows.
 """
 

@@ -1,4 +1,4 @@
-"""Where reviews are kept: one folder each, readable by nobody else."""
+"""Where reviews are kept: one folder each, readable only by its owner."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Workspace:
         return folder
 
     def delete(self, review_id: str) -> None:
-        """Delete the review with all its files; nothing happens where there is none.
+        """Delete the review with all its files; nothing happens if the id is not known.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Workspace:
         Raises
         ------
         InputError
-            Where there is none, or its file is damaged.
+            The review does not exist, or its file is damaged.
         """
         path = self.folder(review_id) / _STATE
         try:
@@ -239,7 +239,7 @@ class Workspace:
         return path
 
     def _find(self, review_id: str) -> Path | None:
-        """The review's folder, ours or one of an earlier version; None where there is none."""
+        """The review's folder, of this or an earlier version; None if it does not exist."""
         if _ID.fullmatch(review_id) is None:
             return None
         for place in self._places():

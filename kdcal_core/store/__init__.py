@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kdcal_core.store.archive import (
+        errors_name_file,
         new_file,
         read_archive,
-        telling_contradictions,
         write_archive,
     )
     from kdcal_core.store.folder import damaged, keep_array, load, load_part, read_array, save
@@ -26,6 +26,7 @@ __all__ = [
     "damaged",
     "decode",
     "encode",
+    "errors_name_file",
     "is_storable",
     "keep_array",
     "load",
@@ -36,14 +37,11 @@ __all__ = [
     "save",
     "storable",
     "storable_class",
-    "telling_contradictions",
     "write_archive",
 ]
 
 _HOME = {
-    **dict.fromkeys(
-        ("new_file", "read_archive", "telling_contradictions", "write_archive"), "archive"
-    ),
+    **dict.fromkeys(("new_file", "read_archive", "errors_name_file", "write_archive"), "archive"),
     **dict.fromkeys(("damaged", "keep_array", "load", "load_part", "read_array", "save"), "folder"),
     **dict.fromkeys(("Describer", "Maker", "is_storable", "storable", "storable_class"), "named"),
     **dict.fromkeys(("decode", "encode"), "values"),

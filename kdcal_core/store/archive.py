@@ -155,8 +155,8 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def telling_contradictions(path: str | Path) -> Iterator[None]:
-    """Tell whatever goes wrong with a file's parts as an error of that file."""
+def errors_name_file(path: str | Path) -> Iterator[None]:
+    """Report errors in the parts of a file as errors of that file."""
     name = Path(path).name
     try:
         yield

@@ -97,7 +97,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Identity:
-    """What tells one state of a file from another without reading it.
+    """What distinguishes one state of a file from another without reading it.
 
     Attributes
     ----------

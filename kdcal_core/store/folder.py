@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _RECORD = "record.json"
 _VERSION = 3
-_INLINE_BYTES = 1024  # smaller arrays stand in the record
+_INLINE_BYTES = 1024  # smaller arrays are kept in the record
 _MAPPED_BYTES = 1024**2  # larger arrays are mapped, which takes a descriptor each
 
 
@@ -120,11 +120,11 @@ def save(folder: Path, result: Any) -> None:
     >>> load(folder, Circle).points.shape
     (500, 2)
     """
-    told = encode(result, NpyFolder(folder))
+    encoded = encode(result, NpyFolder(folder))
     content = {
         "version": _VERSION,
-        "result": told,
-        "digest": _digest(told),
+        "result": encoded,
+        "digest": _digest(encoded),
         "files": _digests(folder),
     }
     write_json(folder / _RECORD, content)
@@ -188,8 +188,8 @@ def _content(folder: Path) -> Any:
     return content
 
 
-def _digest(told: Any) -> str:
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+def _digest(encoded: Any) -> str:
+    return hashlib.sha256(json.dumps(encoded).encode()).hexdigest()
 
 
 def _digests(folder: Path) -> dict[str, str]:

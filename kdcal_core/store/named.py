@@ -1,6 +1,6 @@
 """Values that say themselves what they are, and the classes that a file may name.
 
-Fitted state is not declared anywhere, so its JSON tells the types (`kdcal_core.store.values` has
+Fitted state is not declared anywhere, so its JSON names the types (`kdcal_core.store.values` has
 the spelling for what is declared). None, a bool, an int, a text and a finite float stand as they
 are, and everything else is an object with one key that says what it is::
 
@@ -86,7 +86,7 @@ def storable_class(name: Any, base: type[Any] = object, *homes: str) -> type[Any
     Raises
     ------
     InputError
-        There is none: the file was written by a kdcal that knew it, or by something else.
+        No such class: another version of kdcal wrote the file, or another program.
     """
     if isinstance(name, str):
         for home in homes if name not in _storable else ():
@@ -156,11 +156,11 @@ class Describer:
         if not is_dataclass(value) or not is_storable(cls):
             raise TypeError(f"fitted state must not hold a {cls.__name__}")
         parts = {field.name: self.value(getattr(value, field.name)) for field in fields(value)}
-        told = {"class": cls.__name__, "fields": parts}
-        key = json.dumps(told, sort_keys=True)
+        record = {"class": cls.__name__, "fields": parts}
+        key = json.dumps(record, sort_keys=True)
         if key not in self._record_at:
             self._record_at[key] = len(self.records)
-            self.records.append(told)
+            self.records.append(record)
         return self._record_at[key]
 
 
@@ -179,10 +179,10 @@ class Maker:
         self._arrays = arrays
         self.homes = homes
         self._records: list[Any] = []
-        for told in records:  # each may name only those before it, so there is no circle
-            self._records.append(self._record(told))
+        for record in records:  # each may name only those before it, so there is no circle
+            self._records.append(self._record(record))
 
-    def value(self, told: Any) -> Any:
+    def value(self, encoded: Any) -> Any:
         """The value that was described.
 
         Raises
@@ -192,9 +192,9 @@ class Maker:
         LookupError, TypeError, ValueError, AttributeError
             As the parts of a broken file make Python raise.
         """
-        if told is None or type(told) in (bool, int, str, float):
-            return told
-        ((kind, content),) = told.items()
+        if encoded is None or type(encoded) in (bool, int, str, float):
+            return encoded
+        ((kind, content),) = encoded.items()
         if kind == "float":
             return NOT_FINITE[content]
         if kind == "array":
@@ -212,17 +212,17 @@ class Maker:
         return self._arrays[f"a{position(at)}"]
 
     def other(self, kind: str, content: Any) -> Any:
-        """A value of another kind: here there is none."""
+        """A value of another kind; this decoder knows no other kind."""
         raise ValueError(f"a value of the unknown kind {kind!r}")
 
-    def _record(self, told: Mapping[str, Any]) -> Any:
-        cls = storable_class(told["class"], object, *self.homes)
+    def _record(self, record: Mapping[str, Any]) -> Any:
+        cls = storable_class(record["class"], object, *self.homes)
         if not is_dataclass(cls):
             raise ValueError(f"{cls.__name__} is not a record")
         types = field_types(cls)
         return cls(
             **{
                 name: decode(types[name], self.value(value))
-                for name, value in told["fields"].items()
+                for name, value in record["fields"].items()
             }
         )

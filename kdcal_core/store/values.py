@@ -4,7 +4,7 @@ The type of a value is declared where it is read, so JSON holds the bare value; 
 for is an object::
 
     {"float": "nan"}                                a float that is not finite
-    {"array": "a0"}                                 an array that stands in a file of its own
+    {"array": "a0"}                                 an array that has a file of its own
     {"dtype": ..., "shape": ..., "base64": ...}     a small array, or one of texts
     {"arrow": ...}                                  a data frame
 
@@ -54,7 +54,7 @@ class Arrays(Protocol):
         ...
 
     def get(self, at: Any) -> NDArray[Any]:
-        """The array that was put; raises where there is none."""
+        """The array that was put; raises if there is no such array."""
         ...
 
 
@@ -84,7 +84,7 @@ class NumberedArrays:
 
 
 def position(value: Any) -> int:
-    """A position in a list; ValueError for what is none."""
+    """A position in a list; ValueError for anything else."""
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is not a position")
     return value
@@ -228,17 +228,17 @@ class Later(Mapping[str, Any]):
     somebody needs those of one key.
     """
 
-    def __init__(self, kind: Any, told: dict[str, Any], arrays: Arrays | None) -> None:
-        self._kind, self._told, self._arrays = kind, told, arrays
+    def __init__(self, kind: Any, encoded: dict[str, Any], arrays: Arrays | None) -> None:
+        self._kind, self._encoded, self._arrays = kind, encoded, arrays
 
     def __getitem__(self, key: str) -> Any:
-        return _decode(self._kind, self._told[key], self._arrays)
+        return _decode(self._kind, self._encoded[key], self._arrays)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._told)
+        return iter(self._encoded)
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._encoded)
 
 
 def _not_of(kind: Any, value: Any) -> TypeError:
@@ -372,7 +372,7 @@ def _known_dtype(said: str) -> np.dtype[Any]:
 
 
 def _is_frame(kind: Any) -> bool:
-    """Whether it is a data frame's class; jobs start faster where nobody loads pandas to ask."""
+    """Whether it is a data frame's class, without loading pandas, so that jobs start faster."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and kind is pandas.DataFrame
 

@@ -176,7 +176,7 @@ def test_what_is_missing_is_said(made):
         fit_calibrator("heterogeneous_tree", rows)
     with pytest.raises(InputError, match="499 rows for the probabilities of 500"):
         fit_calibrator("heterogeneous_tree", rows, X.iloc[1:])
-    with pytest.raises(InputError, match="asks the model itself"):
+    with pytest.raises(InputError, match="needs the model itself"):
         fit_calibrator("kernel_density", rows, X)
     with pytest.raises(InputError, match="reads more than probabilities"):
         score_calibrator("heterogeneous_tree")

@@ -30,10 +30,10 @@ def test_each_row_gets_the_fit_of_the_other_folds_in_the_rows_order():
     rng = np.random.default_rng(0)
     y, mean = rng.normal(size=(2, 103))
     space = rng.normal(size=(103, 2))
-    mended = cross_fitted(Spy, Normal(mean, 1.0), y, space, folds=4, seed=7)
+    recalibrated = cross_fitted(Spy, Normal(mean, 1.0), y, space, folds=4, seed=7)
     fold = stratified_folds(np.zeros(103, dtype=int), 4, 7)
     expected = [y[fold != fold[i]].mean() + mean[i] for i in range(103)]
-    np.testing.assert_allclose(mended.mean(), expected)
+    np.testing.assert_allclose(recalibrated.mean(), expected)
 
 
 def test_the_seed_alone_decides():
@@ -48,10 +48,10 @@ def test_the_seed_alone_decides():
 
 def test_cross_fitted_isotonic_is_calibrated_on_its_own_rows():
     rng = np.random.default_rng(2)
-    mended = cross_fitted(
+    recalibrated = cross_fitted(
         IsotonicRecalibration, Normal(np.zeros(3000), 1.0), y := rng.normal(1, 2, 3000)
     )
-    assert stats.kstest(mended.cdf(y), "uniform").pvalue > 0.05
+    assert stats.kstest(recalibrated.cdf(y), "uniform").pvalue > 0.05
 
 
 def test_progress_can_cancel():

@@ -28,13 +28,13 @@ def fitted():
 
 def test_it_learns_a_spread_that_depends_on_the_forecast(fitted):
     model, y = growing_spread(3000, 1)
-    mended = fitted.predict(model)
+    recalibrated = fitted.predict(model)
     truth = Normal(model.mean(), model.mean())
     gap = model.crps(y).mean() - truth.crps(y).mean()
-    assert mended.crps(y).mean() - truth.crps(y).mean() < 0.15 * gap
-    np.testing.assert_allclose(mended.std(), model.mean(), rtol=0.35)
+    assert recalibrated.crps(y).mean() - truth.crps(y).mean() < 0.15 * gap
+    np.testing.assert_allclose(recalibrated.std(), model.mean(), rtol=0.35)
     for half in (model.mean() < 5, model.mean() >= 5):
-        low, high = mended[half].interval(0.9)
+        low, high = recalibrated[half].interval(0.9)
         assert abs(((y[half] >= low) & (y[half] <= high)).mean() - 0.9) < 0.03
 
 
@@ -61,18 +61,18 @@ def test_a_calibrated_model_is_hardly_moved():
     model, y = Normal(mean, np.ones(1500)), rng.normal(mean, 1)
     new = Normal(rng.normal(0, 3, 1000), np.ones(1000))
     new_y = rng.normal(new.mean(), 1)
-    mended = DensityRecalibration().fit(model, y).predict(new)
-    assert mended.crps(new_y).mean() < 1.02 * new.crps(new_y).mean()
+    recalibrated = DensityRecalibration().fit(model, y).predict(new)
+    assert recalibrated.crps(new_y).mean() < 1.02 * new.crps(new_y).mean()
 
 
 def test_no_prediction_leaves_the_support_of_the_model():
     rng = np.random.default_rng(4)
     mean = rng.gamma(2, 2, 400) + 0.1
     model = Gamma(2.0, mean)
-    mended = (
+    recalibrated = (
         DensityRecalibration(max_epochs=10).fit(model, rng.gamma(0.5, mean / 0.5)).predict(model)
     )
-    assert mended.values.min() > 0
+    assert recalibrated.values.min() > 0
 
 
 def test_twenty_rows_work_and_fewer_are_refused():
@@ -146,11 +146,11 @@ def test_density_knows_one_width_in_any_unit(unit):
     rng = np.random.default_rng(3)
     mean = rng.normal(size=400)
     y = mean + rng.normal(size=400)
-    mended = [
+    recalibrated = [
         DensityRecalibration(max_epochs=3)
         .fit(Normal(mean * by, by), y * by)
         .predict(Normal([0.0, by], by))
         for by in (1.0, unit)
     ]
-    np.testing.assert_allclose(mended[1].mean() / unit, mended[0].mean(), atol=1e-9)
-    np.testing.assert_allclose(mended[1].std() / unit, mended[0].std(), rtol=1e-9)
+    np.testing.assert_allclose(recalibrated[1].mean() / unit, recalibrated[0].mean(), atol=1e-9)
+    np.testing.assert_allclose(recalibrated[1].std() / unit, recalibrated[0].std(), rtol=1e-9)

@@ -27,25 +27,27 @@ def test_the_printed_map_is_isotonic_regression_of_the_ecdf():
     target = [np.mean([other <= p for other in pit]) for p in pit]  # paper 003 section 2
     library = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(pit, target)
     inside = np.linspace(pit.min(), pit.max(), 500)
-    mended = np.interp(inside, fitted.knots_, fitted.values_)
-    np.testing.assert_allclose(mended, library.predict(inside), atol=1e-12)
+    recalibrated = np.interp(inside, fitted.knots_, fitted.values_)
+    np.testing.assert_allclose(recalibrated, library.predict(inside), atol=1e-12)
 
 
 def test_new_rows_are_calibrated_and_sharper():
     model, y = too_wide(4000)
     fitted = IsotonicRecalibration().fit(model, y)
     new_model, new_y = too_wide(4000, seed=1)
-    mended = fitted.predict(new_model)
-    assert stats.kstest(mended.cdf(new_y), "uniform").statistic < 0.035
-    assert mended.crps(new_y).mean() < 0.75 * new_model.crps(new_y).mean()
-    np.testing.assert_allclose(mended.mean() - new_model.mean(), 0.5, atol=0.1)
+    recalibrated = fitted.predict(new_model)
+    assert stats.kstest(recalibrated.cdf(new_y), "uniform").statistic < 0.035
+    assert recalibrated.crps(new_y).mean() < 0.75 * new_model.crps(new_y).mean()
+    np.testing.assert_allclose(recalibrated.mean() - new_model.mean(), 0.5, atol=0.1)
 
 
 def test_the_least_rows_leave_the_model_where_nothing_is_known():
-    mended = IsotonicRecalibration().fit(Normal([0.0], 1.0), [0.0]).predict(Normal([0.0], 1.0))
+    recalibrated = (
+        IsotonicRecalibration().fit(Normal([0.0], 1.0), [0.0]).predict(Normal([0.0], 1.0))
+    )
     # one outcome in the middle: half the mass on either side, as in the model
     np.testing.assert_allclose(
-        mended.cdf([[-2.0, 0.0, 3.0]]), Normal([0.0], 1.0).cdf([[-2.0, 0, 3]])
+        recalibrated.cdf([[-2.0, 0.0, 3.0]]), Normal([0.0], 1.0).cdf([[-2.0, 0, 3]])
     )
 
 
@@ -102,9 +104,9 @@ def test_all_outcomes_outside_leave_the_model(ends):
 )
 def test_the_map_rises_from_zero_to_one_for_any_outcomes(y, ends):
     model = Normal(np.zeros(len(y)), 1.0)
-    mended = IsotonicRecalibration(ends).fit(model, y).predict(model)
+    recalibrated = IsotonicRecalibration(ends).fit(model, y).predict(model)
     at = np.linspace(-9, 9, 50)[np.newaxis]
-    cdf = mended.cdf(at)
+    cdf = recalibrated.cdf(at)
     assert np.all(np.diff(cdf, axis=1) >= 0)
     assert cdf.min() >= 0
     assert cdf.max() <= 1

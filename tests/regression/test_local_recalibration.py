@@ -48,9 +48,9 @@ def test_local_recalibration_is_algorithm_1(settings, columns):
     if columns == 10 and "radius" in settings:
         settings = {"radius": 3.5}
     local = LocalRecalibration(standardise=False, smoothing="none", **settings).fit(base, y, space)
-    mended = local.predict(new, points)
+    recalibrated = local.predict(new, points)
     for j, (samples, weights) in enumerate(algorithm_1(base, y, space, new, points, **settings)):
-        one = mended[j : j + 1]
+        one = recalibrated[j : j + 1]
         assert one.mean()[0] == pytest.approx((weights * samples).sum(), rel=1e-9)
         order = np.argsort(samples)
         place = np.searchsorted(np.cumsum(weights[order]), 0.3)
@@ -88,8 +88,8 @@ def test_local_with_all_rows_and_uniform_weights_is_global():
 def test_local_of_one_calibration_row():
     with pytest.warns(InputWarning, match="There are 1 calibration rows"):
         local = LocalRecalibration(2, smoothing="none").fit(Normal([0.0], 1.0), [1.0], [0.0])
-    mended = local.predict(Normal([5.0, 6.0], 2.0), [0.0, 9.0])
-    np.testing.assert_allclose(mended.mean(), [7.0, 8.0])
+    recalibrated = local.predict(Normal([5.0, 6.0], 2.0), [0.0, 9.0])
+    np.testing.assert_allclose(recalibrated.mean(), [7.0, 8.0])
     assert local.k_ == 1
 
 
@@ -103,11 +103,11 @@ def test_local_radius_that_holds_few_rows_takes_the_nearest():
     base, y, space = rows(400, 1, seed=6)
     local = LocalRecalibration(radius=0.3, standardise=False, smoothing="none").fit(base, y, space)
     with pytest.warns(InputWarning, match="1 of 2 rows have fewer than 50"):
-        mended = local.predict(Normal([0.0, 0.0], 1.0), [[0.0], [40.0]])
+        recalibrated = local.predict(Normal([0.0, 0.0], 1.0), [[0.0], [40.0]])
     assert local.n_fallback_ == 1
     nearest = LocalRecalibration(k=50, standardise=False, smoothing="none").fit(base, y, space)
     expected = nearest.predict(Normal([0.0], 1.0), [[40.0]]).mean()
-    np.testing.assert_allclose(mended.mean()[1:], expected)
+    np.testing.assert_allclose(recalibrated.mean()[1:], expected)
 
 
 def test_local_radius_on_which_all_neighbours_lie_takes_the_nearest():
@@ -115,8 +115,8 @@ def test_local_radius_on_which_all_neighbours_lie_takes_the_nearest():
     base, y = Normal(np.zeros(120), 1.0), np.repeat([-1.0, 1.0], 60)
     local = LocalRecalibration(radius=0.5, standardise=False, smoothing="none").fit(base, y, space)
     with pytest.warns(InputWarning, match="1 of 1 rows"):  # all weigh nothing: 1 - (d / u)^2 = 0
-        mended = local.predict(Normal([0.0], 1.0), [0.5])
-    np.testing.assert_allclose(mended.mean(), -1.0)  # 50 rows, ties to the lowest
+        recalibrated = local.predict(Normal([0.0], 1.0), [0.5])
+    np.testing.assert_allclose(recalibrated.mean(), -1.0)  # 50 rows, ties to the lowest
 
 
 def test_local_counts_outcomes_outside_the_support():
@@ -188,19 +188,21 @@ def misspecified_line(n, seed):
 @pytest.mark.parametrize("smoothing", ["none", "kernel"])
 def test_local_recalibration_mends_the_misspecified_line(smoothing):
     (base, y, x), (new, outcome, points), true = misspecified_line(10_000, seed=0)
-    mended = LocalRecalibration(1000, smoothing=smoothing).fit(base, y, x).predict(new, points)
+    recalibrated = (
+        LocalRecalibration(1000, smoothing=smoothing).fit(base, y, x).predict(new, points)
+    )
 
     def smis(distribution):
         low, high = distribution.interval(0.95)
         outside = np.maximum(low - outcome, 0) + np.maximum(outcome - high, 0)
         return (high - low + 40 * outside).mean() / np.abs(y).mean()
 
-    low, high = mended.interval(0.95)
+    low, high = recalibrated.interval(0.95)
     assert ((low <= outcome) & (outcome <= high)).mean() == pytest.approx(0.95, abs=0.01)
     # Table 1: 2.7475 before, 2.0947 after; MSE against the true mean 14,546 before, 304 after
     assert smis(new) == pytest.approx(2.72, abs=0.1)
-    assert smis(mended) == pytest.approx(2.05, abs=0.1)
-    error = ((mended.mean() - true.mean()) ** 2).mean()
+    assert smis(recalibrated) == pytest.approx(2.05, abs=0.1)
+    error = ((recalibrated.mean() - true.mean()) ** 2).mean()
     assert ((new.mean() - true.mean()) ** 2).mean() == pytest.approx(14_500, rel=0.05)
     assert error < 600
 
@@ -211,11 +213,11 @@ def test_a_calibrated_model_stays_calibrated():
     base = Normal(x[:, 0], 1.0)
     y = x[:, 0] + rng.normal(size=8000)
     local = LocalRecalibration(k=500).fit(base[:4000], y[:4000], x[:4000])
-    mended = local.predict(base[4000:], x[4000:])
+    recalibrated = local.predict(base[4000:], x[4000:])
     held, new = y[4000:], base[4000:]
-    assert mended.crps(held).mean() == pytest.approx(new.crps(held).mean(), rel=0.01)
+    assert recalibrated.crps(held).mean() == pytest.approx(new.crps(held).mean(), rel=0.01)
     for level in (0.1, 0.5, 0.9):
-        assert (held <= mended.ppf(level)).mean() == pytest.approx(level, abs=0.03)
+        assert (held <= recalibrated.ppf(level)).mean() == pytest.approx(level, abs=0.03)
 
 
 def test_no_warning_where_nothing_is_the_matter():
@@ -242,16 +244,16 @@ def test_smoothing_keeps_two_peaks_apart():
     base, y, space = two_peaks(1200, 0)
     new, new_y, points = two_peaks(1500, 1)
     local = LocalRecalibration(k=500).fit(base, y, space)
-    mended = local.predict(new, points)
+    recalibrated = local.predict(new, points)
     assert 0 < local.bandwidth_ < 1
     for level in (0.5, 0.8, 0.95):
-        low, high = mended.interval(level)
+        low, high = recalibrated.interval(level)
         assert abs(np.mean((low <= new_y) & (new_y <= high)) - level) < 0.04
     paper = LocalRecalibration(k=500, smoothing="none").fit(base, y, space).predict(new, points)
     wide = LocalRecalibration(k=500, smoothing="kernel").fit(base, y, space).predict(new, points)
-    assert mended.crps(new_y).mean() < 1.001 * paper.crps(new_y).mean()
-    assert mended.crps(new_y).mean() < 0.996 * wide.crps(new_y).mean()
-    assert mended.log_density(new_y).mean() > wide.log_density(new_y).mean() + 0.1
+    assert recalibrated.crps(new_y).mean() < 1.001 * paper.crps(new_y).mean()
+    assert recalibrated.crps(new_y).mean() < 0.996 * wide.crps(new_y).mean()
+    assert recalibrated.log_density(new_y).mean() > wide.log_density(new_y).mean() + 0.1
 
 
 @pytest.mark.parametrize("settings", [{"k": 200}, {"radius": 0.5}])

@@ -158,8 +158,8 @@ def test_only_the_faulty_rows_are_mended():
     y = np.where(x < 0.3, 1.5, 0.0) + rng.normal(size=3000)
     local = LocalRecalibration(k=100)
     fitted = WhereNeeded(local).fit(model, y, x)
-    mended = fitted.predict(model, x)
+    recalibrated = fitted.predict(model, x)
     far, faulty = x > 0.5, x < 0.25
-    np.testing.assert_array_equal(mended.ppf(0.3)[far], model.ppf(0.3)[far])
+    np.testing.assert_array_equal(recalibrated.ppf(0.3)[far], model.ppf(0.3)[far])
     always = local.fit(model, y, x).predict(model, x)
-    np.testing.assert_array_equal(mended.ppf(0.3)[faulty], always.ppf(0.3)[faulty])
+    np.testing.assert_array_equal(recalibrated.ppf(0.3)[faulty], always.ppf(0.3)[faulty])

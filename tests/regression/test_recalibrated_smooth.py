@@ -1,4 +1,4 @@
-"""Smoothed recalibrated distributions: their own functions agree, and thin tails are mended."""
+"""Smoothed recalibrated distributions: their own functions agree, and thin tails are corrected."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ def test_it_mends_a_model_that_is_too_wide(key):
     settings = {"k": 100} if "k" in spec.settings else {}
     fitted = spec.make(**settings).fit(Normal(mean, np.full(600, 3.0)), y, space)
     assert isinstance(fitted, Recalibrator)
-    mended = fitted.predict(Normal(mean[:200], np.full(200, 3.0)), space[:200])
-    assert len(mended) == 200
-    assert np.all(np.abs(mended.std() - 1) < 0.75)
+    recalibrated = fitted.predict(Normal(mean[:200], np.full(200, 3.0)), space[:200])
+    assert len(recalibrated) == 200
+    assert np.all(np.abs(recalibrated.std() - 1) < 0.75)
 
 
 @each

@@ -41,9 +41,9 @@ def test_the_sample_is_that_of_algorithm_1_by_hand():
     local = LocalRecalibration(200, kernel="uniform", smoothing="none").fit(stated, y, x)
     assert local.widening_ > 1
     assert local.n_outside_ == 0
-    mended = local.predict(Normal([3.0], 0.5), [0.5])
+    recalibrated = local.predict(Normal([3.0], 0.5), [0.5])
     z = (y - stated.mean()) / stated.std()
-    np.testing.assert_allclose(mended.samples[0], np.sort(3.0 + 0.5 * z), rtol=1e-9)
+    np.testing.assert_allclose(recalibrated.samples[0], np.sort(3.0 + 0.5 * z), rtol=1e-9)
 
 
 def test_nothing_is_widened_without_need():

@@ -175,7 +175,7 @@ def test_it_says_how_far_it_is_and_can_be_stopped(opened, tmp_path):
     with pytest.raises(Cancelled):
         search_regions(**asked.kwargs, folder=str(tmp_path), progress=stop)
     assert seen[0] == (0.0, "Reading the rows")
-    assert seen[1] == (pytest.approx(0.05), "Outcomes drawn anew, 1 of 20")
+    assert seen[1] == (pytest.approx(0.05), "Outcomes drawn again, 1 of 20")
     assert list(tmp_path.iterdir()) == []
 
 

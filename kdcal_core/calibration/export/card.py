@@ -188,15 +188,15 @@ def make_card(
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
     """The card as JSON values; a layer or outputs only where there are, as version 1 has none."""
     # files of every version say "parent"
-    told = {"parent" if name == "model" else name: part for name, part in asdict(card).items()}
+    content = {"parent" if name == "model" else name: part for name, part in asdict(card).items()}
     if card.layer is None:
-        del told["layer"]
+        del content["layer"]
     if not card.outputs:
-        del told["outputs"], told["output_kind"]
-    return told
+        del content["outputs"], content["output_kind"]
+    return content
 
 
-def card_from_json(told: Any) -> CalibratorCard:
+def card_from_json(content: Any) -> CalibratorCard:
     """The card that JSON values describe.
 
     Raises
@@ -204,7 +204,7 @@ def card_from_json(told: Any) -> CalibratorCard:
     TypeError, ValueError
         They describe none.
     """
-    return decode(CalibratorCard, told)
+    return decode(CalibratorCard, content)
 
 
 def _is_json(value: Any) -> bool:

@@ -8,8 +8,8 @@ only this room knows::
     {"calibrator": {...}}         class, parameters and state
     {"estimator": {...}}          a kernel density estimator, which needs its model
 
-A calibrator whose parameter ``shrinkage`` is None is written without it, as files were before there
-was shrinkage; where a file does not say it, there is none.
+A calibrator whose parameter ``shrinkage`` is None is written without it, as in files from before
+shrinkage existed; a file without the parameter is read as None.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Encoder(Describer):
         Raises
         ------
         TypeError
-            The calibrator is none of kdcal's, or breaks the rule above.
+            The calibrator is not one of kdcal's, or breaks the rule above.
         """
         if not is_storable(type(calibrator)):
             raise TypeError(f"{type(calibrator).__name__} is no calibrator that a file may hold")
@@ -107,7 +107,7 @@ class Decoder(Maker):
         self._model = model
         super().__init__(arrays, records, _REGIONS)
 
-    def calibrator(self, told: Mapping[str, Any]) -> Calibrator:
+    def calibrator(self, record: Mapping[str, Any]) -> Calibrator:
         """The fitted calibrator, its parameters and state checked.
 
         Raises
@@ -117,13 +117,13 @@ class Decoder(Maker):
         LookupError, TypeError, ValueError, AttributeError
             As the parts of a broken file make Python raise.
         """
-        cls = storable_class(told["class"], Calibrator, _REGIONS)
-        parameters = {name: self.value(value) for name, value in told["parameters"].items()}
+        cls = storable_class(record["class"], Calibrator, _REGIONS)
+        parameters = {name: self.value(value) for name, value in record["parameters"].items()}
         if _SHRINKAGE in cls._get_param_names():
             parameters.setdefault(_SHRINKAGE, None)
         calibrator: Calibrator = cls(**parameters)
         calibrator._validate_params()
-        for name, value in told["state"].items():
+        for name, value in record["state"].items():
             if not name.endswith("_") or name.startswith("__") or hasattr(cls, name):
                 raise ValueError(f"{name!r} is no name of fitted state")
             setattr(calibrator, name, self.value(value))
@@ -137,14 +137,14 @@ class Decoder(Maker):
             return self._estimator(content)
         return super().other(kind, content)
 
-    def _estimator(self, told: Mapping[str, Any]) -> Any:
+    def _estimator(self, record: Mapping[str, Any]) -> Any:
         from kdcal_core.calibration.graph.graph_file import estimator_from_parts
 
         if self._model is None:
             raise InputError(
-                "This calibrator asks the model itself, and no model was given",
+                "This calibrator needs the model itself, and no model was given",
                 fix="Load it with model=load_model(...), or give --model.",
             )
-        cls = storable_class(told["class"], KernelDensityEstimator)
-        arrays = {name: self.array(at) for name, at in told["arrays"].items()}
-        return estimator_from_parts(cls, told["about"], arrays, self._model)
+        cls = storable_class(record["class"], KernelDensityEstimator)
+        arrays = {name: self.array(at) for name, at in record["arrays"].items()}
+        return estimator_from_parts(cls, record["about"], arrays, self._model)

@@ -83,7 +83,7 @@ def can_export_onnx(
     """
     why = calibrator.why_no_onnx()
     if why is not None:
-        return f"This calibrator cannot be told in ONNX: {why}."
+        return f"This calibrator cannot be written in ONNX: {why}."
     if model is None:
         return "There is no model, only its predictions."
     if not model.name.lower().endswith(".onnx"):
@@ -121,7 +121,7 @@ def export_onnx(
         is read inside the model's graph.
     X : DataFrame or (n, n_features) array
         Real rows, with the columns that the calibrator reads; the first 2,000 are tried. They
-        also tell how exact the numbers are that the thresholds of regions must part.
+        also show how exact the numbers are that the thresholds of regions must separate.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def export_onnx(
     why = calibrator.why_no_onnx()
     if why is not None:
         raise InputError(
-            f"This calibrator cannot be told in ONNX: {why}", fix="Use the calibrator file."
+            f"This calibrator cannot be written in ONNX: {why}", fix="Use the calibrator file."
         )
     opened = load_model(path, task="classification")
     if not isinstance(opened, OnnxClassifier):

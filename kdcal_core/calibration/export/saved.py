@@ -10,9 +10,9 @@ would take for columns of the table; outputs, in which columns of a table the pr
 
 Version 3 is the same with a calibrator that has shrinkage, alone or inside another.
 
-Files are written in the oldest version that can say what they hold. Small files of each version
-stand in the tests and must stay readable for ever; a version that says old things anew would turn
-older descriptions into its own before they are decoded, in one function from version to version.
+Files are written in the oldest version that can describe them. Small files of each version
+are among the tests and must stay readable for ever. A version that changes an old description
+must convert older ones before they are decoded, with one function from version to version.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
 from kdcal_core.models.identity import file_digest
-from kdcal_core.store.archive import read_archive, telling_contradictions, write_archive
+from kdcal_core.store.archive import errors_name_file, read_archive, write_archive
 from kdcal_core.text import and_more, listed
 
 KIND = "calibrator"
@@ -226,8 +226,8 @@ def save_calibrator(calibrator: Calibrator, path: str | Path, card: CalibratorCa
     calibrator.check_state()
     _check_classes(calibrator, card)
     encoder = Encoder()
-    told = encoder.calibrator(calibrator)
-    about = {"card": card_to_json(card), "calibrator": told, "records": encoder.records}
+    encoded = encoder.calibrator(calibrator)
+    about = {"card": card_to_json(card), "calibrator": encoded, "records": encoder.records}
     version = _PLAIN if card.layer is None and not card.outputs else _OF_OUTPUTS
     if encoder.shrinks:
         version = VERSION
@@ -267,7 +267,7 @@ def load_calibrator(
     """
     given = None if model is None else _opened(model)
     about, arrays = read_archive(path, KIND, newest=VERSION, sealed=True)
-    with telling_contradictions(path):
+    with errors_name_file(path):
         card = card_from_json(about["card"])
         # before the calibrator asks the model anything
         unchecked = "" if any_model else _checked(card, given)
@@ -313,14 +313,14 @@ def _refuse_other(card: CalibratorCard, digest: str) -> None:
             f"The calibrator belongs to the model {model.name[:80]!r} with the SHA-256 "
             f"{model.digest[:12]}..., and this model has {digest[:12]}...",
             fix="Give the model that it was fitted for, or fit a calibrator for this one. If it is "
-            "the same model saved anew or in another file format, load the calibrator with "
+            "the same model saved again or in another file format, load the calibrator with "
             "any_model=True (--any-model on the command line).",
         )
 
 
 def _check_layer(calibrator: Calibrator, layer: str, model: Model | None, file: str) -> None:
     """Refuse a file whose calibrator reads no layer, and a model that has none of this name."""
-    with telling_contradictions(file):
+    with errors_name_file(file):
         check_layer(calibrator)
         units = getattr(calibrator, "columns_", ())
         demand(units == tuple(f"unit {i + 1}" for i in range(len(units))), "the units")

@@ -266,20 +266,20 @@ def _writer(
     out: str, suffix: str, classes: tuple[str, ...]
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
     make = pq.ParquetWriter if suffix == ".parquet" else pa_csv.CSVWriter
-    with _telling_unwritten():
+    with _writing_errors():
         writer = make(out, _schema(classes))
 
     def write(rows: pa.RecordBatch) -> None:
-        with _telling_unwritten():
+        with _writing_errors():
             writer.write_batch(rows)
 
     yield write
-    with _telling_unwritten():
+    with _writing_errors():
         writer.close()
 
 
 @contextmanager
-def _telling_unwritten() -> Iterator[None]:
+def _writing_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:

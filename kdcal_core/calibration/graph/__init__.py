@@ -1,4 +1,9 @@
-"""Kernel density graphs (papers 000 and 001): calibrated inside the data, the prior outside."""
+"""Kernel density graphs: calibrated inside the data, the prior outside.
+
+The modules cite sections and equations of Dey et al., *Simple Calibration via Geodesic Kernels*,
+https://openreview.net/forum?id=dpcRp8ix5T. The earlier paper is Dey et al., *Deep Discriminative
+to Kernel Density Graph*, https://arxiv.org/abs/2201.13001v8.
+"""
 
 from __future__ import annotations
 

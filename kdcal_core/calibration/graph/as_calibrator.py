@@ -32,7 +32,7 @@ UNWEIGHTED = "The kernel density version counts every row once: weights are not 
 
 @storable
 class KernelDensityCalibrator(Calibrator):
-    """The kernel density graph of a reviewed model (papers 000 and 001): the one way to fit it.
+    """The kernel density graph of a reviewed model (Dey et al.): the one way to fit it.
 
     :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, whichever the model's
     partition asks for: inside the data it blends the model's probabilities with the class ratio
@@ -138,7 +138,7 @@ class KernelDensityCalibrator(Calibrator):
             The model's training rows with their true classes as column indices.
         model : Model, or what :func:`kdcal_core.models.wrap_model` takes
         progress : callable, optional
-            Told the share done in [0, 1] and a sentence; may raise to cancel.
+            Called with the share done in [0, 1] and a sentence; may raise to cancel.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class KernelDensityCalibrator(Calibrator):
 def _opened(model: Any, n_classes: int) -> Model:
     if model is None:
         raise InputError(
-            "A kernel density graph asks the model itself, and there is none",
+            "A kernel density graph needs the model itself, and no model was given",
             fix="Add the model, or choose a calibrator that reads probabilities alone.",
         )
     opened: Model = wrap_model(model, task="classification")

@@ -254,7 +254,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         return other.fit(X, y, X_holdout, y_holdout, progress=progress, executor=executor)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Posterior of each class, (n, K) in the order of ``classes_`` (paper 000 Eqs. 8, 9)."""
+        """Posterior of each class, (n, K) in the order of ``classes_`` (Dey et al., Eqs. 8, 9)."""
         return self._fitted_graph().posterior(self.locate(X))
 
     def predict(self, X: Any) -> NDArray[Any]:

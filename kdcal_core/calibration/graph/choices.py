@@ -44,7 +44,7 @@ def class_shares(counts: IntArray, *, rules_out: bool) -> FloatArray:
     counts : (K,) array of int
     rules_out : bool
         Whether a class without a row has share 0, as in the papers; else it counts as half a row,
-        because few rows do not show that there is none.
+        because few rows do not show that the class is absent.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a fitted kernel density estimator tells of itself."""
+"""What a fitted kernel density estimator reports about itself."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from kdcal_core.store import storable
 
 @storable
 class KernelDensityForest(KernelDensityEstimator):
-    """Kernel density graph on the leaves of a forest (papers 000 and 001: KDF).
+    """Kernel density graph on the leaves of a forest (Dey et al.: KDF).
 
     Inside the data the posterior blends the model's own with the class ratio of the row's
     polytope, whose counts are smoothed over similar polytopes; outside it falls back to the prior.

@@ -15,7 +15,7 @@ _BLOCK_CELLS = 1 << 16
 def fit_gaussians(
     x: FloatArray, index: IntArray, n_polytopes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and mean squared deviation of each polytope's rows (paper 000 Eqs. 14 and 15).
+    """Mean and mean squared deviation of each polytope's rows (Dey et al., Eqs. 14 and 15).
 
     The variance floor is left out here: it is added when densities are taken, as variance plus
     floor for a polytope of any size (decision D8).

@@ -34,7 +34,7 @@ _SAME_GAMMA = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class KernelDensityGraph:
-    """Class-conditional densities on a model's polytopes (paper 000 Eqs. 6 to 19).
+    """Class-conditional densities on a model's polytopes (Dey et al., Eqs. 6 to 19).
 
     It holds arrays only, no model, so settings change without a fit. A density is that of the
     one polytope that represents a row, ``f~_y(x) = (n~_ry / n~_y) G(x; mu_r, var_r + lambda)``

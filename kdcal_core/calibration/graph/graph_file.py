@@ -25,7 +25,7 @@ from kdcal_core.calibration.graph.views import OutputLayer
 from kdcal_core.errors import InputError
 from kdcal_core.models import Features, fingerprint, wrap_model
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
-from kdcal_core.store import decode, read_archive, telling_contradictions, write_archive
+from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 
 _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 
@@ -104,7 +104,7 @@ def save_graph(graph: KernelDensityGraph, path: str | Path) -> None:
 def load_graph(path: str | Path) -> KernelDensityGraph:
     """Read a graph from a file."""
     about, arrays = read_archive(path, _KIND)
-    with telling_contradictions(path):
+    with errors_name_file(path):
         return _graph_from_parts(decode(_Graph, about["graph"]), arrays)
 
 
@@ -117,7 +117,7 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
 def load_estimator(cls: type[_Estimator], path: str | Path, model: Any) -> _Estimator:
     """Read a fitted estimator from a file and put its model to it."""
     about, arrays = read_archive(path, cls.__name__)
-    with telling_contradictions(path):
+    with errors_name_file(path):
         return estimator_from_parts(cls, about, arrays, model)
 
 
@@ -161,28 +161,28 @@ def estimator_from_parts(
     LookupError, TypeError, ValueError, AttributeError, OverflowError
         Parts are missing or contradict each other.
     """
-    told = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
-    estimator = cls(model, **told.parameters)
+    description = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
+    estimator = cls(model, **description.parameters)
     estimator._validate_params()
-    estimator.graph_ = graph = _graph_from_parts(told.graph, arrays)
+    estimator.graph_ = graph = _graph_from_parts(description.graph, arrays)
     placement = Placement(
         wrap_model(model, task="classification"),
-        told.output_layer,
-        _coordinates(told.coordinates, arrays),
-        _codes(told.layer_widths, arrays["codes"]),
+        description.output_layer,
+        _coordinates(description.coordinates, arrays),
+        _codes(description.layer_widths, arrays["codes"]),
         estimator.distance,
     )
     estimator._placement = placement
-    estimator.classes_ = _labels(told.labels)
+    estimator.classes_ = _labels(description.labels)
     estimator.n_features_in_ = placement.model.n_features
-    estimator._probe = rows_from_json(told.probe)
+    estimator._probe = rows_from_json(description.probe)
     if (
         len(placement.polytopes) != graph.n_polytopes
         or placement.coordinates.n_dimensions != graph.centres.shape[1]
         or len(estimator.classes_) != len(graph.classes)
     ):
         raise ValueError("the parts do not fit each other")
-    _check_model(estimator, told.fingerprint)
+    _check_model(estimator, description.fingerprint)
     return estimator
 
 
@@ -308,11 +308,11 @@ def _parameters(estimator: KernelDensityEstimator) -> dict[str, Any]:
     }
 
 
-def _labels(told: _Labels) -> NDArray[Any]:
-    kind = np.dtype(told.type)
+def _labels(written: _Labels) -> NDArray[Any]:
+    kind = np.dtype(written.type)
     if kind.kind not in "biufUO":
         raise ValueError("labels of this type are never saved")
-    labels = np.array(told.values, dtype=None if kind.kind == "U" else kind)
+    labels = np.array(written.values, dtype=None if kind.kind == "U" else kind)
     if labels.ndim != 1 or len(set(labels.tolist())) != len(labels) or (labels != labels).any():
         raise ValueError("labels are not one of each class")
     return labels
@@ -329,12 +329,12 @@ def _codes(layer_widths: tuple[int, ...] | None, array: NDArray[Any]) -> Codes:
     return ActivationCodes(array, layer_widths)
 
 
-def _coordinates(told: _Columns, arrays: Mapping[str, NDArray[Any]]) -> Coordinates:
-    categories = dict(told.categories)
+def _coordinates(columns: _Columns, arrays: Mapping[str, NDArray[Any]]) -> Coordinates:
+    categories = dict(columns.categories)
     coordinates = Coordinates(
-        feature_names=told.feature_names,
-        n_features=told.n_features,
-        numeric=_positions(arrays["numeric"], told.n_features),
+        feature_names=columns.feature_names,
+        n_features=columns.n_features,
+        numeric=_positions(arrays["numeric"], columns.n_features),
         fill=np.asarray(arrays["fill"], dtype=np.float64),
         indicators=_positions(arrays["indicators"], len(arrays["numeric"])),
         categories=categories,
@@ -346,7 +346,7 @@ def _coordinates(told: _Columns, arrays: Mapping[str, NDArray[Any]]) -> Coordina
     if (
         len(covered) != coordinates.n_features  # first: the file may say any number
         or covered != list(range(coordinates.n_features))
-        or (told.feature_names is not None and len(told.feature_names) != len(covered))
+        or (columns.feature_names is not None and len(columns.feature_names) != len(covered))
         or coordinates.fill.shape != coordinates.numeric.shape
         or not coordinates.centre.shape == coordinates.unit.shape == width
         or not all(

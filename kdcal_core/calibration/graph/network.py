@@ -21,10 +21,10 @@ _TRIAL_ROWS = 5000
 
 @storable
 class KernelDensityNetwork(KernelDensityEstimator):
-    """Kernel density graph on the activation patterns of a ReLU network (papers 000, 001: KDN).
+    """Kernel density graph on the activation patterns of a ReLU network (Dey et al.: KDN).
 
     Of an encoder with a dense ReLU head the Gaussians live in what goes into the head, and the
-    kernel counts the head's layers (paper 000 section 3.2).
+    kernel counts the head's layers (Dey et al., section 3.2).
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class Placement:
         progress: Progress | None = None,
         executor: Executor | None = None,
     ) -> Located:
-        """The nearest polytope of each row (paper 000 Eq. 6); ``proba`` goes along."""
+        """The nearest polytope of each row (Dey et al., Eq. 6); ``proba`` goes along."""
         codes = None if self.distance == "euclidean" else self.codes(X)
         found = self.nearest(self.points(X), codes, centres, progress=progress, executor=executor)
         return replace(found, proba=proba)

@@ -67,7 +67,7 @@ def _take_codes(codes: Codes, mask: NDArray[np.bool_]) -> Codes:
 def own_columns(X: Any, model: Model) -> Any:
     """The model's columns of a data frame; anything else as an array.
 
-    What else a frame holds, such as the label or a key, must neither tell copies of rows apart
+    Other columns of a frame, such as the label or a key, must neither make copies of a row differ
     nor end up in a saved file.
     """
     if not isinstance(X, pd.DataFrame):

@@ -18,7 +18,7 @@ class Selection:
     Attributes
     ----------
     exponents : (G,) array
-        Exponents gamma * log n of the kernel, ascending (paper 000 Eq. 18).
+        Exponents gamma * log n of the kernel, ascending (Dey et al., Eq. 18).
     gammas : (G,) array
         The same as gamma.
     log_loss : (G,) array

@@ -1,4 +1,4 @@
-"""How far apart neighbouring polytopes lie: the variance that a single row cannot tell."""
+"""How far apart neighbouring polytopes lie: the variance that a single row cannot show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def neighbour_spacing(
 ) -> FloatArray:
     """Mean squared gap between a polytope's centre and that of its nearest other polytope.
 
-    Most polytopes of a large forest or network hold one row, whose variance Eq. 15 of paper 000
+    Most polytopes of a large forest or network hold one row, whose variance Eq. 15 of Dey et al.
     gives as zero. A fresh row lies about as far from the centre of its nearest polytope as that
     centre lies from its own nearest other, so the mean gap, added to the variances of all
     polytopes, puts their densities on one scale. No held-out row is needed, so a floor taken

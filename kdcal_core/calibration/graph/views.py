@@ -75,7 +75,7 @@ def leaf_codes(model: Model, X: Features) -> LeafCodes:
 def activation_codes(model: Model, X: Features, output_layer: OutputLayer) -> ActivationCodes:
     """Activation bits of the rows in each layer, the output's layer included as asked.
 
-    Of an encoder with a dense head the head's layers only (paper 000 section 3.2). The output
+    Of an encoder with a dense head the head's layers only (Dey et al., section 3.2). The output
     layer's bit of a class is 1 where its probability is above 1/K ("probability") or its logit
     above zero ("logit", decision D4).
 
@@ -109,7 +109,7 @@ def embedded(model: Model, X: Features) -> FloatArray | None:
 
 
 def warn_of_other_activations(model: Model) -> None:
-    """Say so where a network's codes do not tell its whole partition."""
+    """Return a note where a network's codes do not describe its whole partition."""
     others = other_activations(model)
     if others and isinstance(model, HasCodes) and not isinstance(model, HasHead):
         warnings.warn(

@@ -1,4 +1,8 @@
-"""Heterogeneous calibration: cut the inputs into regions and calibrate each (paper 004)."""
+"""Heterogeneous calibration: cut the inputs into regions and calibrate each.
+
+The modules cite sections of Durfee et al., *Heterogeneous Calibration*,
+https://arxiv.org/abs/2202.04837.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The top-label confidence from kernel densities (paper 002) in every region."""
+"""The top-label confidence from kernel densities (Salamon et al.) in every region."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 from kdcal_core.calibration.regions._unpooled import NodeRows, fit_alone, fit_unpooled
 from kdcal_core.calibration.regions.cells import Cells, logit_of
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
-from kdcal_core.calibration.regions.pooling import order_told, pool
+from kdcal_core.calibration.regions.pooling import order_evidence, pool
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -79,7 +79,7 @@ class LinearMaps:
 
 
 def fit_platt(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: bool) -> MapFit:
-    """Platt's sigmoid of the logit in every region (paper 004 Algorithm 1, decision D104)."""
+    """Platt's sigmoid of the logit in every region (Durfee et al., Algorithm 1, decision D104)."""
     return _fit(scores, leaf, hierarchy, pooling, ("slope", "offset"))
 
 
@@ -129,7 +129,7 @@ def _fit_classes(
     unchanged = np.column_stack([scale, middle.sum(axis=1)])
     root = fit_alone(rows, every.levels[0], unchanged)
     if pooling:
-        pooled = pool(rows.losses.of_nodes, root, every, order_told(rows.rarer))
+        pooled = pool(rows.losses.of_nodes, root, every, order_evidence(rows.rarer))
         theta, borrowed = pooled.theta, pooled.borrowed
     else:
         theta, borrowed = fit_unpooled(rows, every, root)

@@ -1,4 +1,4 @@
-"""Splits that raise the area under the ROC curve (paper 004 section 12, text lost).
+"""Splits that raise the area under the ROC curve (Durfee et al., section 12, text lost).
 
 **Derivation.** Cut the rows into cells, regions crossed with bins of the score, of which cell i
 holds the shares p_i of all positives and n_i of all negatives. A calibration by region gives every
@@ -54,7 +54,7 @@ ROUNDING = 1e-12
 
 
 def calibrated_auc(positive: Any, negative: Any) -> FloatArray:
-    """AUROC of cells ordered by their own likelihood ratio (paper 004 Definition 4.2, Lemma 9.1).
+    """AUROC of cells ordered by likelihood ratio (Durfee et al., Definition 4.2, Lemma 9.1).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class AucGain:
     Parameters
     ----------
     score : (n,) array
-        The score whose order is to be mended, finite.
+        The score whose order is to be corrected, finite.
     positive : (n,) array of bool
         Whether the row is of the class that high scores stand for.
     weight : (n,) array, optional
@@ -164,7 +164,7 @@ def fit_auc(settings: Any, rows: FitRows) -> PartitionFit:
     """One tree whose splits raise the calibrated AUROC, with a map in each of its leaves.
 
     Two classes are ranked by the score of the second; with more, it is the AUROC with which the
-    confidence tells right predictions from wrong ones. The tree grows on the calibration rows
+    confidence separates right predictions from wrong ones. The tree grows on the calibration rows
     even where training rows are given: on rows that the model was trained on, its scores rank
     better than they do elsewhere.
     """

@@ -1,4 +1,4 @@
-"""Boosted partitions: calibrations nested in one another (paper 004 section 13, text lost).
+"""Boosted partitions: calibrations nested in one another (Durfee et al., section 13, text lost).
 
 **Derivation.** Section 5 asks for a sequence of partitions from boosted trees, calibrated one
 after the other, so that the whole is a composition ``C_M(... C_1(C_0(s, x), x) ..., x)``. Write F
@@ -29,7 +29,7 @@ both, in three classes                              0.819    0.752   0.752
 offsets by one column, slopes by another            0.552    0.543   0.546
 offsets that grow with six inputs                   0.478    0.488   0.483
 nothing                                             0.599    0.599   0.599
-one column was not seen (paper 004's toy example)   0.479    0.481   0.479
+one column was not seen (Durfee et al.'s toy example)   0.479    0.481   0.479
 adult                                               0.326    0.332   0.326
 ==================================================  =======  ======  ======
 
@@ -108,10 +108,10 @@ def fit_boosted(settings: Any, rows: FitRows) -> PartitionFit:
     gain, wanted = _wanted(settings, rows, binned)
     layers: list[Layer] = []
     tallies: list[Tally] = []
-    for layer, told in islice(_stages(settings, rows, binned, gain), wanted + 1):
+    for layer, counts in islice(_stages(settings, rows, binned, gain), wanted + 1):
         rows.report(0.5 + 0.5 * len(layers) / (wanted + 1), f"Stage {len(layers):,} of {wanted:,}")
         layers.append(layer)
-        tallies.append(told)
+        tallies.append(counts)
     described = _described(len(rows.y), len(layers) - 1, settings.n_trees)
     return PartitionFit(tuple(layers), (), (described, *layer_notes(tallies)))
 
@@ -129,7 +129,7 @@ def nested(layers: tuple[Layer, ...], proba: FloatArray, X: Any) -> FloatArray:
 def _stages(
     settings: Any, rows: FitRows, binned: BinnedInputs, gain: Gain
 ) -> Iterator[tuple[Layer, Tally]]:
-    """Stage after stage, with what is to be told of its regions, until no split has worth."""
+    """Yield each stage with the counts of its regions, until no split improves the fit."""
     from kdcal_core.partition.tree import grow_tree
 
     proba = rows.proba

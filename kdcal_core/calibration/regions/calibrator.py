@@ -1,4 +1,4 @@
-"""Calibration region by region: paper 004's heterogeneous calibration."""
+"""Calibration region by region: Durfee et al.'s heterogeneous calibration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kdcal_core.store import storable
 
 @storable
 class HeterogeneousCalibrator(Calibrator):
-    """Cuts the inputs into regions and calibrates each by itself (paper 004 Algorithm 1).
+    """Cuts the inputs into regions and calibrates each by itself (Durfee et al., Algorithm 1).
 
     One monotone map for all rows cannot change their order, and so not the AUROC; the best map of
     each region of a partition can only raise it (Lemmas 4.3 and 4.4).
@@ -148,7 +148,7 @@ class HeterogeneousCalibrator(Calibrator):
         X_partition, y_partition : (m, d) and (m,), optional
             The model's training rows, on which the partition is found (decision D102).
         progress : callable, optional
-            Told the share done in [0, 1] and a sentence; may raise to cancel.
+            Called with the share done in [0, 1] and a sentence; may raise to cancel.
 
         Raises
         ------

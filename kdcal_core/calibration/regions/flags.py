@@ -148,7 +148,7 @@ class Tally:
 
 
 def tally(fit: MapFit, scores: Scores, leaf: IntArray, n_regions: int) -> Tally:
-    """Count what is to be told of one layer; arguments are those of :func:`region_fits`."""
+    """Count what a note reports of one layer; arguments are those of :func:`region_fits`."""
     n_classes = scores.n_classes
     counts = np.bincount(leaf * n_classes + scores.y, minlength=n_regions * n_classes)
     seen = (counts.reshape(n_regions, n_classes) > 0).sum(axis=1)
@@ -170,14 +170,14 @@ def layer_notes(tallies: list[Tally]) -> tuple[str, ...]:
     regions, one_class, falling = (
         sum(getattr(one, name) for one in tallies) for name in ("regions", "one_class", "falling")
     )
-    told = []
+    notes = []
     if one_class == 1:
-        told.append("1 shows one class only and leans on the region around it")
+        notes.append("1 shows one class only and leans on the region around it")
     elif one_class:
-        told.append(f"{one_class:,} show one class only and lean on the region around them")
+        notes.append(f"{one_class:,} show one class only and lean on the region around them")
     if falling:
-        told.append(f"in {falling:,} a higher score means a lower probability (kept as found)")
-    return (f"Of all partitions' regions ({regions:,}), {'; '.join(told)}.",) if told else ()
+        notes.append(f"in {falling:,} a higher score means a lower probability (kept as found)")
+    return (f"Of all partitions' regions ({regions:,}), {'; '.join(notes)}.",) if notes else ()
 
 
 _LISTED = 3

@@ -1,4 +1,4 @@
-"""A random forest of partitions, each calibrated by itself, averaged (paper 004 section 5).
+"""A random forest of partitions, each calibrated by itself, averaged (Durfee et al., section 5).
 
 Every tree is grown on a bootstrap sample, with half of the columns drawn for each split, and its
 leaves' maps are fitted on all calibration rows. The calibrated probabilities are averaged, the
@@ -83,7 +83,7 @@ def fit_forest(settings: Any, rows: FitRows) -> PartitionFit:
             raise
     layers = tuple(one for one, _ in fitted)
     return PartitionFit(
-        layers, (), (_described(layers), *layer_notes([told for _, told in fitted]))
+        layers, (), (_described(layers), *layer_notes([counts for _, counts in fitted]))
     )
 
 

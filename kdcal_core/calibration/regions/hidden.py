@@ -1,4 +1,4 @@
-"""A hidden layer as the inputs of a partition (paper 004 section 5).
+"""A hidden layer as the inputs of a partition (Durfee et al., section 5).
 
 For images and text the paper grows the tree on the neurons of an internal layer, which hold
 patterns that the raw inputs show only together.

@@ -77,7 +77,7 @@ class FitRows:
     X_partition, y_partition : (m, d) DataFrame and (m,) int array, or None
         Rows that the partition is found on, where they were given.
     report : callable
-        Told the share done in [0, 1] and a sentence; may raise to cancel.
+        Called with the share done in [0, 1] and a sentence; may raise to cancel.
     """
 
     proba: FloatArray
@@ -135,7 +135,7 @@ class PartitionKind:
     reads : callable
         (settings, columns of X) -> those that the partition is found in; others are let be.
     depth : int
-        Of its trees, where nobody asks for another.
+        Of its trees, unless another is given.
     """
 
     fit: Callable[[Any, FitRows], PartitionFit]
@@ -179,5 +179,5 @@ def fit_partition(
     hierarchy = hierarchy_of(partition)
     fit = fit_maps(settings.calibrator, scores, leaf, hierarchy, pooling=settings.pooling)
     regions = region_fits(fit, scores, leaf, hierarchy.n_regions, partition.words)
-    told = tuple(one for one in regions if one.n or one.leaf != spare)
-    return PartitionFit((Layer(partition, fit.maps),), regions, (*notes, *region_notes(told)))
+    described = tuple(one for one in regions if one.n or one.leaf != spare)
+    return PartitionFit((Layer(partition, fit.maps),), regions, (*notes, *region_notes(described)))

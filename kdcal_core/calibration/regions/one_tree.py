@@ -1,4 +1,4 @@
-"""One shallow tree as the partition: paper 004 Algorithm 1.
+"""One shallow tree as the partition: Durfee et al., Algorithm 1.
 
 The paper grows the tree on the model's training rows and fits the maps on others (decision
 D102); so does kdcal where training rows are given. Where they are not, the calibration set has to
@@ -119,11 +119,11 @@ def fit_in_parts(settings: Any, rows: FitRows, grow: Grow) -> PartitionFit:
         if parts > 1
         else "one tree is grown and fitted on the only calibration row"
     )
-    told = (
+    note = (
         f"{why}: {how}.",
         *_uncut([layer.partition for layer in layers], least),
     )
-    return PartitionFit(tuple(layers), tuple(regions), (*told, *region_notes(tuple(regions))))
+    return PartitionFit(tuple(layers), tuple(regions), (*note, *region_notes(tuple(regions))))
 
 
 def class_target(y: IntArray, n_classes: int) -> NDArray[Any]:

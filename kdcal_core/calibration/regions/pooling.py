@@ -1,22 +1,23 @@
-"""Partial pooling: a region's map is drawn to its ancestor's, the more the less it says itself.
+"""Partial pooling: the fewer rows a region has, the more its map is drawn to its ancestor's.
 
-A region with few rows cannot carry a map of its own, and a smallest number of rows below which it
-loses it would be a cliff. Instead the parameters theta of a node are taken as a draw from a
-normal distribution around those of the node above,
+A region with few rows cannot support a map of its own, and a fixed smallest number of rows would
+make the map jump at that number. Instead the parameters theta of a node are taken as a draw from
+a normal distribution around those of the node above,
 
     theta_v ~ N(theta_above(v), S),
 
 so that the fit of a node minimises its log loss plus ``(theta - theta_above)' S^-1 (theta -
-theta_above) / 2``. A node without rows is its ancestor, one with many is on its own, and nothing
-jumps in between (decision D105). How much nodes differ, S, is learned from all nodes of the
-partition by empirical Bayes: expectation and maximisation over theta with the loss of each node
-as a parabola around its fit. A prior worth two nodes keeps S sensible where a partition has few.
+theta_above) / 2``. A node without rows has its ancestor's map, a node with many rows has its own,
+and nothing jumps in between (decision D105). S says how much nodes differ. It is learned from all
+nodes of the partition by empirical Bayes: expectation and maximisation over theta, with the loss
+of each node as a parabola around its fit. A prior worth two nodes stabilises S where a partition
+has few.
 
-Rows of one class say how high a region lies, and nothing of the order inside it: there a slope
-that moves is an offset in disguise, and could turn the order round. So the spread of a node's
-slopes, and what its rows tell of them, count by the share ``w = r / (r + 1/2)`` with r its rows of
-the rarer class: none without any, where the slopes are the ancestor's and the offset alone moves,
-two thirds with one, nearly all with twenty. A row of hardly any weight changes hardly anything. On
+Rows of one class determine a region's level but not the order inside it: there a change of slope
+acts as an offset, and could reverse the order. So the spread of a node's
+slopes, and the evidence of its rows on them, are weighted by ``w = r / (r + 1/2)`` with r its rows
+of the rarer class: 0 without any, where the slopes are the ancestor's and only the offset moves,
+two thirds with one, nearly 1 with twenty. A row with almost no weight changes almost nothing. On
 simulated regions, with rare classes too (8 and 30 regions of 10 to 1,000 rows), the test log loss
 moved by -0.0009 to 0.0001, with 5 rows in each by 0.003, and on ten classes of digits by 0.001. No
 region of one class had a falling slope, where before 995 rows without a positive had -0.6.
@@ -24,8 +25,8 @@ region of one class had a falling slope, where before 995 rows without a positiv
 Measured on simulated regions (2, 8 and 50 of them, 10 to 300 rows in each, Platt's map): where
 regions differ, with standard deviations of 0.4 of the slope and 1 of the offset, pooling has a
 test log loss 0.003 to 0.095 below one map for all; where they do not differ at all it is 0.0014
-above it at most. Regions on their own are up to 0.17 worse than pooled ones at 5 rows each, and
-alike at 1,000.
+above it at most. Regions fitted separately are up to 0.17 worse than pooled ones at 5 rows each,
+and equal at 1,000.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SPREAD = 0.2
 # Nodes never differ by more: where scores are 0 or 1, a parabola says nothing of a loss far away.
 WIDEST = 5.0
 # Rows of the rarer class with which a node's slopes count half.
-HALF_TOLD = 0.5
+HALF_EVIDENCE = 0.5
 _ROUNDS = 3
 # A share of nothing would divide by it.
 _LEAST_SHARE = 1e-12
@@ -75,19 +76,19 @@ class Pooled:
     spread: FloatArray
 
 
-def order_told(rarer: FloatArray) -> FloatArray:
-    """What so many rows of the rarer class count for in the slopes, in [0, 1).
+def order_evidence(rarer: FloatArray) -> FloatArray:
+    """Weight of the evidence on the slopes by the rows of the rarer class, in [0, 1).
 
     Examples
     --------
-    >>> order_told(np.array([0.0, 0.5, 4.5])).tolist()
+    >>> order_evidence(np.array([0.0, 0.5, 4.5])).tolist()
     [0.0, 0.5, 0.9]
     """
-    return rarer / (rarer + HALF_TOLD)
+    return rarer / (rarer + HALF_EVIDENCE)
 
 
 def pool(
-    loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy, told: FloatArray | None = None
+    loss_of: LossOf, root: FloatArray, hierarchy: Hierarchy, evidence: FloatArray | None = None
 ) -> Pooled:
     """Fit every node, top down, each drawn to the one above it.
 
@@ -99,16 +100,16 @@ def pool(
         Parameters of the roots, which are fitted without any pull.
     hierarchy : Hierarchy
         Of C copies, each of which learns a spread of its own.
-    told : (m,) array in [0, 1], optional
-        What each node's rows count for in all parameters but the last, the offset; None where
-        they count whole.
+    evidence : (m,) array in [0, 1], optional
+        Weight of each node's rows in all parameters but the last, the offset; None for full
+        weight.
     """
     n_copies, q = root.shape
     copy = hierarchy.copy
     theta = root[copy]
     if len(hierarchy.levels) == 1:
         return Pooled(theta, np.zeros(len(theta)), np.zeros((n_copies, q, q)))
-    share = np.ones(len(theta)) if told is None else np.maximum(told, _LEAST_SHARE)
+    share = np.ones(len(theta)) if evidence is None else np.maximum(evidence, _LEAST_SHARE)
     spread: FloatArray = np.tile(SPREAD**2 * np.eye(q), (n_copies, 1, 1))
     moving = np.ones(n_copies, dtype=bool)
     known: Levels = [None] * (len(hierarchy.levels) - 1)

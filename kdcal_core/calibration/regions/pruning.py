@@ -1,4 +1,4 @@
-"""How fine a partition should be, by cross-validation (paper 004 section 4.2).
+"""How fine a partition should be, by cross-validation (Durfee et al., section 4.2).
 
 Every node of a tree is taken as a region in turn and its map judged on rows that the map was not
 fitted on. Of all subtrees, the one whose leaves have the smallest sum of held-out log losses is

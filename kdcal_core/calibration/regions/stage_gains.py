@@ -75,7 +75,7 @@ class LineGain:
 
     Examples
     --------
-    Two regions of reversed and of right scores; no offset tells them apart:
+    Two regions, of reversed and of right scores; no offset separates them:
 
     >>> p = np.array([0.2, 0.8, 0.2, 0.8])[:, None]
     >>> score = LineGain(np.array([0.0, 1.0, 1.0, 0.0])[:, None], p, np.ones(4))

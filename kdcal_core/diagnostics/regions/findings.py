@@ -39,13 +39,15 @@ over-confident, corrected p below 0.0001.'
     )
     if regression:
         fault = _OF_PIT[region.fault]
-        told = f"the mean PIT is {value} ({low} to {high}, {rows}), not {stated}; {fault}"
+        sentence = f"the mean PIT is {value} ({low} to {high}, {rows}), not {stated}; {fault}"
         if region.spread is not None and region.fault in ("too narrow", "too wide"):
-            told = f"PIT values vary {_vary(region.spread)}, {rows}); {fault}"
+            sentence = f"PIT values vary {_vary(region.spread)}, {rows}); {fault}"
     else:
         fault = "within chance" if region.fault == "none" else region.fault
-        told = f"the model says {stated}, the rows show {value} ({low} to {high}, {rows}); {fault}"
-    return f"{lead}: {told}, corrected p {p_text(region.adjusted_p)}."
+        sentence = (
+            f"the model says {stated}, the rows show {value} ({low} to {high}, {rows}); {fault}"
+        )
+    return f"{lead}: {sentence}, corrected p {p_text(region.adjusted_p)}."
 
 
 def _vary(spread: Estimate) -> str:
@@ -74,8 +76,8 @@ searches.'
     faulty = search.faulty
     judged = [region for region in search.regions if region.n > 0]
     if faulty and search.one_part:
-        told = region_finding(faulty[0], regression=search.regression)
-        return f"No part of the inputs stands out from the rest. {told}"
+        sentence = region_finding(faulty[0], regression=search.regression)
+        return f"No part of the inputs stands out from the rest. {sentence}"
     if faulty:
         count = (
             f"{len(faulty):,} of {len(judged):,} regions "

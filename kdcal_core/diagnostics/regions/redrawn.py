@@ -42,7 +42,7 @@ def largest_when_redrawn(
     largest = np.empty(redraws)
     for draw in range(redraws):
         if progress is not None:
-            progress(draw / redraws, f"Outcomes drawn anew, {draw + 1:,} of {redraws:,}")
+            progress(draw / redraws, f"Outcomes drawn again, {draw + 1:,} of {redraws:,}")
         criterion = residuals(goal, (rng.random(len(goal.score)) < goal.score).astype(np.float64))
         largest[draw] = evidence(criterion, grow(criterion).apply(binned)).max()
     return largest
@@ -62,7 +62,7 @@ def judged_by_redraws(
     largest: FloatArray,
     level: float,
 ) -> tuple[Region, ...]:
-    """Regions held against the largest evidence that chance gives.
+    """Regions compared with the largest evidence that chance gives.
 
     A p value is the share of redraws, the rows as they are counted in, whose largest evidence
     reaches the region's, so it is corrected for the whole search. Intervals are as wide as the

@@ -103,7 +103,7 @@ class RegionSearch:
     regression : bool
         Whether it speaks of PIT values.
     redraws : int
-        Draws of the outcomes that the regions are held against; 0 where other rows judge them.
+        Draws of the outcomes that the regions are compared with; 0 where other rows judge them.
     """
 
     tree: PartitionTree | None

@@ -91,7 +91,7 @@ def find_regions(
     level : float
         Of intervals; a fault is named where its corrected p value is below 1 - level.
     progress : callable, optional
-        Told before every redraw; it may raise to stop.
+        Called before every redraw; it may raise to stop.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def find_regions(
     Measured with 20 columns of numbers and a gap of 0.1 in 8% of the rows, cut off by one of
     them: found in 32% of searches in 5,000 rows, 80% in 10,000, all in 20,000; a gap of 0.15 in
     88% in 5,000. Regions that take two columns to name need more rows. Growing on 30 or 70% of
-    the rows finds no more than growing on half of them. False alarms where the model is right:
+    the rows finds nothing beyond growing on half of them. False alarms where the model is right:
     4.0% of 1,500 searches.
 
     Redraws against halves, 5,000 rows that state 0.6 to 0.95, 20 columns, regions that are faulty

@@ -54,7 +54,7 @@ def coverage(
     Notes
     -----
     The interval score is Gneiting and Raftery's (2007): width + (2 / (1 - level)) times the
-    distance by which the outcome misses, lower is better; paper 003 Eq. 5 prints it with the
+    distance by which the outcome misses, lower is better; Torres et al., Eq. 5 prints it with the
     signs mixed (decision D70). An outcome on an interval's end is inside.
 
     Examples
@@ -218,7 +218,8 @@ def _judged(
             scores / scale,
             weight,
             level,
-            f"Scaled mean interval score of the central {text} intervals (sMIS, paper 003 Eq. 5), "
+            f"Scaled mean interval score of the central {text} intervals "
+            "(sMIS, Torres et al., Eq. 5), "
             "over the mean absolute outcome of the calibration set",
             f"sMIS {text}",
         ),

@@ -38,7 +38,7 @@ def wasserstein(
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named), or a level that is none.
+        For values outside [0, 1] (the row is named), or a level outside (0, 1).
 
     Notes
     -----

@@ -63,7 +63,7 @@ def kl_divergence(
             fix="Give both for the same rows.",
         )
     if cells is not None and cells < 2:
-        raise InputError(f"{cells} cells tell nothing", fix="Ask for at least 2.")
+        raise InputError(f"{cells} cells cannot show a divergence", fix="Ask for at least 2.")
     if cells is None and not estimate.has_density:
         cells = 20
     if cells is None:

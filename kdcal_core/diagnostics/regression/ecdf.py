@@ -70,7 +70,7 @@ def ecdf_difference(
 def quantile_reliability(
     pit: Any, levels: Any = LEVELS, *, level: float = 0.95, sample_weight: Any = None
 ) -> QuantileReliability:
-    """How often outcomes lie at or below their stated quantiles (paper 003 Eq. 1).
+    """How often outcomes lie at or below their stated quantiles (Torres et al., Eq. 1).
 
     The outcome lies at or below the quantile of level p exactly where its PIT value is at most
     p. Arguments and errors as in :func:`ecdf_difference`.

@@ -45,7 +45,7 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     Raises
     ------
     InputError
-        For values outside [0, 1] (the row is named), or a level that is none.
+        For values outside [0, 1] (the row is named), or a level outside (0, 1).
 
     Notes
     -----

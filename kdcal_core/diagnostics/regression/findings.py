@@ -59,15 +59,15 @@ def regression_findings(
     Examples
     --------
     >>> import numpy as np
-    >>> from kdcal_core.diagnostics.regression import coverage as covered, fault as told
+    >>> from kdcal_core.diagnostics.regression import coverage as covered, fault as found_fault
     >>> from kdcal_core.distributions import Normal
     >>> y = np.linspace(-1.9, 1.9, 200)
     >>> states = Normal(np.zeros(200), 1.0)
-    >>> found = regression_findings(covered(states, y), told(states.cdf(y)))
+    >>> found = regression_findings(covered(states, y), found_fault(states.cdf(y)))
     >>> found[0]
     'Stated 95% intervals hold 100.0% (98.2% to 100.0%, 200 rows): more than they say.'
     """
-    found = [coverage_finding(_telling_row(coverage), fitted_spread=fitted_spread)]
+    found = [coverage_finding(_main_row(coverage), fitted_spread=fitted_spread)]
     if fault.kind != "none":
         found.append(fault.words)
     if regions:
@@ -128,7 +128,7 @@ def local_finding(local: LocalPit) -> str:
     )
 
 
-def _telling_row(coverage: Coverage) -> CoverageRow:
+def _main_row(coverage: Coverage) -> CoverageRow:
     at95 = [row for row in coverage.rows if abs(row.level - 0.95) < 1e-9]
     return at95[0] if at95 else coverage.rows[-1]
 
@@ -140,7 +140,7 @@ def _cancel(kinds: set[FaultKind]) -> str:
 
 
 def _evidence(region: RegionPit) -> float:
-    """Squared departure times rows: still told apart where p values vanish."""
+    """Squared departure times rows, which still orders faults whose p values are 0."""
     return float(region.ecdf.effective * (region.ecdf.difference @ region.ecdf.difference))
 
 

@@ -1,4 +1,4 @@
-"""The PIT histogram with the band of uniform PIT values (paper 003 Figs. 1 and 5)."""
+"""The PIT histogram with the band of uniform PIT values (Torres et al., Figs. 1 and 5)."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class UniformityTest:
     name : str
         Key: "kolmogorov_smirnov", "cramer_von_mises", "anderson_darling" or "frosini".
     title : str
-        Name for people.
+        Name that is shown.
     statistic, p_value : float
     n : int
     draws, seed : int or None

@@ -50,7 +50,7 @@ def regression_scores(
     scale : float
         Mean absolute outcome of the calibration set, for sMIS (decision D71).
     true_mean : (n,) array, optional
-        The true conditional means, for "mse_truth": paper 003 Table 1's MSE, where Table 2's is
+        The true conditional means, for "mse_truth": the MSE of Torres et al., Table 1; Table 2's is
         against the outcomes (decision D72).
     true_distribution : PredictiveDistribution, optional
         The true distributions, for "kl", and for "mse_truth" where ``true_mean`` is not given.

@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from kdcal_core.calibration.export import load_calibrator, save_calibrator
 from kdcal_core.calibration.export.codec import Decoder
 from kdcal_core.errors import InputError
-from kdcal_core.store.archive import telling_contradictions
+from kdcal_core.store.archive import errors_name_file
 
 FIXTURE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 KEYS = ("sts", "kde_mon2", "cwoc", "isotonic", "venn_abers", "dirichlet", "tree")
@@ -282,5 +282,5 @@ def test_values_in_values_without_end_are_one_error():
     value = 0
     for _ in range(5000):
         value = {"tuple": [value]}
-    with pytest.raises(InputError, match="contradicts itself"), telling_contradictions("deep"):
+    with pytest.raises(InputError, match="contradicts itself"), errors_name_file("deep"):
         Decoder({}, []).value(value)
