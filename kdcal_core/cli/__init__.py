@@ -1,6 +1,6 @@
 """The command line: ``kdcal diagnose`` and ``kdcal convert``.
 
-Only argument parsing is imported here; a command brings in what it needs when it runs.
+Only argument parsing is imported here; each command imports what it needs when it runs.
 """
 
 from __future__ import annotations

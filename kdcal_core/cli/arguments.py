@@ -1,4 +1,4 @@
-"""The words ``kdcal`` understands."""
+"""The arguments of ``kdcal``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ROWS = "rows for --model (CSV, Parquet); - is standard input"
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong in one line."""
+    """An argument parser that reports an error in one line."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Take "-1=p" after an option for its value, as the class -1 is written."""
+        """Read "-1=p" after an option as its value, because a class may be called -1."""
         words = list(sys.argv[1:] if args is None else args)
         at = 0
         while at + 1 < len(words):
@@ -101,8 +101,7 @@ def _diagnose(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--json",
         metavar="FILE",
-        help="also write everything here as JSON; - writes it to standard output, in place of the "
-        "report",
+        help="also write all results to this JSON file; - prints the JSON instead of the report",
     )
     _force(command)
 
@@ -127,9 +126,7 @@ def _outputs(command: Parser) -> None:
 
 
 def _force(command: Parser) -> None:
-    command.add_argument(
-        "--force", action="store_true", help="overwrite the file to write where it is there already"
-    )
+    command.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _regression(command: Parser) -> None:
@@ -152,7 +149,7 @@ def _regression(command: Parser) -> None:
         metavar="COLUMN,...",
         type=names,
         default=(),
-        help="look at the rows region by region of these columns; by default of the prediction",
+        help="judge regions of these columns; by default of the prediction",
     )
     only.add_argument(
         "--seed", metavar="N", type=whole, default=0, help="of random draws (default 0)"
@@ -163,7 +160,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command = commands.add_parser(
         "calibrate",
         help="fit a calibrator on held-out rows and write it to a file",
-        description="Fit a calibrator on held-out rows of a classification, say what it gains, "
+        description="Fit a calibrator on held-out rows of a classification, report its gain, "
         "and write it to a file for 'kdcal score' and kdcal_core.load_calibrator.",
         epilog="Exit code 0; 2 where the input cannot be used, with one line that says why.",
         allow_abbrev=False,
@@ -171,8 +168,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     command.add_argument(
         "--list",
         action="store_true",
-        help="say which calibrators there are, or with --calibrator what one may be set to, "
-        "and end",
+        help="list the calibrators, or with --calibrator the settings of one, and exit",
     )
     command.add_argument("--calibrator", metavar="KEY", help="which one to fit (see --list)")
     command.add_argument(
@@ -220,7 +216,7 @@ def _calibrate(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     command.add_argument("--out", metavar="FILE", help="the calibrator file to write (.kdcal)")
     _force(command)
-    # what `kdcal diagnose` asks besides, and a classification has no use for
+    # further arguments of `kdcal diagnose` that a classification does not use
     command.set_defaults(task="classification", family=None, parameters=None, true_mean=None, by=())
 
 
@@ -292,7 +288,7 @@ def parameters(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition("=") for part in text.split(",")]
     found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
     if not all(name and column for name, column in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list like mean=mu,std=sigma")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list like mean=mu,std=sigma")
     return found
 
 
@@ -321,7 +317,7 @@ def outputs(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.rpartition("=") for part in text.split(",")]
     found = tuple((name.strip(), column.strip()) for name, _, column in pairs)
     if not all(name and column for name, column in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list like 0=p_no,1=p_yes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list like 0=p_no,1=p_yes")
     return found
 
 

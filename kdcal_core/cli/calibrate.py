@@ -1,4 +1,4 @@
-"""``kdcal calibrate``: held-out rows in, a calibrator file out, with what it gains."""
+"""``kdcal calibrate``: fits a calibrator on held-out rows, writes it and reports its gain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEEDED = {"inputs": "the rows' columns", "model": "the model"}
 
 
 def run(options: argparse.Namespace) -> str:
-    """List the calibrators, or fit one and write it to ``options.out``; what it gains, in words.
+    """List the calibrators, or fit one, write it to ``options.out`` and report its gain.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> str:
 def _fit(options: argparse.Namespace) -> str:
     _check(options)
     settings = _settings(options)
-    # Files are read in worker processes with limits, as hostile as an upload to the app.
+    # Files are read in worker processes with limits, because they may be hostile.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder, progress_line() as progress:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
@@ -166,7 +166,7 @@ def _report(review: Review, found: dict[str, Any], warnings: tuple[str, ...], ou
 def _gains(found: dict[str, Any]) -> list[tuple[str, ...]]:
     """Each measure: Change is After less Before, and all three have the same decimals.
 
-    The interval is that of the change; that of After stands in the file's card.
+    The interval is that of the change; the file's card has that of After.
     """
     rows: list[tuple[str, ...]] = []
     for one in found["estimates"]:

@@ -1,4 +1,4 @@
-"""``kdcal convert``: a pickle in, a file that kdcal reads out, on the user's own machine."""
+"""``kdcal convert``: converts a pickle to a file that kdcal reads, on the user's own machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kdcal_core.text import printable
 
 
 def run(options: argparse.Namespace) -> str:
-    """Convert ``options.source`` into ``options.out``; what is to be said of it.
+    """Convert ``options.source`` into ``options.out``; return the report.
 
     Raises
     ------

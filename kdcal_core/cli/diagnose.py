@@ -43,7 +43,7 @@ _BINS = 15
 
 
 def run(options: argparse.Namespace) -> str:
-    """Measure, and write the JSON file where one is wanted; the report, or the JSON itself.
+    """Measure, write the JSON file if asked, and return the report or the JSON itself.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> str:
     if options.json is not None and not to_output:
         read = (options.data, options.predictions, options.model, options.evaluation)
         check_out(options.json, read, force=options.force)
-    # Files are read in a worker process with limits, as hostile as an upload to the app.
+    # Files are read in a worker process with limits, because they may be hostile.
     with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
         workspace = Workspace(Path(folder))
         review = scored_review(workspace, options)
@@ -103,7 +103,7 @@ def _measured(
 
 
 def _notes(workspace: Workspace, review: Review, which: Which) -> tuple[str, ...]:
-    """What the rows are not fit for, but for the doubts, which stand above all."""
+    """Notes on what the rows cannot support; the doubts are printed above everything else."""
     flags = ReviewReader(workspace, review.id).fitness(which).flags
     others = (flag for flag in flags if flag not in review.sets[which].doubts)
     return (*others, *table_notes(review, which))
@@ -117,7 +117,7 @@ def _text(measured: Measured | MeasuredRegression, review: Review, level: float)
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Refuse files that do not go together or are not there, before any is read."""
+    """Refuse files that do not go together or do not exist, before any is read."""
     if options.data and not options.model:
         raise InputError("--data needs --model", fix="Or give --predictions alone.")
     if options.predictions and options.model:
@@ -129,7 +129,7 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def check_outputs(options: argparse.Namespace) -> None:
-    """Refuse what is said of columns of predictions where there are none."""
+    """Refuse options on columns of predictions when a model makes the predictions."""
     for word, value in (("--outputs", options.outputs), ("--output-kind", options.output_kind)):
         if value and not options.predictions:
             raise InputError(f"{word} needs --predictions", fix="A model gives its outputs itself.")
@@ -163,7 +163,7 @@ def scored_review(workspace: Workspace, options: argparse.Namespace) -> Review:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the user said of the columns; the rest is guessed as the app guesses it."""
+    """The roles that the user gave the columns; the others are guessed as in the app."""
 
     target: str
     weight: str | None
@@ -174,7 +174,7 @@ class _Wanted:
     def roles(self, table: TableInfo, model: ModelInfo | None, guessed: Roles) -> Roles:
         """The role of each column.
 
-        A weight or split column counts only where it is asked for by name.
+        A weight or split column is used only if the user names it.
         """
         for column in filter(None, (self.target, self.weight)):
             need(table, column, "The table has no such column")
@@ -187,7 +187,7 @@ class _Wanted:
             outputs = self._named(guessed.outputs)
             if not outputs:
                 raise InputError(
-                    "No column was found that by its name and its values holds the model's "
+                    "No column holds, by its name and values, the model's "
                     "probabilities of the target's classes",
                     fix="Name them: --outputs CLASS=COLUMN for each class, or for one of two; of "
                     "logits also --output-kind logit. Divide percentages by 100 first. Where the "
@@ -220,7 +220,7 @@ class _Wanted:
         return tuple(zip(self.classes, columns, strict=True))
 
     def _others(self, table: TableInfo, guessed: Roles) -> tuple[str, ...]:
-        """For a model that names no columns: all of the table that are nothing else."""
+        """For a model that names no columns: all columns without another role."""
         taken = {self.target, self.weight, guessed.split, guessed.predicted}
         taken |= {column for _, column in guessed.outputs}
         return tuple(name for name in table.column_names if name not in taken)

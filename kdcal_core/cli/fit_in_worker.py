@@ -1,4 +1,4 @@
-"""What runs in the worker of ``kdcal calibrate``: the fit, its judgement, and the file."""
+"""The worker of ``kdcal calibrate``: it fits, judges and writes the calibrator."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def fit_and_save(
     Raises
     ------
     InputError
-        The calibrator needs what the review does not have, or the rows do not do.
+        The calibrator needs data that the review does not have, or the rows do not suffice.
     """
     wanted = Wanted(key, configured(key, settings, seed=seed), layer, seed=seed)
     made = fit_and_judge(ReviewReader(Workspace(Path(home)), review_id, READS), wanted, progress)
@@ -64,7 +64,7 @@ def fit_and_save(
 
 
 def _with_changes(made: Fitted) -> list[dict[str, Any]]:
-    """The card's estimates, each with the change on the same rows and what it allows to say."""
+    """The card's estimates, each with its change on the same rows and the verdict."""
     if made.found is None:
         return []
     gain = Gain.of(made.found)

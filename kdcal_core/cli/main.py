@@ -1,4 +1,4 @@
-"""Run a command and turn whatever goes wrong into one line and an exit code."""
+"""Run a command; report any error as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0; 2 for bad input, 70 for a fault of kdcal, each said in one line on
-        stderr; 130 after Ctrl-C; 141 where the reader of the report went away, by when all files
-        are written.
+        Exit code: 0; 2 for bad input and 70 for a fault of kdcal, each with one line on stderr;
+        130 after Ctrl-C; 141 if the reader of the report closed the pipe, after all files were
+        written.
 
     Raises
     ------
     SystemExit
-        With code 2 where the words themselves are wrong, 0 for ``--help`` and ``--version``, 143
+        With code 2 where the arguments are wrong, 0 for ``--help`` and ``--version``, 143
         where the process received SIGTERM.
 
     Examples
@@ -53,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A class name that the terminal cannot show is no reason to fail.
+            # A class name that the terminal cannot show must not end the command.
             stream.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
-    # A library's notes on its own future are not for the person who reads the table.
+    # The reader of the report does not need a library's deprecation warnings.
     warnings.simplefilter("ignore", category=FutureWarning)
     warnings.simplefilter("ignore", category=DeprecationWarning)
     try:
@@ -71,18 +71,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return CANCELLED
     except Exception as error:
-        return _fail(f"This went wrong unforeseen: {type(error).__name__}: {error}", UNFORESEEN)
+        return _fail(f"Unexpected error: {type(error).__name__}: {error}", UNFORESEEN)
     return _say(said)
 
 
 def _open_standard_streams() -> None:
-    """Have closed streams read nothing and write nowhere, as a daemon's do.
+    """Open closed streams on the null device, as a daemon does.
 
-    Python has None for them, and prints what is meant for a closed stderr to stdout.
+    Python has None for them, and prints the text for a closed stderr to stdout.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # opened in this order, each takes its own number, which no other file takes then
+            # opened in this order, each gets its own number, so that no other file gets it
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
@@ -92,7 +92,7 @@ def _say(text: str) -> int:
         print(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader, "head" perhaps, has seen enough; Python's own flush at exit must not fail.
+        # The reader, such as "head", closed the pipe; Python's flush at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
     except OSError as error:
@@ -102,7 +102,7 @@ def _say(text: str) -> int:
 
 @contextmanager
 def _unwound_when_terminated() -> Iterator[None]:
-    """Let SIGTERM end the body as Ctrl-C does, so that no file is left half or behind."""
+    """Let SIGTERM end the body as Ctrl-C does, so that no partial file is left."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

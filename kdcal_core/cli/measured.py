@@ -1,4 +1,4 @@
-"""What is measured on one scored set, once, for the printed table and the JSON file alike."""
+"""The measurements of one scored set, for the printed table and the JSON file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kdcal_core.diagnostics import (
 class Measured:
     """One set's results.
 
-    ``notes`` says what should make a reader careful. ``diagram`` is the reliability diagram of all
+    ``notes`` are cautions for the reader. ``diagram`` is the reliability diagram of all
     rows; ``by_class`` holds one curve of a single bin for each predicted class: its rows, mean
     confidence, and share right.
     """
@@ -45,7 +45,7 @@ def measure(
     ----------
     scored : ScoredSet
     notes : tuple of str
-        What is known of the rows that should make a reader careful.
+        Cautions about the rows.
     n_bins : int
         Bins of the reliability diagram.
     level : float

@@ -1,4 +1,4 @@
-"""What is measured on one scored regression set, for the printed tables and the JSON file alike."""
+"""The measurements of one scored regression set, for the printed tables and the JSON file."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ PREDICTED_MEAN = "predicted mean"
 class MeasuredRegression:
     """One set's results.
 
-    ``notes`` says what should make a reader careful; ``by_column`` holds the regions of each
-    column that was asked for.
+    ``notes`` are cautions for the reader; ``by_column`` holds the regions of each requested
+    column.
     """
 
     scored: RegressionSet
@@ -66,10 +66,10 @@ def measure_regression(
     ----------
     scored : RegressionSet
     columns : mapping of name to (n,) column
-        The rows are looked at region by region of each; by the predicted mean where none is
-        given. The p values are corrected for the regions of a column (Holm).
+        Each is divided into regions, which are judged; without columns, the predicted mean. The
+        p values are corrected for the regions of a column (Holm).
     notes : tuple of str
-        What is known of the rows that should make a reader careful.
+        Cautions about the rows.
     scale : float
         Mean absolute outcome of the calibration set, which sMIS is divided by (decision D71).
     n_bins : int

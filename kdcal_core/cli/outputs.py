@@ -1,4 +1,4 @@
-"""What was taken for a model's predictions, and what is doubtful about it, in words."""
+"""Notes on which columns were read as predictions, and on doubts about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 3
 
 
 def outputs_words(review: Review) -> str:
-    """Which columns were taken for the predictions."""
+    """The columns that were read as predictions."""
     roles = review.roles or Roles()
     what = "logit" if roles.output_kind == "logit" else "probability"
     if len(roles.outputs) == 1:
@@ -31,7 +31,7 @@ def outputs_words(review: Review) -> str:
 
 
 def table_notes(review: Review, which: Which) -> tuple[str, ...]:
-    """What was noted of single columns while the table was read."""
+    """Notes on single columns from reading the table."""
     return tuple(note for note in review.tables[which].notes if note.startswith("Column "))
 
 

@@ -1,4 +1,4 @@
-"""How far a long command is, on one line of the terminal."""
+"""The progress of a long command, on one line of the terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH = 79  # a full line would break on some terminals
 
 @contextmanager
 def progress_line() -> Iterator[Progress | None]:
-    """What shows progress on stderr, where that is a terminal; its line is ended afterwards."""
+    """A function that shows progress on stderr if that is a terminal, and ends the line."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -42,8 +42,8 @@ def record(
     settings : dict
         What the user asked for.
     doubts : tuple of str
-        What is doubtful about the classes that the probabilities were taken for, and the option
-        that settles it.
+        Doubts about which classes the probabilities belong to, each with the option that settles
+        it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The words of ``kdcal diagnose`` that speak of a regression, as roles and as measurements."""
+"""The regression options of ``kdcal diagnose``, as roles and as measurements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BINS = 20  # of the PIT histogram (decision D88)
 
 
 def refuse(options: argparse.Namespace) -> None:
-    """Refuse words that speak of a regression where the task is a classification.
+    """Refuse regression options where the task is a classification.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def refuse(options: argparse.Namespace) -> None:
     for word, value in asked:
         if value:
             raise InputError(
-                f"{word} speaks of a regression, and this is a classification",
+                f"{word} is for a regression, and this is a classification",
                 fix="Give --task regression, or leave it out.",
             )
 
@@ -50,7 +50,7 @@ def refuse(options: argparse.Namespace) -> None:
 def roles(review: Review, options: argparse.Namespace) -> Roles:
     """The role of each column: as the user says, and for the rest as the app guesses.
 
-    A weight counts only where it is asked for by name.
+    A weight is used only if the user names it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def roles(review: Review, options: argparse.Namespace) -> Roles:
     """
     if options.classes:
         raise InputError(
-            "--classes speaks of a classification, and this is a regression",
+            "--classes is for a classification, and this is a regression",
             fix="Leave it out, or give --task classification.",
         )
     table = review.tables["calibration"]

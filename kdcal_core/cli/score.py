@@ -1,4 +1,4 @@
-"""``kdcal score``: a calibrator, its model and a table in, calibrated probabilities out."""
+"""``kdcal score``: scores a table with a model and its calibrator."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kdcal_core.jobs import run_limited
 from kdcal_core.store.archive import new_file
 from kdcal_core.text import printable
 
-# A table has no upper length, so neither has the work.
+# A table may have any length, so the work has no time limit.
 _SECONDS = 30 * 24 * 3600.0
 
 
 def run(options: argparse.Namespace) -> str:
-    """Score ``options.data`` or ``options.predictions`` into ``options.out``; what came out.
+    """Score ``options.data`` or ``options.predictions`` into ``options.out``; return the report.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def _score(options: argparse.Namespace) -> str:
     _check(options, source)
     start = time.monotonic()
     out = Path(options.out)
-    # Model, table and calibrator are read in a worker process with limits, as an upload is.
+    # Model, table and calibrator are read in a worker process with limits, as uploads are.
     with new_file(out) as made, progress_line() as progress:
         found = run_limited(
             "kdcal_core.calibration.export.scoring:score_table",

@@ -1,4 +1,4 @@
-"""A table that is piped in: kept in a file, as every reader takes one."""
+"""A table from standard input, kept in a file because every reader needs one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILE = "standard input"
 
 @contextmanager
 def with_standard_input(options: argparse.Namespace) -> Iterator[argparse.Namespace]:
-    """The options with a file in the place of "-"; the file goes again afterwards.
+    """The options with a temporary file in place of "-"; the file is deleted afterwards.
 
     Raises
     ------

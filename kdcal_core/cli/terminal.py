@@ -1,4 +1,4 @@
-"""Rows lined up in columns, for a terminal."""
+"""Tables for a terminal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def table(
     left: Sequence[int] = (0,),
     below: Sequence[str] = (),
 ) -> str:
-    """Rows under a header, columns lined up: those in ``left`` to the left, others to the right.
+    """Rows under a header in aligned columns: those in ``left`` to the left, others to the right.
 
-    Nothing is wider than 80 columns, the width of a plain terminal, unless the numbers are: the
-    text of the widest columns in ``left`` goes on in further lines.
+    The table is at most 80 columns wide, the width of a plain terminal, unless its numbers are
+    wider: the text of the widest columns in ``left`` is wrapped.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def table(
     left : sequence of int
         Columns of text.
     below : sequence of str
-        What stands under each row, a little to the right; of all rows or of none.
+        Text under each row, slightly indented; empty, or one for every row.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int], left: Sequence[int]) -> 
 
 
 def width(text: str) -> int:
-    """Columns that a text takes in a terminal.
+    """The width of a text in a terminal.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is to be written is looked at before anything is computed."""
+"""Checks of the file to write, before anything is computed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kdcal_core.errors import InputError
 
 
 def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:
-    """Refuse a file to write that is there already, is no regular file or lies in no folder.
+    """Refuse a file to write that exists, is not a regular file, or whose folder is missing.
 
     Parameters
     ----------
@@ -18,12 +18,12 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
     reads : iterable of str or None
         The files that are read; those not given are None. None of them is ever overwritten.
     force : bool
-        Whether another file that is there already may be overwritten.
+        Whether another existing file may be overwritten.
 
     Raises
     ------
     InputError
-        Where the file cannot be written, or would take the place of one that is read.
+        The file cannot be written, or would replace one that is read.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> 
         )
     if path.exists() and not force:
         raise InputError(
-            "The file to write is there already",
+            "The file to write exists already",
             fix="Choose another name, or add --force to overwrite it.",
             file=out,
         )

@@ -1,4 +1,4 @@
-"""What is measured: reliability diagrams, calibration errors, scores; frozen results."""
+"""Reliability diagrams, calibration errors and scores, as frozen results."""
 
 from __future__ import annotations
 

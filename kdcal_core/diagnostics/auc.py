@@ -55,8 +55,8 @@ def auc(score: Any, y: Any, *, level: float = 0.95, sample_weight: Any = None) -
         Of the interval: DeLong's standard error (DeLong, DeLong and Clarke-Pearson 1988) on the
         logit scale (near 0 and 1 a score interval) with the t quantile of Satterthwaite's degrees
         of freedom. Where the
-        classes are wholly parted or tied it would have no width: there it is Clopper-Pearson's
-        for as many independent pairs of one row of each class as there are.
+        classes are perfectly separated or tied it would have no width: there it is
+        Clopper-Pearson's for as many independent pairs of one row of each class as there are.
     sample_weight : (n,) array-like, optional
         Positive row weights; each class counts by Kish's effective number of rows.
 
@@ -88,10 +88,11 @@ def paired_auc(
     """AUROC of two scores of the same rows, their difference and the relative lift of b over a.
 
     DeLong, DeLong and Clarke-Pearson's paired test (1988), with the t quantile of Satterthwaite's
-    degrees of freedom; the lift's interval is Fieller's, which leaves out 0 exactly where the
-    difference's does. Scores that order the rows alike differ by exactly 0. Scores that part the
-    classes alike but for other reasons keep a doubt: the interval is then that of no change in as
-    many independent pairs as there are. Arguments and errors as in :func:`auc`.
+    degrees of freedom; the lift's interval is Fieller's, which excludes 0 exactly if the
+    difference's does. Scores with the same order of rows differ by exactly 0. Two scores that
+    separate the classes equally well with different orders keep some uncertainty: the interval is
+    then that of no change in as many independent pairs as there are. Arguments and errors as in
+    :func:`auc`.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def paired_auc(
 
 @dataclass(frozen=True)
 class _Gap:
-    """Two areas, their joint sampling error, and the t quantile it goes by."""
+    """Two areas, their joint sampling error, and its t quantile."""
 
     a: float
     b: float
@@ -170,7 +171,7 @@ class _Gap:
 
     @property
     def p_value(self) -> float:
-        if self.var_gap == 0.0:  # as the interval has it: 0 lies on its edge at this level
+        if self.var_gap == 0.0:  # consistent with the interval: 0 lies on its edge at this level
             return float(min(1.0, 2.0 * (1.0 - min(abs(self.b - self.a), 0.5)) ** self.least))
         return float(2.0 * stdtr(self.freedom, -abs(self.b - self.a) / self.var_gap**0.5))
 

@@ -94,8 +94,8 @@ def gap_variance(
 ) -> FloatArray:
     """Unbiased variance of a bin's gap from the sum of squared weighted residuals.
 
-    A bin of one row has no residual; there s (1 - s) stands in, its variance were the stated
-    probability true.
+    A bin of one row has no residual; there s (1 - s) is used, the variance under the stated
+    probability.
     """
     several = count > 1
     scale = np.where(several, count / np.maximum(count - 1.0, 1.0), 0.0)
@@ -106,13 +106,13 @@ def gap_variance(
 def bin_chance(table: BinTable, doubt: FloatArray | float = 1.0) -> FloatArray:
     """Chance of a hit in each bin, half way between what it says and what it sees.
 
-    ``doubt`` rows, half of them hits, keep a bin that says and sees 0 or 1 from having no noise.
+    ``doubt`` rows, half of them hits, give noise also to a bin that says and sees 0 or 1.
     """
     return with_doubt(np.nan_to_num(0.5 * (table.score + table.rate)), table.effective, doubt)
 
 
 def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) -> FloatArray:
-    """Chances (M,) once ``doubt`` rows, half of them hits, stand beside the ``rows`` of each bin.
+    """Chances (M,) after ``doubt`` rows, half of them hits, are added to the ``rows`` of each bin.
 
     Examples
     --------
@@ -128,10 +128,10 @@ def with_doubt(chance: FloatArray, rows: FloatArray, doubt: FloatArray | float) 
 def null_rates(
     table: BinTable, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Observed frequency of each bin, (n_draws, B), were every stated probability true.
+    """Draws of each bin's frequency under the stated probabilities, (n_draws, B).
 
-    Each row would be a coin with its own probability. The rows of a slice, an eighth of a bin,
-    are given the slice's mean probability: the frequency's mean is exact and its variance too
+    Each row is a coin with its own probability. The rows of a slice, an eighth of a bin,
+    get the slice's mean probability: the frequency's mean is exact and its variance too
     large by less than 1/64 of the variance of the scores in the bin. With row weights a slice
     counts as its effective number of rows, rounded.
 
@@ -143,7 +143,7 @@ def null_rates(
     n, p = table.slice_n[some], table.slice_score[some]
     hits = rng.binomial(n.astype(np.int64), p, size=(n_draws, len(some)))
     to_bins = np.zeros((len(some), n_bins))
-    # without weights these are ones: the frequency is then exactly a count over a count
+    # without weights these are ones: the frequency is then exactly a ratio of counts
     to_bins[home] = table.slice_weight[some] / n
     rates = _ratio(hits @ to_bins, np.broadcast_to(table.weight, (n_draws, n_bins)), np.nan)
     rates = np.minimum(rates, 1.0)  # as in bin_table

@@ -69,7 +69,7 @@ def calibration_error(
         shares are then taken over all bins of all classes (l2 averages squares).
     norm : {"l1", "l2", "max"}
     debiased : bool
-        Take off what noise alone adds, floored at 0. l2: the unbiased estimate of the square
+        Subtract what noise alone adds, with 0 as the least. l2: the unbiased estimate of the square
         (Kumar et al. 2019). l1: the expected excess of a folded normal in each bin (ibid.).
     n_boot : int
         Bootstrap draws behind the interval.
@@ -89,25 +89,25 @@ def calibration_error(
 
     Notes
     -----
-    The percentiles of resampled errors are no interval: an error is a sum of magnitudes, so a
-    resample is larger than its sample as the sample is larger than the truth. The interval is of
-    the population's error with these bins, and holds the errors t for which the observed value is
-    no outlier among the errors of t * u + e: an inverted test, its outliers ordered by likelihood
-    (:func:`kdcal_core.diagnostics.error_interval.lower_tail`). u is, at norm 1, either of two
-    shapes that the rows support, with fewer than 20 hits or misses either sign of them, for "l2"
-    of the confidence with fewer than 100 also that of odds off by one factor, and the interval
-    holds all tests' errors
+    The percentiles of resampled errors are not a valid interval: an error is a sum of magnitudes,
+    so a resample is larger than its sample, as the sample is larger than the truth. The interval
+    is of the population's error with these bins. It holds the errors t for which the observed
+    value is not an outlier among the errors of t * u + e: an inverted test, its outliers ordered
+    by likelihood (:func:`kdcal_core.diagnostics.error_interval.lower_tail`). u has norm 1 and is
+    either of two shapes that the rows support; with fewer than 20 hits or misses either sign of
+    them; for "l2" of the confidence with fewer than 100 also the shape of odds off by one factor.
+    The interval holds the errors of all these tests
     (:func:`kdcal_core.diagnostics.error_interval.gap_directions`). e are deviations of the gaps
     with outcomes drawn again, half way between what a bin says and what it sees and scaled to t:
     binomial in each bin; for "class", where a row lies in a bin of every class, by drawing labels,
     and above 2,000 rows by resampling 2,000 random groups of rows with two pseudo-rows a bin.
 
-    It reaches 0 where the value is within the noise of a calibrated model. Where noise lifts the
-    value above all errors that the rows support, the interval ends at the value, and its lower end
-    takes all of what may go wrong. For a debiased value the interval is of the same quantity. A
-    largest gap ("max") is of the bins that hold rows; its interval is made of Clopper-Pearson's of
-    every bin, its lower end with Bonferroni's correction, and there is none (NaN; ``interval``
-    says why) where a bin holds fewer than 20.
+    It reaches 0 if the value is within the noise of a calibrated model. If noise raises the value
+    above all errors that the rows support, the interval ends at the value, and its lower end has
+    the whole error probability. For a debiased value the interval is of the same quantity. A
+    largest gap ("max") is of the bins that hold rows. Its interval combines Clopper-Pearson's
+    intervals of every bin, the lower end with Bonferroni's correction. It is not computed (NaN;
+    ``interval`` says why) if a bin holds fewer than 20 rows.
 
     In simulations intervals of a level of 95% held the truth in about 95% of the samples or more
     (cells of 100 to 1,000 runs: 91 to 100%). Those of "top-label" and "class" with many thin bins
@@ -365,7 +365,7 @@ def _interval(
         unit = np.where(some, 1.0, 0.0)
         unit[some] = direction
         length = float(error_norm(share, unit, norm))
-        # gaps of 0 have no direction; an error everywhere alike stands in
+        # gaps of 0 have no direction; use an error that is the same everywhere
         unit = unit / length if length > 1e-9 else np.where(some, 1.0, 0.0)
         drawn = (
             error_norm(
@@ -385,9 +385,9 @@ def _interval(
 
 
 def _squares_count(kind: Kind, norm: Norm) -> bool:
-    """Whether a thin bin's squared gap may weigh much: in "l2" of the confidence.
+    """Whether a thin bin's squared gap may have much weight: in "l2" of the confidence.
 
-    By class and by predicted class thin bins are many, and their noise is better overstated.
+    By class and by predicted class thin bins are many, and overstating their noise is safer.
     """
     return norm == "l2" and kind == "confidence"
 

@@ -12,12 +12,12 @@ from kdcal_core.diagnostics.bins import with_doubt
 
 STEPS = 16  # true errors tried up to the largest one that noise could explain, and as many beyond
 SMALLEST = 1e-6  # no smaller error is tried
-FEW = 20  # hits or misses whose noise says little of its own size
-UNSHAPED = 100  # hits or misses that say little of how gaps go with the score
+FEW = 20  # hits or misses; with fewer the size of the noise is uncertain
+UNSHAPED = 100  # hits or misses; with fewer the relation of gaps to the score is uncertain
 
 
 def tried_errors(value: float, noise: FloatArray, level: float, stride: int = 1) -> FloatArray:
-    """True errors to try, increasing from 0; those of a higher level hold those of a lower one.
+    """True errors to try, increasing from 0; a higher level adds errors to those of a lower one.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def tried_errors(value: float, noise: FloatArray, level: float, stride: int = 1)
 
     Notes
     -----
-    Limits are interpolated between the errors tried. Were these chosen for each level apart, the
+    Limits are interpolated between the errors tried. If each level had its own errors, the
     interval of a higher level could end below that of a lower one.
 
     Examples
@@ -54,7 +54,7 @@ def inverted_test(
     level: float,
     shown: float | None = None,
 ) -> tuple[float, float]:
-    """True errors for which the observed one is no outlier: (low, high) in [0, 1].
+    """True errors for which the observed one is not an outlier: (low, high) in [0, 1].
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def inverted_test(
         Draws of the statistic where that is the true error.
     level : float
     shown : float, optional
-        The number that the interval stands beside, where that is not ``value`` (a debiased one).
+        The number that is shown with the interval, if not ``value`` (a debiased one).
 
     Notes
     -----
@@ -74,8 +74,8 @@ def inverted_test(
     would hold a calibrated model's error, 0, in 97.5% of the samples at a level of 95%.
 
     Noise adds to a magnitude, and may add so much that the shown number lies above all errors
-    that are no outliers. The interval then ends at that number, which cannot be too low; what
-    may go wrong (1 - level) is all left to the lower end, so that the coverage stays ``level``.
+    in the interval. The interval then ends at that number, which cannot be too low; the whole
+    error probability 1 - level goes to the lower end, so that the coverage stays ``level``.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def inverted_test(
     lower = lower_tail((every.mean(axis=1) - every[0].mean()) / spread, level)
     levels = np.column_stack([lower, lower + level, np.full(len(lower), level)])
     limits = row_quantiles(every, levels)
-    if value == 0.0:  # what noise could have hidden
+    if value == 0.0:  # the errors that noise could hide
         return 0.0, min(float(limits[0, 1]), 1.0)
     high = _crossing(truth, limits[:, 0], value)
     one_sided = high <= shown
@@ -123,9 +123,9 @@ def row_quantiles(values: FloatArray, levels: FloatArray) -> FloatArray:
 
 
 def lower_tail(shift: FloatArray, level: float) -> FloatArray:
-    """Chance left below the values that are no outliers, (T,), by the rule of likelihood ratios.
+    """Probability below the accepted values, (T,), by the rule of likelihood ratios.
 
-    A true error lies at 0 or above, and values that only a negative one would explain speak
+    A true error lies at 0 or above, and values that only a negative one would explain are evidence
     for 0. Values are accepted in the order of their likelihood over that of the error, at 0 or
     above, that explains them best (Feldman and Cousins 1998): for a normal value ``shift``
     standard deviations above that of 0, the lower tail grows from none of 1 - level to half of it.
@@ -146,12 +146,12 @@ def lower_tail(shift: FloatArray, level: float) -> FloatArray:
 
 
 def likely_gaps(score: FloatArray, gap: FloatArray, variance: FloatArray) -> FloatArray:
-    """Gaps (M,) drawn towards those of a logistic map of the scores, as far as noise goes.
+    """Gaps (M,) shrunk by their noise towards those of a logistic map of the scores.
 
     Observed gaps scatter more than true ones. The map's two parameters, an offset and a slope in
     the log-odds, move a score s by s (1 - s) (a + b logit s) to first order; they are fitted by
-    weighted least squares. What is left over is shrunk by the rule of James and Stein (1961), with
-    a standard deviation more taken off, so that noise alone leaves next to nothing.
+    weighted least squares. The remainder is shrunk by the rule of James and Stein (1961), and by
+    one standard deviation more, so that noise alone leaves almost nothing.
 
     Examples
     --------
@@ -179,9 +179,9 @@ def gap_directions(
 ) -> tuple[FloatArray, FloatArray]:
     """Two shapes that the true gaps (M,) may have: spread over the scores, and on few bins.
 
-    A fault of a few bins adds to the error as it is, one spread over all bins partly drowns in
-    their noise: the same true error shows as a larger or a smaller value. The first shape is
-    :func:`likely_gaps`, the second keeps of each gap what lies beyond its own noise.
+    A fault of a few bins adds fully to the error; a fault spread over all bins is partly hidden
+    by their noise. So the same true error gives a larger or a smaller value. The first shape is
+    :func:`likely_gaps`; the second keeps the part of each gap beyond its own noise.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def gap_directions(
 def offset_gaps(score: FloatArray) -> FloatArray:
     """Gaps (M,), up to a factor, where the odds of all scores are off by one small factor.
 
-    Few hits or misses lie in few bins, and often miss those whose squared gaps weigh most.
+    Few hits or misses lie in few bins, often not in those whose squared gaps have most weight.
 
     Examples
     --------
@@ -251,8 +251,8 @@ def over_shapes(
 ) -> tuple[float, float]:
     """The shortest interval that holds those ``along`` all shapes of the gaps (M,).
 
-    Few hits or misses, of bins with observed ``rate`` and ``rows``, are by chance still fewer, and
-    then have less noise than the truth: where an interval reaches 0, the other sign is tried too.
+    Few hits or misses, of bins with observed ``rate`` and ``rows``, may by chance be even fewer,
+    and then show too little noise: if an interval reaches 0, the other sign is tried too.
     """
     few = rarer(rate, rows) < FEW
     found = []

@@ -56,13 +56,13 @@ def reliability_finding(
 ) -> str:
     """Where the model is over- or under-confident, or that nothing exceeds the noise.
 
-    A curve alone departs from calibration where its mean gap, its ECE and its worst bin, tested
-    at once, do: of calibrated models 1 - ``level`` are named. Of several curves each is asked
+    A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: of
+    calibrated models a share of 1 - ``level`` is named. Each of several curves is judged by
     whether more of its bins leave the consistency band than chance explains, or one by too much.
-    Named is the stretch of neighbouring bins outside the band, on one side, that moves most rows
-    furthest, with the Clopper-Pearson interval of its row count, the effective one where rows have
-    weights. ``estimate`` is a calibration error or gap of the same rows; where its own interval is
-    without 0, but a model is so often off in one of several measures, the sentence says that.
+    The sentence names the run of neighbouring bins outside the band, on one side, with the largest
+    sum of gaps over rows, and the Clopper-Pearson interval of its row count (the effective one
+    with row weights). ``estimate`` is a calibration error or gap of the same rows. If its own
+    interval excludes 0 but the joint test does not reject, the sentence says so.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def confusion_finding(
     """The predicted class that is right less often than the others, if chance does not explain it.
 
     Every class with ten predictions or more is compared with all others by Fisher's exact test,
-    one-sided, corrected for the number of classes looked at (Bonferroni). The class that most of
-    its errors truly are is named where equal shares do not explain it, corrected likewise. With
+    one-sided, corrected for the number of classes tested (Bonferroni). The true class of most
+    of its errors is named if equal shares do not explain it, with the same correction. With
     row weights predictions count by Kish's effective number.
 
     Examples
@@ -137,7 +137,7 @@ def confusion_finding(
     rows = np.rint(np.where(total > 0, share, 0.0))
     correct = np.rint(rows * np.nan_to_num(result.reverse.diagonal()))
     looked = np.flatnonzero(rows >= LEAST_ROWS)
-    # as few right rows of this class as there are, were right and wrong ones dealt at random
+    # probability of so few right rows in this class if right and wrong rows were mixed at random
     p = np.asarray(hypergeom.cdf(correct[looked], rows.sum(), correct.sum(), rows[looked]))
     worst = int(looked[np.argmin(p)]) if len(looked) else int(predicted[0])
     if len(predicted) == 1 or p.min(initial=1.0) * max(len(looked), 1) >= 1.0 - level:
@@ -160,7 +160,7 @@ def confusion_finding(
 
 
 def _taken_for(column: FloatArray, worst: int, names: Sequence[str], level: float) -> str:
-    """The class that most errors of a prediction truly are, where chance does not explain it."""
+    """The true class of most errors of a prediction, if chance does not explain it."""
     errors = column.copy()
     errors[worst] = 0.0
     most, wrong, choices = int(np.argmax(errors)), float(errors.sum()), len(errors) - 1
@@ -196,9 +196,9 @@ def _outside(curve: ReliabilityCurve) -> IntArray:
 def _departs(curve: ReliabilityCurve, level: float) -> bool:
     """Whether mean gap, ECE and worst bin at once are rare for a calibrated model.
 
-    The least of their three p-values is judged by its own distribution over draws of calibrated
-    outcomes (Westfall and Young 1993): the three are far from independent, and whoever reads all
-    of them has looked three times.
+    The smallest of their three p-values is judged by its own distribution over draws of calibrated
+    outcomes (Westfall and Young 1993), because the three are far from independent and reading all
+    of them is three tests.
     """
     some = curve.count > 0
     rows = np.maximum(np.rint(curve.effective[some]), 1.0)
@@ -222,8 +222,8 @@ def _share_above(values: FloatArray) -> FloatArray:
 def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
     """More bins outside the band than chance explains, or one bin too far outside for chance.
 
-    Of several curves. Both allow for the number of curves looked at, the second also for that of
-    bins (Bonferroni).
+    Of several curves. Both are corrected for the number of curves, the second also for the number
+    of bins (Bonferroni).
     """
     some = curve.count > 0
     filled = int(some.sum())

@@ -58,7 +58,7 @@ def max_confidence_by_distance(
     """Mean max confidence against the distance from the data, in units of the data's radius.
 
     Dey et al., section 3.1.1: ``n`` points uniform on each sphere. Its radius of 1 is the largest
-    norm of the data's rows, so that beyond 1 nothing was ever seen.
+    norm of the data's rows, so that no data lie beyond 1.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def max_confidence_by_distance(
         Points on each sphere, and the seed of their directions, which all spheres share.
     centre : (d,) array-like, optional
         Centre of the spheres, from which the rows' distances are taken as well; by default the
-        origin, as in the paper. Tables in their own units want their mean.
+        origin, as in the paper. For tables in their own units use their mean.
     q : tuple of two float
         Percentiles of the band over the points, in [0, 100].
     progress : callable, optional
@@ -83,7 +83,7 @@ def max_confidence_by_distance(
     ------
     InputError
         For values out of range, a value of ``X`` that is not a finite number (with its column
-        and row), rows that all lie in the centre, or probabilities that are none.
+        and row), rows that all lie in the centre, or outputs that are not probabilities.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def max_confidence_by_distance(
 def confidence_by_distance(
     proba_by_radius: Any, radii: Any, *, q: tuple[float, float] = BAND, seed: int = 0
 ) -> DistanceCurve:
-    """:func:`max_confidence_by_distance` of probabilities (R, n, K) that are there already.
+    """:func:`max_confidence_by_distance` of computed probabilities (R, n, K).
 
     ``seed`` is recorded as that of the points.
 

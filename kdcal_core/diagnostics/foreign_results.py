@@ -102,7 +102,7 @@ class KernelSimilarity:
 
 @dataclass(frozen=True, eq=False)
 class Surest:
-    """How sure a model is of some rows, and of which it is the surest.
+    """How confident a model is of some rows, and of which row most.
 
     Attributes
     ----------

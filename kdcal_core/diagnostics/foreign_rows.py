@@ -1,4 +1,4 @@
-"""Foreign rows made from a table's own: on spheres, in its box, shuffled, shifted far."""
+"""Foreign rows made from a table: on spheres, in its box, shuffled, shifted far."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Extent:
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
-        """Columns that cannot be any number: whole numbers, or never below zero, (d,)."""
+        """Columns that cannot hold every number: whole numbers, or never below zero, (d,)."""
         found: NDArray[np.bool_] = self.whole | (self.low >= 0)
         return found
 
 
 def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The columns that can be moved by any amount: numbers, but no truth values.
+    """The columns that can be moved by any amount: numbers, but not truth values.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def numeric_columns(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def extent(frame: pd.DataFrame) -> Extent:
-    """Where the rows of a table lie; missing values stand in the centre.
+    """Where the rows of a table lie; missing values are placed in the centre.
 
     Raises
     ------
     InputError
-        Where no column is numeric, all rows lie in one point, or a value is beyond 1e100, whose
-        square no number holds.
+        No column is numeric, all rows lie in one point, or a value is beyond 1e100, whose square
+        would overflow.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def extent(frame: pd.DataFrame) -> Extent:
             "All rows lie in one point, so there is no distance to measure by",
             fix="Foreign rows of your own can still be uploaded.",
         )
-    some = present.any(axis=0)  # a column without values stands in the centre
+    some = present.any(axis=0)  # a column without values is placed in the centre
     whole = some & (np.where(present, values, 0.0) % 1.0 == 0.0).all(axis=0)
     return Extent(
         columns,
@@ -128,9 +128,9 @@ def on_spheres(
     """``n`` rows on each sphere about the centre of the data, one sphere after the other.
 
     A radius of 1 is the distance of the farthest row, every column measured in its standard
-    deviation. All spheres share their directions (decision D20), and the columns that are no
-    numbers come from rows of the data, the same on each sphere. They are points to ask a model
-    about and not possible rows: an age may be -260 (:func:`impossible`).
+    deviation. All spheres share their directions (decision D20), and the columns that are not
+    numeric come from rows of the data, the same on each sphere. The points probe a model and need
+    not be possible rows: an age may be -260 (:func:`impossible`).
     """
     directions = sphere_points(n, len(where.columns), where.reach, seed)
     away = np.concatenate([radius * directions for radius in radii])
@@ -143,7 +143,7 @@ def in_box(frame: pd.DataFrame, where: Extent, n: int, seed: int) -> pd.DataFram
     """``n`` rows of uniform noise: each column on its own between its extremes.
 
     Every value is one that its column can hold: whole numbers stay whole, and columns that are
-    no numbers take each of their values equally often.
+    not numeric take each of their values equally often.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def shifted(
     Raises
     ------
     InputError
-        Where the column is no number.
+        The column is not numeric.
     """
     if column not in where.columns:
         raise InputError(
@@ -195,7 +195,7 @@ def shifted(
 
 
 def impossible(rows: pd.DataFrame, where: Extent) -> tuple[str, float, float] | None:
-    """The column in which made rows leave most what it can be, where any does.
+    """The column whose possible values the made rows exceed most, if any.
 
     Of columns that are never below zero in the data, the one whose least value lies the most
     standard deviations below it.

@@ -50,7 +50,7 @@ def ood_calibration_error(
     Raises
     ------
     InputError
-        For probabilities that are none (the row is named), or a prior of another length.
+        For values that are not probabilities (the row is named), or a prior of another length.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def ood_auroc(
     score_in, score_out : (n,), (m,) array-like
         Scores of ordinary and of foreign rows; infinities rank like any number.
     by : {"density", "confidence"}
-        What the score is; it enters the estimate's name. A log density wherever there is one.
-        The largest probability is a score only for a model without a density: a foreign row
-        falls back to the prior, and where one class is frequent the prior is confident itself.
+        Kind of score; it enters the estimate's name. Use a log density if there is one, and the
+        largest probability only for a model without a density: a foreign row gets the prior,
+        which is itself confident if one class is frequent.
         With a forest's kernel density graph in three dimensions and rows at three times the
         reach of the data, the AUROC by confidence is 0.98 with balanced classes and 0.75 with
         90% in one class; by the density it is 1.00 for both.

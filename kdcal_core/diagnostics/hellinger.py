@@ -26,7 +26,7 @@ def hellinger_distances(p: Any, q: Any) -> FloatArray:
     Raises
     ------
     InputError
-        For probabilities that are none (the row is named), or two shapes that differ.
+        For values that are not probabilities (the row is named), or two shapes that differ.
 
     Examples
     --------

@@ -21,8 +21,8 @@ def relative_improvement(model: Any, method: Any) -> FloatArray:
     Returns
     -------
     numpy.ndarray
-        Where the model makes no error: 0 for a method that makes none either, and minus
-        infinity for one that does, so that medians and ranks stay right.
+        If the model makes no error: 0 for a method without errors, and minus infinity for one
+        with errors, so that medians and ranks stay right.
 
     Raises
     ------

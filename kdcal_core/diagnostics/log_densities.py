@@ -77,7 +77,7 @@ class LogDensities:
     foreign: tuple[DensityCounts, ...]
 
     def place(self, values: FloatArray) -> FloatArray:
-        """Where log densities stand on the axis: 0 for the densest row, negative below."""
+        """Places of log densities on the axis: 0 for the densest row, negative below."""
         return _place(values, self.top)
 
     def log_density(self, place: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The area under a ROC curve, what each row adds to its sampling error, and its interval."""
+"""The area under a ROC curve, each row's part of its sampling error, and its interval."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def roc_area(
     """
     order = np.argsort(score)
     ordered = score[order]
-    # compared, not subtracted: an infinity less an infinity would hide that they tie
+    # compared, not subtracted: the difference of two infinities would hide a tie
     start = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     size = np.diff(np.append(start, len(ordered)))
     share = np.where(positive, weight, 0.0)[order], np.where(positive, 0.0, weight)[order]
@@ -73,18 +73,18 @@ def area_variance(
     lead : (n,) array, optional
         Width of the range that each row's component can take; 1 by default.
     lone : float
-        Variance of a component, in units of its range squared, where a sample of a single row
-        gives none. The largest there is is 1/4; of components with mean m it is m (1 - m).
+        Variance of a component, in units of its range squared, for a sample of a single row,
+        which gives no estimate. At most 1/4; for components with mean m it is m (1 - m).
     pseudo_row : bool
         Whether half a row of variance ``lone`` is averaged into every sample's variance. Five
-        positives that all lie near the top show next to no variance, which says little about
-        the sixth.
+        positives that all lie near the top have almost no variance, which says little about the
+        sixth.
 
     Returns
     -------
     tuple of float
         DeLong's variance; Satterthwaite's degrees of freedom, because a variance estimated from
-        five rows is itself in doubt; and the effective rows of the smallest sample.
+        five rows is itself uncertain; and the effective rows of the smallest sample.
     """
     mass = np.bincount(side, weights=weight)
     present = mass > 0.0
@@ -116,12 +116,12 @@ def area_interval(
 ) -> tuple[float, float, str]:
     """Interval of an area, or of a mean of areas, from its structural components, and its name.
 
-    DeLong's error on the logit scale with a t quantile; half a pseudo-row in each sample keeps
-    few rows near the top from passing for no variance. Where that error is far larger than the
+    DeLong's error on the logit scale with a t quantile; half a pseudo-row in each sample gives
+    some variance to a few rows that all lie near the top. Where that error is far larger than the
     area's distance from 0 or 1, the logit scale would stretch it from 0 to 1: there it is
     Wilson's score interval for as many rows as a proportion with DeLong's variance would have
-    (Kottas, Kuss and Zapf 2014). Where the sides are wholly parted or tied there is
-    no variance: there the interval is Clopper-Pearson's for ``pairs`` independent pairs, by
+    (Kottas, Kuss and Zapf 2014). If the sides are perfectly separated or tied, the variance is
+    zero: there the interval is Clopper-Pearson's for ``pairs`` independent pairs, by
     default as many as the smallest sample has rows. Other arguments as in :func:`area_variance`.
     """
     least = area_variance(part, side, weight, lead)[2]
@@ -155,8 +155,8 @@ class Pairing:
     class against the rest by the classes' weights, so that every row counts the same and a class
     of one row moves it little. Ties count half.
 
-    Scores of different folds come from different fits, and a row left out moves them against
-    its own class; so such rows are ranked inside their fold alone (Forman and Scholz 2010). A
+    Scores of different folds come from different fits, and leaving a row out moves them against
+    its own class; so rows are ranked only inside their fold (Forman and Scholz 2010). A
     class counts by its weight, a fold by its pairs.
     """
 

@@ -1,4 +1,4 @@
-"""Reliability diagrams: what the model says against what happens, with its uncertainty."""
+"""Reliability diagrams: stated probabilities against observed frequencies, with intervals."""
 
 from __future__ import annotations
 
@@ -73,10 +73,9 @@ def reliability(
 
     Notes
     -----
-    The interval of a bin is Clopper-Pearson's. The consistency band holds the frequency the bin
-    would show, with probability ``level``, were each row a coin with its own stated
-    probability; it is drawn, not approximated by a normal, so that it is right near 1 where
-    misses are few.
+    The interval of a bin is Clopper-Pearson's. The consistency band holds, with probability
+    ``level``, the frequency that the bin would show if every stated probability were right. It is
+    simulated, not approximated by a normal, so that it is right near 1 where misses are few.
 
     Examples
     --------

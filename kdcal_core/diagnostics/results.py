@@ -36,7 +36,7 @@ class Estimate:
         Mean value for a perfectly calibrated model with these very confidences and row count:
         the finite-sample floor. None where the notion does not apply.
     percent : bool
-        Whether people read it as a percentage.
+        Whether it is shown as a percentage.
     lower_is_better : bool or None
         None where neither direction is better (mean max confidence).
     """
@@ -80,8 +80,8 @@ class ReliabilityCurve:
     low, high : (B,)
         Clopper-Pearson interval of the observed frequency.
     band_low, band_high : (B,)
-        Where the observed frequency would lie, with probability ``level``, were the model
-        perfectly calibrated: the consistency band.
+        Consistency band: where the observed frequency of a perfectly calibrated model would lie
+        with probability ``level``.
     smooth_x, smooth_y, smooth_low, smooth_high : (G,)
         Kernel-smoothed curve on the range of the data with a pointwise band.
     isotonic_x, isotonic_y : (S,)

@@ -25,8 +25,8 @@ class ScoreSpread:
     n : int
         Rows.
     other, mine : (28,) float64
-        Share of the other rows, and of the class's rows, between the `EDGES`; what lies beyond
-        them stands in the outermost bins.
+        Share of the other rows, and of the class's rows, between the `EDGES`; the outermost bins
+        include everything beyond.
     certain : (float, float)
         Share of other rows stated below 0.01, and of the class's rows stated above 0.99.
 

@@ -294,9 +294,9 @@ def _target_loss(
 ) -> Estimate:
     """Mean loss, given each row's were its prediction right and were it wrong.
 
-    A few rows with no or few errors spread less than the loss would. The interval therefore
-    uses at least the variance that the outcomes have by the model's own word, half a row each
-    of hit and miss keeping a stated 0 or 1 from being certain.
+    A few rows with no or few errors vary less than the loss would. So the interval uses at least
+    the variance of outcomes under the model's own probabilities; half a row each of hit and miss
+    is added so that a stated 0 or 1 is not certain.
     """
     loss = np.where(target.hit == 1.0, hit, miss)
     weight = target.weight

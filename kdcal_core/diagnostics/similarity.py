@@ -40,7 +40,7 @@ def kernel_similarity(
     Raises
     ------
     InputError
-        For fewer than two rows, or labels that are none.
+        For fewer than two rows, or labels that are not whole numbers from 0.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def kernel_similarity(
     """
     check_level(level)
     if n < 2 or len(codes) < 2:
-        raise InputError("Fewer than two rows are no pair", fix="Give at least two rows.")
+        raise InputError("Fewer than two rows form no pair", fix="Give at least two rows.")
     labels = check_labels(y, np.iinfo(np.int64).max, n_rows=len(codes))
     rows = np.arange(len(codes))
     if n < len(codes):
@@ -101,7 +101,7 @@ def _pair_mean(
     totals = np.where(chosen, kernel, 0.0).sum(axis=1)
     mean = float(totals.sum() / pairs.sum())
     n = len(pairs)
-    # how the mean answers to the weight of one row: each pair is counted from both ends
+    # influence of one row's weight on the mean: each pair counts from both ends
     part = 2.0 * (totals - mean * pairs) / pairs.sum()
     variance = float(part @ part) * n / (n - 1)
     if variance < 1e-18:

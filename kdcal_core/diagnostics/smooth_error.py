@@ -1,4 +1,4 @@
-"""Smooth calibration error: no bins, and a bandwidth that chooses itself."""
+"""Smooth calibration error: no bins, and a bandwidth that the data determine."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def smooth_calibration_error(
     Returns
     -------
     Estimate
-        The interval is of the smooth ECE of the population, 0 for a calibrated model; there is
-        none (NaN) on fewer than 200 rows, where it would hold the truth too seldom.
+        The interval is of the smooth ECE of the population, 0 for a calibrated model; it is NaN
+        on fewer than 200 rows, where it would hold the truth too seldom.
         ``expected`` is the mean for a calibrated model with these probabilities.
 
     Raises
@@ -74,8 +74,8 @@ def smooth_calibration_error(
     [0, 1] and smoothed by cosine transforms; O(n).
 
     Noise adds to a magnitude, so that resampled errors lie above the truth. The interval holds
-    the errors t for which the observed one is no outlier (an inverted test): the gaps have one of
-    two shapes that the rows support, stretched until their error is t, and the outcomes of each
+    the errors t for which the observed one is not an outlier (an inverted test): the gaps have one
+    of two shapes that the rows support, stretched until their error is t, and the outcomes of each
     cell are drawn again. Measured coverage is in ``tests/benchmarks/RESULTS_coverage.md``.
 
     Examples
@@ -195,7 +195,7 @@ def _interval(
     goal = tried_errors(max(value, SMALLEST), lattice_errors(noise), level, stride=3)
 
     def along(direction: FloatArray) -> tuple[float, float]:
-        if not np.abs(direction).sum() > 1e-9:  # an error everywhere alike stands in
+        if not np.abs(direction).sum() > 1e-9:  # use an error that is the same everywhere
             direction = np.ones_like(direction)
         gap, louder = np.zeros(cells.size), np.ones(cells.size)
         gap[cells.place] = cells.share * direction[own]

@@ -38,10 +38,10 @@ def summary(
 ) -> tuple[Estimate, Estimate, Estimate, Estimate]:
     """Four tiles: accuracy, confidence gap, confidence ECE, top-label log loss.
 
-    How often right; too sure or not sure enough, and by how much; how far off in both
-    directions, against what chance alone gives; and a proper score, which no calibrator can
-    better by stating the same confidence everywhere. All four exist for a model and for
-    calibrated confidences alike, so that they can be set side by side.
+    How often the model is right; how much over- or under-confident it is; how far confidences are
+    off in both directions, compared with chance alone; and a proper score, which a calibrator
+    cannot improve by stating the same confidence everywhere. All four exist for a model and for
+    calibrated confidences, so that they can be compared.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def all_estimates(
 ) -> tuple[Estimate, ...]:
     """Every scalar estimate: of the model, or of calibrated confidences where they are given.
 
-    Calibrated confidences speak of the predicted class alone, so what needs the full vector is
+    Calibrated confidences concern only the predicted class, so estimates of the full vector are
     left out for them.
     """
     tiles = summary(scored, confidence, level=level, seed=seed)

@@ -1,4 +1,4 @@
-"""What a diagnostic looks at: a score, whether the event it speaks of happened, and a weight."""
+"""The data of a diagnostic: a score, whether its event happened, and a weight."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check_level(level: float) -> None:
 
 
 def check_seed(seed: object) -> None:
-    """Refuse a seed that is no whole number from 0."""
+    """Refuse a seed that is not a whole number from 0."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed is {seed!r}", fix="Choose a whole number from 0.")
 
@@ -130,7 +130,7 @@ def _labels(label: int | None, kind: Kind, n_classes: int) -> list[int]:
         return list(range(n_classes))
     if kind == "confidence":
         raise InputError(
-            'label is given, but kind "confidence" looks at all classes at once',
+            'label is given, but kind "confidence" covers all classes at once',
             fix='Leave label out, or choose kind "top-label" or "class".',
         )
     if not 0 <= label < n_classes:

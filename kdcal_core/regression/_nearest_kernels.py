@@ -1,4 +1,4 @@
-"""Compiled loops of the neighbour search. Imported only when they are needed: numba is heavy."""
+"""Compiled loops of the neighbour search, imported only on use because numba loads slowly."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A network whose output is a whole quantile curve, trained by the check loss.
 
 The curve of a row is piecewise linear in the normal score of the level, with an offset and
-positive slopes that the network gives; all slopes 1 and offset 0 is the standard normal, and that
-is how training starts. torch trains it; the trained network is plain arrays.
+positive slopes that the network gives. Slopes of 1 and an offset of 0 give the standard normal,
+with which training starts. torch trains the network; the trained network is plain arrays.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def train_curves(
     optimiser = torch.optim.Adam(parameters, lr=learning_rate)
     size = max(_BATCH, len(kept) // _MOST_STEPS)
     threads = torch.get_num_threads()
-    # One thread: sums in one order, so the same numbers on every machine's count of cores.
+    # One thread: sums in one order give the same numbers with any number of cores.
     torch.set_num_threads(1)
     try:
         best = start = _held_loss(_frozen(parameters), features[held], target[held])

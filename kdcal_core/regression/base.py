@@ -1,4 +1,4 @@
-"""What every recalibrator shares: the protocol, and the checks at the door."""
+"""The protocol of recalibrators, and the checks of their inputs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ MANY_OUTSIDE = 0.01
 class Recalibrator(Protocol):
     """Learns how predictive distributions err on the calibration set, and corrects new ones.
 
-    ``space`` is where neighbours are sought, one row of coordinates a row: inputs, or a hidden
-    layer of the model (Torres et al., section 3). Recalibrators that act on all rows alike take and
-    ignore it.
+    ``space`` is where neighbours are searched, one row of coordinates a row: inputs, or a hidden
+    layer of the model (Torres et al., section 3). Recalibrators without neighbours ignore it.
     """
 
     def fit(
@@ -45,7 +44,7 @@ def check_outcomes(y: Any, n_rows: int) -> FloatArray:
     Raises
     ------
     InputError
-        For no rows, another number of rows, text, and the first missing or infinite value, whose
+        For no rows, another number of rows, text, or a missing or infinite value; the first such
         row is named.
 
     Examples
@@ -87,8 +86,8 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
     Raises
     ------
     InputError
-        Where it is missing or of another shape, and for the first value that is missing or
-        infinite, whose row and column (counted from 1) are named.
+        The space is missing or of another shape, or a value is missing or infinite; the first
+        such row and column (counted from 1) are named.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
     """
     if space is None:
         raise InputError(
-            "The space in which neighbours are sought is missing",
+            "The space in which neighbours are searched is missing",
             fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
         )
     values = _as_float(space, "space")
@@ -128,9 +127,9 @@ def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatA
 def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> FloatArray:
     """Values F^_i(y_i) of checked outcomes, (n,), that recalibration carries to other rows.
 
-    Where F^ jumps the value is drawn within the jump. Unlike `randomised_pit`, which tests ask,
-    an outcome's place between or beyond the samples of an ensemble counts: how far out it lies
-    is what the tails of the recalibrated distributions are learnt from.
+    Where F^ jumps the value is drawn within the jump. Unlike `randomised_pit`, which tests use,
+    it depends on an outcome's place between or beyond the samples of an ensemble: the tails of
+    the recalibrated distributions are learnt from how far out an outcome lies.
 
     Examples
     --------
@@ -154,7 +153,7 @@ def drawn_inside(
     """The same PIT values, those of 0 and 1 drawn from their gap where y lies beyond m samples.
 
     Samples that are equal, unless whole numbers, end their support; 0 or 1 would send
-    other rows to the far end of their tails. All that is known of such an outcome is its rank.
+    other rows to the far end of their tails. Only the rank of such an outcome is known.
 
     Examples
     --------
@@ -193,8 +192,8 @@ def count_outside(pit: FloatArray) -> int:
     outside = int(_is_outside(pit).sum())
     if outside > MANY_OUTSIDE * len(pit):
         warnings.warn(
-            f"{outside:,} of {len(pit):,} calibration outcomes lie outside all that their "
-            "distributions hold possible, and no recalibrated interval reaches so far. Widen the "
+            f"{outside:,} of {len(pit):,} calibration outcomes have probability 0 under their "
+            "distributions, and no recalibrated interval reaches them. Widen the "
             "stated spread first, or read the model's mean as a single number.",
             InputWarning,
             stacklevel=3,

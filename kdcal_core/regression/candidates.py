@@ -12,13 +12,13 @@ from scipy.spatial import cKDTree
 from kdcal_core.data.types import FloatArray, IntArray
 
 SPARE = 16
-"""A tree's candidates beyond the k asked for, so that ties at the k-th are seen."""
+"""A tree's candidates beyond k, so that ties at the k-th are found."""
 CHUNK = 2048
 """Rows whose products with a block of points stay in a core's cache."""
 PILOT = 8192
 """Rows that show about how far the k-th nearest is."""
 FARTHEST = 2.0**60
-"""Beyond so many times the space's extent no two distances differ in double precision."""
+"""Beyond this multiple of the space's extent all distances are equal in double precision."""
 
 Table = NDArray[np.float32]
 
@@ -48,7 +48,7 @@ class Proposer(Protocol):
 
 
 class TreeCandidates:
-    """The k nearest by scipy's k-d tree; exact for epsilon 0, but where a tie reaches beyond.
+    """The k nearest by scipy's k-d tree; exact for epsilon 0, except where a tie reaches beyond.
 
     Examples
     --------
@@ -75,9 +75,9 @@ class ProductCandidates:
     """All rows that single-precision products cannot separate from the k nearest.
 
     For a row x and a point p around the rows' mean, half the squared distance less |p|^2 / 2 is
-    |x|^2 / 2 - x.p. Worked out in single precision it is wrong by less than
-    e = g (|x|^2 / 2 + |x| |p|), g = 2 (d + 10) 2^-24: the roundings of all terms, twice over. Less
-    e, which are two columns more in the product, it is a lower bound. The k-th least bound plus
+    |x|^2 / 2 - x.p. In single precision its error is less than
+    e = g (|x|^2 / 2 + |x| |p|), g = 2 (d + 10) 2^-24: twice the roundings of all terms. Minus
+    e, which are two columns more in the product, it is a lower bound. The k-th smallest bound plus
     2 e is as far as the k-th nearest row can lie, and all rows with a lower bound up to there are
     candidates: seldom one more than k.
 
@@ -143,7 +143,7 @@ class ProductCandidates:
     def _within(
         self, lifted: Table, norms: FloatArray, k: int, guess: Table
     ) -> tuple[Candidates, NDArray[np.bool_]]:
-        """Candidates among the rows within the guess, and where that holds the k nearest."""
+        """Candidates among the rows within the guess, and whether they hold the k nearest."""
         from kdcal_core.regression import _nearest_kernels as kernels
 
         n, b = len(self._lifted), len(lifted)
@@ -168,7 +168,7 @@ class ProductCandidates:
                 limit = np.minimum(limit, bound + np.abs(bound) * 2.0**-22, dtype=np.float32)
             kernels.drop_beyond(limit, index, value, count)
             if rows.stop < n:
-                # ties without end: nothing more has room
+                # the list is full of ties
                 unsure |= count > room
                 limit[unsure] = -np.inf
         complete = unsure | (guess == np.inf) | (bound < guess)

@@ -37,7 +37,7 @@ def cross_fitted(
     y : (n,) array
         Outcomes, finite.
     space : (n, d) array, optional
-        Where neighbours are sought.
+        Where neighbours are searched.
     folds : int, default=5
         Random parts of equal size, 2 to n.
     seed : int, default=0

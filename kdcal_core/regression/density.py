@@ -49,12 +49,12 @@ class DensityRecalibration(BaseEstimator):
     Parameters
     ----------
     width : int, default=32
-        Units of each of the two hidden layers. The paper does not give its network (decision
-        D87).
+        Units of each of the two hidden layers. Torres et al. do not describe their network
+        (decision D87).
     max_epochs : int, default=200
     patience : int, default=20
-        Training stops after so many epochs without a better loss on the 20%, and the best
-        network is kept: the untrained one, which is the model, where none is better.
+        Training stops after this many epochs without a better loss on the 20%, and the best
+        network is kept. If no epoch is better, that is the untrained one, which is the model.
     learning_rate : float, default=0.005
     seed : int, default=0
         Of the split, the network and the order of rows. The same seed gives the same numbers.
@@ -169,7 +169,7 @@ def _shape(distribution: PredictiveDistribution) -> FloatArray:
     skewness = np.divide(
         q[:, 4] + q[:, 0] - 2 * q[:, 2], width, out=np.zeros_like(width), where=width > 0
     )
-    # rounding apart, rows of one shape share a rank
+    # rows of one shape share a rank, whatever their rounding errors
     digits, exponent = np.frexp(width)
     width = np.ldexp(np.round(digits, 9), exponent)
     return np.stack([q[:, 2], width, np.round(skewness, 9)], axis=1)

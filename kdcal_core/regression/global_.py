@@ -46,7 +46,7 @@ class GlobalRecalibration(BaseEstimator):
         self.seed = seed
 
     def fit(self, distribution: PredictiveDistribution, y: Any, space: Any = None) -> Self:
-        """Keep the PIT values of the calibration set; ``space`` is not needed and not looked at.
+        """Keep the PIT values of the calibration set; ``space`` is ignored.
 
         Raises
         ------

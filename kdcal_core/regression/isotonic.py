@@ -35,8 +35,8 @@ class IsotonicRecalibration(BaseEstimator):
     Parameters
     ----------
     ends : {"open", "printed"}, default="open"
-        As printed, R reaches 1 at the largest PIT: no outcome above the corresponding quantile
-        is held possible, however few rows were seen. "open" uses n + 1 for n: the i-th smallest
+        As printed, R reaches 1 at the largest PIT: outcomes above the corresponding quantile
+        get probability 0, even with few rows. "open" uses n + 1 for n: the i-th smallest
         PIT maps to i / (n + 1), which is the exact probability that a new row of the same kind
         falls below it, and both tails beyond the data keep the model's shape.
     smoothing : {"auto", "none"}, default="auto"

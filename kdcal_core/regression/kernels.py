@@ -11,7 +11,7 @@ from kdcal_core.data.types import FloatArray
 Kernel = Literal["epanechnikov", "uniform"]
 
 BEYOND = 1e-3
-"""By how much the scale u lies beyond the last neighbour, which so keeps a weight (D75)."""
+"""How far the scale u lies beyond the last neighbour, so that it keeps a weight (D75)."""
 
 
 def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = None) -> FloatArray:
@@ -30,7 +30,7 @@ def kernel_weights(distance: FloatArray, kernel: Kernel, radius: float | None = 
     Returns
     -------
     (m, k) array
-        With a radius, neighbours at or beyond it weigh nothing (with the uniform kernel: beyond).
+        With a radius, neighbours at or beyond it have weight 0 (with the uniform kernel: beyond).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Local recalibration: new rows learn from the PIT values of their neighbours (003 Algorithm 1)."""
+"""Local recalibration from the PIT values of neighbours (Torres et al., Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kdcal_core.regression.smoothed import SmoothedRecalibrated
 from kdcal_core.regression.widening import widened, widening_of
 
 FEWEST = 50
-"""Neighbours that a row gets at least where a radius holds fewer (decision D90)."""
+"""Fewest neighbours of a row, taken where a radius holds fewer (decision D90)."""
 RECALL_ROWS = 200
 BANDWIDTHS = (1.0, 0.5, 0.25, 0.125, 0.0)
 TRIED_ROWS, FEWEST_TRIED = 400, 20
@@ -65,7 +65,7 @@ class LocalRecalibration(BaseEstimator):
     ----------
     k : int or "auto", default="auto"
         Number of neighbours; capped at the number of calibration rows (decision D76). "auto" is
-        2 sqrt(n) and at least 50. The paper takes 1,000 of 10,000; over 100 runs on real tables
+        2 sqrt(n) and at least 50. Torres et al. take 1,000 of 10,000. Over 100 runs on real tables
         that lost 8% of CRPS against the best k in hindsight (at worst 37%), "auto" 2% (8%), and
         the choice by :func:`select_neighbours` 0.4% (2%).
     radius : float, optional
@@ -80,12 +80,12 @@ class LocalRecalibration(BaseEstimator):
         one.
     standardise : bool, default=True
         Scale every column of the space to mean 0 and standard deviation 1 of the calibration
-        rows (decision D84); a constant column counts for nothing.
+        rows (decision D84); a constant column has no effect.
     smoothing : {"auto", "kernel", "none"}
         "none" is the paper's weighted sample, :class:`Recalibrated`, which ends at its most
-        extreme neighbour. "kernel" smooths it with Silverman's bandwidth and lets the base's
-        tails go on beyond, see :class:`SmoothedRecalibrated`; outcomes with two peaks are so
-        blurred into one. "auto" compares that bandwidth, a half, a quarter and an eighth of it,
+        extreme neighbour. "kernel" smooths it with Silverman's bandwidth and continues it with
+        the base's tails, see :class:`SmoothedRecalibrated`; this blurs two peaks of the
+        outcomes into one. "auto" compares that bandwidth, a half, a quarter and an eighth of it,
         and none, by CRPS: up to 400 calibration rows are recalibrated by their neighbours without
         themselves, and the widest bandwidth within a standard error of the best is taken.
     seed : int, default=0
@@ -163,13 +163,13 @@ class LocalRecalibration(BaseEstimator):
         y : (n,) array
             Outcomes.
         space : (n, d) or (n,) array
-            Where neighbours are sought: inputs, or a hidden layer of the model.
+            Where neighbours are searched: inputs, or a hidden layer of the model.
 
         Raises
         ------
         InputError
-            Where outcomes or space do not fit the rows or are not finite; the message names row
-            and column.
+            Outcomes or space do not fit the rows or are not finite; the message names row and
+            column.
         """
         self._validate_params()
         space = check_space(space, len(distribution))
@@ -231,7 +231,7 @@ class LocalRecalibration(BaseEstimator):
     def _chosen_bandwidth(
         self, distribution: PredictiveDistribution, y: FloatArray, space: FloatArray
     ) -> float:
-        """The widest within a standard error of the least CRPS of rows left out themselves."""
+        """The widest bandwidth within a standard error of the least leave-one-out CRPS."""
         n = len(y)
         rows = np.random.default_rng([self.seed, 3]).permutation(n)[:TRIED_ROWS]
         with warnings.catch_warnings():
@@ -270,7 +270,7 @@ class LocalRecalibration(BaseEstimator):
             )
         found = self._search.query(points, most, progress)
         weights = kernel_weights(found.distance, self.kernel, self.radius)
-        # those at the radius itself weigh nothing under the Epanechnikov kernel
+        # those at the radius itself have weight 0 under the Epanechnikov kernel
         lonely = (weights > 0).sum(axis=1) < fewest
         self.n_fallback_ = int(lonely.sum())
         if self.n_fallback_:

@@ -1,4 +1,4 @@
-"""Where is recalibration needed at all: a local test of uniformity, corrected for many looks."""
+"""A local test of uniformity, corrected for many tests: where recalibration is needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
 from kdcal_core.text import counted, p_text
 
-_FEWEST = 5  # rows of which a neighbourhood can say anything
+_FEWEST = 5  # rows of a neighbourhood
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class LocalUniformity:
     statistic : (c,)
         Sum of the squared components.
     p_value, adjusted_p : (c,)
-        Monte Carlo p value of each neighbourhood alone, and corrected for the number looked at
+        Monte Carlo p value of each neighbourhood alone, and corrected for the number of tests
         (the family-wise error rate over all centres).
     n, level, draws, seed
         Rows, the level asked for, Monte Carlo draws and their seed.
@@ -111,14 +111,14 @@ def local_uniformity(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> LocalUniformity:
-    """Test the PIT values of many neighbourhoods for uniformity, corrected for the number of looks.
+    """Test the PIT values of many neighbourhoods for uniformity, corrected for many tests.
 
-    Each neighbourhood's statistic is Neyman's smooth one of orders 1 to 4: the squared sums of
-    the first four normalised Legendre polynomials of its PIT values. It is compared with its
-    values for uniform PIT values on the very same, overlapping neighbourhoods, simulated
-    ``draws`` times; p values are corrected by the step-down largest statistic (Westfall and
-    Young), so the chance of naming any calibrated neighbourhood is at most ``level``, however
-    the neighbourhoods overlap.
+    Each neighbourhood's statistic is that of Neyman's smooth test of orders 1 to 4: the squared
+    sums of the first four normalised Legendre polynomials of its PIT values. It is compared with
+    its values for uniform PIT values on the same overlapping neighbourhoods, simulated ``draws``
+    times. p values are corrected by the step-down largest statistic (Westfall and Young), so the
+    chance of naming any calibrated neighbourhood is at most ``level``, however the neighbourhoods
+    overlap.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def local_uniformity(
         Rows of a neighbourhood, 5 to n. None: a tenth of the rows, but from 100 to 500 and at
         most half of them.
     centres : int, default=200
-        Neighbourhoods looked at, around so many random rows; at most n.
+        Neighbourhoods tested, each around a random row; at most n.
     level : float, default=0.05
     draws : int, default=999
         p values are multiples of 1 / (draws + 1).
@@ -144,8 +144,8 @@ def local_uniformity(
 
     Notes
     -----
-    The test takes the predictive distributions as given. Where they were fitted on these very
-    rows (a spread estimated on the calibration set) it errs on the cautious side.
+    The test takes the predictive distributions as given. If they were fitted on the same rows
+    (a spread estimated on the calibration set) it is conservative.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Nearest neighbour regression: the neighbours' outcomes themselves, the papers' comparison."""
+"""Nearest neighbour regression, which Torres et al. compare with: the neighbours' outcomes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ class NeighbourRegression(BaseEstimator):
     """The k nearest rows' outcomes, weighted by distance (Torres et al., section 4.3).
 
     It predicts from the calibration set alone: what local recalibration would be without
-    the model's predictions. ``distribution`` is taken, as every recalibrator takes it, and not
-    used.
+    the model's predictions. ``distribution`` is accepted, as by every recalibrator, and ignored.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ class NeighbourRegression(BaseEstimator):
         check_is_fitted(self, "k_")
         if space is None:
             raise InputError(
-                "The space in which neighbours are sought is missing",
+                "The space in which neighbours are searched is missing",
                 fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
             )
         new = check_space(space, len(np.asarray(space)), len(self._scaling.mean))

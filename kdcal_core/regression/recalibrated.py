@@ -1,4 +1,4 @@
-"""Recalibrated distributions: the base's quantiles at the PIT values of neighbours (003 Alg. 1)."""
+"""Recalibrated distributions: the base's quantiles at the PIT values of neighbours."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MANY = 2**13
 class Recalibrated(Weighted):
     """Weighted samples y~_i = F^_j^-1(p_i), one for each neighbour's PIT value p_i.
 
-    Torres et al., Algorithm 1 and Eq. 3. The samples are worked out only where they are asked for:
-    distribution function and quantiles need the weighted PIT values alone, since
+    Torres et al., Algorithm 1 and Eq. 3. The samples are computed only on request:
+    distribution function and quantiles need only the weighted PIT values, since
     F~_j(y) = sum of the weights of p_i <= F^_j(y).
 
     Parameters
@@ -34,7 +34,7 @@ class Recalibrated(Weighted):
     pits : (n, k) array, or (1, k) where all rows share them
         In [0, 1]; kept within 1e-16 of the open interval, so that samples are finite.
     weights : array of the same shape
-        Zero or positive; some weight of every row is positive.
+        Zero or positive; every row has at least one positive weight.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Recalibrated(Weighted):
         self.base, self.pits, self.weights = base, checked.samples, checked.weights
 
     @property
-    def samples(self) -> FloatArray:  # type: ignore[override]  # worked out, not kept
+    def samples(self) -> FloatArray:  # type: ignore[override]  # computed, not kept
         """y~_i of every row, (n, k), ascending."""
         return self._sampled().samples
 
@@ -82,7 +82,7 @@ class Recalibrated(Weighted):
         chosen.base = self.base[rows]
         chosen.pits = self.pits if len(self.pits) == 1 else self.pits[rows]
         if len(self.weights) == 1:
-            # summed once, not for every block of rows
+            # computed once, not for every block of rows
             chosen.weights, chosen.__dict__["_summed"] = self.weights, self._summed
         else:
             chosen.weights = self.weights[rows]
@@ -141,7 +141,7 @@ class Recalibrated(Weighted):
         return drawn
 
     def _condensed(self) -> Recalibrated:
-        """Of nearly the same moments with few samples, where all rows share many."""
+        """A distribution of nearly the same moments with few samples, if all rows share many."""
         if len(self.pits) > 1 or self.pits.shape[1] <= MANY or not self.base.continuous:
             return self
         probit = ndtri(self.pits[0])

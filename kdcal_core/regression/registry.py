@@ -1,4 +1,4 @@
-"""The one list of recalibrators: pages, reports and the command line read methods from here."""
+"""The list of recalibrators that pages, reports and the command line offer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kdcal_core.regression.where_needed import WhereNeeded
 
 @dataclass(frozen=True)
 class RecalibratorSpec:
-    """A recalibrator as it is offered to people.
+    """A recalibrator as it is offered.
 
     Attributes
     ----------
@@ -26,15 +26,15 @@ class RecalibratorSpec:
     title : str
         Full name.
     sentence : str
-        What it does, in one plain sentence.
+        What it does, in one sentence.
     make : callable
         Makes a fresh, unfitted recalibrator; keyword arguments are those of ``settings``.
     needs_space : bool
-        Whether it looks for neighbours in a space that has to be given.
+        Whether it searches neighbours in a space that has to be given.
     reference : str
         Where it is described.
     settings : tuple of str
-        Names of the settings that people may change.
+        Names of the settings that may be changed.
     comparison : bool
         True for a method shown for comparison alone: it corrects nothing, it predicts itself.
     """
@@ -69,7 +69,7 @@ _SPECS = (
     RecalibratorSpec(
         "where_needed",
         "Local recalibration where needed",
-        "Local recalibration of those rows alone whose neighbourhood is miscalibrated beyond "
+        "Local recalibration only of rows whose neighbourhood is miscalibrated beyond "
         "chance; the others keep the model's own prediction.",
         _local_where_needed,
         needs_space=True,
@@ -89,7 +89,7 @@ _SPECS = (
     RecalibratorSpec(
         "isotonic",
         "Isotonic recalibration",
-        "One rising map of probabilities for all rows makes the stated quantiles come true on "
+        "One increasing map of probabilities for all rows makes the stated quantiles right on "
         "average.",
         IsotonicRecalibration,
         needs_space=False,
@@ -109,7 +109,7 @@ _SPECS = (
     RecalibratorSpec(
         "neighbours",
         "Nearest neighbour regression",
-        "The outcomes of the nearest calibration rows stand for the prediction; the model's own "
+        "The outcomes of the nearest calibration rows are the prediction; the model's own "
         "is not used.",
         NeighbourRegression,
         needs_space=True,

@@ -1,4 +1,4 @@
-"""Spaces on one scale, so that no coordinate decides by its unit who is near."""
+"""Spaces on one scale, so that the units of coordinates do not decide which rows are near."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Scaling:
     Attributes
     ----------
     mean, scale : (d,)
-        ``scale`` is the standard deviation, and infinite for a column that is constant and so
-        counts for nothing.
+        ``scale`` is the standard deviation, and infinite for a constant column, which so has no
+        effect.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The nearest rows of the calibration set, in an order that no number of threads changes."""
+"""The nearest rows of the calibration set, in the same order for any number of threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kdcal_core.regression.candidates import (
 SearchKind = Literal["exact", "approximate"]
 
 TREE_COLUMNS = 4
-"""Up to so many columns a k-d tree is faster than the products of all points with all rows."""
+"""Up to this many columns a k-d tree is faster than products of all points with all rows."""
 POINTS = 256
 """Points searched together."""
 BLOCK_FLOATS = 2**22
@@ -54,24 +54,24 @@ class NeighbourSearch:
     space : (n, d) array
         Finite coordinates of the calibration rows.
     kind : {"exact", "approximate"}
-        "approximate" asks a k-d tree to stop early (Arya et al. 1998, the paper's epsilon).
+        "approximate" lets a k-d tree stop early (Arya et al. 1998; epsilon in Torres et al.).
     epsilon : float
         For "approximate": the i-th neighbour found is at most (1 + epsilon) times as far as the
         true one.
 
     Notes
     -----
-    Exact search asks scipy's k-d tree up to four columns, and single-precision products above.
-    Either proposes candidates (see :mod:`kdcal_core.regression.candidates`) that hold the k
-    nearest for certain, whatever was rounded; their distances are computed again in double
-    precision from differences, coordinate by coordinate. Points of which a proposer is not
-    certain, because of ties, are searched in full. So ties at equal distance go to the lowest
-    row, whatever the method or the number of threads.
+    Exact search uses scipy's k-d tree up to four columns, and single-precision products above.
+    Both propose candidates (see :mod:`kdcal_core.regression.candidates`) that certainly hold the
+    k nearest in spite of rounding; their distances are computed again in double precision from
+    differences, coordinate by coordinate. Points with ties that leave a proposer uncertain are
+    searched in full. So ties at equal distance go to the lowest row, whatever the method or the
+    number of threads.
 
     10,000 points among 100,000 rows, k = 1,000, take 1.5 to 3.5 s of processor time in 1 to 4
-    columns and 1.5 to 2 s in 5 to 20. Approximate search is there because the paper has it; it
-    saves little in 2 columns (epsilon 1: 18%) and in 20 takes twelve times as long. Nor would an
-    inverted file of 632 k-means cells do better: among 20 independent normal columns 95% of the
+    columns and 1.5 to 2 s in 5 to 20. Approximate search exists because Torres et al. use it; it
+    saves little in 2 columns (epsilon 1: 18%) and takes twelve times as long in 20. An inverted
+    file of 632 k-means cells would not be better: among 20 independent normal columns 95% of the
     neighbours lie in the cells of some 45% of the rows, and learning the cells takes longer than
     the search.
 
@@ -125,7 +125,7 @@ class NeighbourSearch:
             index[start:stop], distance[start:stop] = found
 
         blocks = Blocks(work, min(POINTS, max(1, BLOCK_FLOATS // (4 * k))))
-        note = "Looking for neighbours"
+        note = "Searching for neighbours"
         # the blocks share the cores
         with threadpool_limits(1, user_api="blas"):
             run_blocks(blocks, lambda: None, m, write, note=note, progress=progress)

@@ -43,9 +43,9 @@ class NeighbourSelection:
     standard_error : (s, g)
         Of the difference to the smallest CRPS of the grid, row by row; 0 at the best itself.
     model_crps : float
-        Of the distributions as they came, on the same rows.
+        Of the model's distributions, on the same rows.
     gain, gain_standard_error : float
-        What the chosen one takes off the model's CRPS, row by row.
+        How much the choice lowers the model's CRPS, row by row.
     best_space, best_k
         The choice.
     n : int
@@ -82,7 +82,7 @@ class NeighbourSelection:
                 f"chance (CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
             )
         return (
-            f"Best are {chosen}: they take {share:.1%} off the CRPS of {self.model_crps:.4g} "
+            f"Best are {chosen}: they lower the CRPS of {self.model_crps:.4g} by {share:.1%} "
             f"({self.n:,} rows)."
         )
 
@@ -101,9 +101,9 @@ def select_neighbours(
 ) -> NeighbourSelection:
     """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
 
-    Each row is recalibrated by its neighbours of the other folds. Neighbours are sought once for
-    each space and fold, at the largest k; their PIT values are sorted once, and the smaller
-    k's are the same list with other weights.
+    Each row is recalibrated by its neighbours of the other folds. Neighbours are searched once for
+    each space and fold, at the largest k; their PIT values are sorted once, and smaller values of
+    k give the same list other weights.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def select_neighbours(
     spaces : mapping of str to (n, d) array
         Inputs, hidden layers, ...: each standardised column by column.
     ks : sequence of int
-        Numbers of neighbours to compare. Those above what the other folds have are left out.
+        Numbers of neighbours to compare. Those above the rows of the other folds are left out.
     kernel : {"epanechnikov", "uniform"}, default="epanechnikov"
     folds : int, default=5
     seed : int, default=0
@@ -126,7 +126,7 @@ def select_neighbours(
     Raises
     ------
     InputError
-        Where there is no space, or no k of at least 1 that the folds can serve.
+        There is no space, or every k is below 1 or above the rows of the other folds.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def select_neighbours(
     n = len(distribution)
     y = check_outcomes(y, n)
     if not spaces:
-        raise InputError("There is no space to look for neighbours in", fix="Give at least one.")
+        raise InputError("There is no space to search for neighbours", fix="Give at least one.")
     checked = {name: check_space(space, n) for name, space in spaces.items()}
     fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
     grid = _servable(ks, int(np.bincount(fold).max()), n)
@@ -166,7 +166,7 @@ def select_neighbours(
 
 
 def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
-    """The numbers of neighbours that every fold can serve, ascending."""
+    """The numbers of neighbours that every fold has rows for, ascending."""
     grid = np.unique(np.asarray(ks, dtype=np.int64))
     grid = grid[(grid >= 1) & (grid <= n - largest_fold)]
     if not len(grid):

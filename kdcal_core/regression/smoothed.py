@@ -17,7 +17,7 @@ from kdcal_core.regression.recalibrated import Recalibrated
 
 KNOTS = 160
 REACH = 4.0
-"""Bandwidths beyond the outermost neighbours at which the kernels' mass has run out."""
+"""Bandwidths beyond the outermost neighbours at which the kernels have no mass left."""
 END = float(ndtri(1 - PIT_EDGE))
 NARROWEST = 1e-3
 LINEAR = 10.0
@@ -29,21 +29,21 @@ class SmoothedRecalibrated(PredictiveDistribution):
     """F~_j = R_j(F^_j), R_j being a smooth distribution of the neighbours' PIT values.
 
     Torres et al.'s weighted sample ends at the most extreme of its k neighbours, so that intervals
-    of high levels from few neighbours are too narrow. Here, beyond the paper, R_j is a Gaussian
+    of high levels from few neighbours are too narrow. Here, beyond that paper, R_j is a Gaussian
     kernel estimate on the probit scale of the PIT values, mixed with a normal distribution of the
-    same mean and variance at weight 1 / (m + 1), where m is Kish's effective number of neighbours:
-    the chance of an outcome beyond all of them. There the base's own tails go on, moved and
+    same mean and variance. Its weight 1 / (m + 1), with Kish's effective number m of neighbours,
+    is the chance of an outcome beyond all of them. There the base's own tails continue, moved and
     stretched as the neighbours show.
 
     Parameters
     ----------
     sampled : Recalibrated
-        The weighted sample to smooth, n rows. It is worked through in blocks and not kept.
+        The weighted sample to smooth, n rows. It is processed in blocks and not kept.
 
     Notes
     -----
-    The bandwidth is Silverman's 0.9 min(std, IQR / 1.349) m^(-1/5), which is meant for one peak:
-    smaller ones are for :class:`LocalRecalibration` to choose. The kernels' centres are drawn
+    The bandwidth is Silverman's 0.9 min(std, IQR / 1.349) m^(-1/5), which assumes one peak;
+    :class:`LocalRecalibration` may choose a smaller one. The kernels' centres are drawn
     together so that R_j has the variance of the sample, not more. Neighbours further than
     about ten spreads from the median are taken on a logarithmic scale, so that one outlier among
     very narrow PIT values neither coarsens nor stretches the bulk. R_j is kept at 160 points of
@@ -154,7 +154,7 @@ class SmoothedRecalibrated(PredictiveDistribution):
         return self._nodes()._crps(y)
 
     def _nodes(self) -> Weighted:
-        # levels lie dense towards 0 and 1, where quantiles run away
+        # levels lie dense towards 0 and 1, where quantiles diverge
         edges = betainc(3.0, 3.0, np.linspace(0, 1, NODES + 1))
         levels = (edges[:-1] + edges[1:])[np.newaxis] / 2
         quantiles = np.broadcast_to(self._ppf(levels), (len(self), NODES))

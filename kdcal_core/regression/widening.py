@@ -1,4 +1,4 @@
-"""Normal distributions far too narrow, put on a scale where their PIT values do not saturate."""
+"""Normal distributions that are far too narrow, widened so that PIT values do not saturate."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import Normal, PredictiveDistribution
 
 FARTHEST = 8.0
-"""Standard deviations from the mean: a little farther out, a PIT value is 0 or 1 in double."""
+"""Standard deviations from the mean; slightly farther out, a PIT value rounds to 0 or 1."""
 COMFORTABLE = 5.0
 """Standard deviations from the mean up to which a PIT value near 1 keeps ten digits of them."""
 
 
 def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
-    """By how much the spread is to be multiplied so that every outcome has a PIT inside (0, 1).
+    """The factor of the spread with which every outcome has a PIT inside (0, 1).
 
-    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)). Of
-    normal distributions that is mu_j + sigma_j (y_i - mu_i) / sigma_i, whatever common factor
-    multiplies every sigma; so a factor changes nothing but the precision, which ends 8.2 sigma
-    from the mean. A network's spread may be ten times too narrow.
+    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)).
+    For normal distributions that is mu_j + sigma_j (y_i - mu_i) / sigma_i, whatever common factor
+    multiplies every sigma. So a factor changes only the precision, which ends 8.2 sigma from the
+    mean. A network's spread may be ten times too narrow.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
     Returns
     -------
     float
-        1 where no outcome lies so far out, and for all but normal distributions.
+        1 if no outcome lies so far out, and for all other families than the normal one.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The review: what is loaded, kept on disk so that it outlives pages, reloads and restarts.
+"""The review: the loaded files, kept on disk so that they survive reloads and restarts.
 
-This room stands between the models and all that is measured. It is the one place where
-uploaded files become a scored set (probabilities, true classes, weights): files come in through
-a worker process, are checked once, and from then on everything reads the same small arrays.
-Nothing here knows the screen; the app and the command line call the same steps.
+This room lies between the models and the measurements. Only here do uploaded files become a
+scored set (probabilities, true classes, weights): a worker process reads and checks them once,
+and from then on everything reads the same small arrays. Nothing here depends on the screen; the
+app and the command line call the same steps.
 """
 
 from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training

@@ -1,7 +1,7 @@
-"""Tables that stand aside: the model's training rows, and foreign rows.
+"""Tables beside the scored sets: the model's training rows, and foreign rows.
 
-Neither is scored, calibrates anything or decides what a column is for. So adding or removing
-one leaves the scores of the review as they are.
+They are not scored, are not used to calibrate and do not decide the roles of columns. So adding or
+removing one leaves the scores of the review as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_training(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Add the rows that the model was trained on, or put them in the place of those before.
+    """Add the rows that the model was trained on, or replace them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def add_training(
 
 
 def remove_training(workspace: Workspace, review_id: str) -> Review:
-    """Take the training rows away; nothing happens where there are none."""
+    """Remove the training rows; nothing happens if there are no training rows."""
     return change_review(workspace, review_id, lambda review: replace(review, training=None))
 
 
@@ -69,7 +69,7 @@ def add_foreign(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Add a table of foreign rows under its file's name; one of the same name is replaced.
+    """Add a table of foreign rows under its file's name; a table of the same name is replaced.
 
     Parameters
     ----------

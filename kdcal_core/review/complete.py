@@ -1,4 +1,4 @@
-"""Whether a review has all that a step needs, and what it is taken for where it says nothing."""
+"""Checks that a review has what a step needs, and the defaults for what it does not say."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kdcal_core.text import listed
 
 
 def check_which(which: str) -> None:
-    """Refuse what is no set."""
+    """Refuse a name that is not a set's."""
     if which not in WHICH:
         raise ValueError(f"which must be one of {WHICH}, not {which!r}")
 
 
 def check_classes(model: ModelInfo | None, roles: Roles, classes: tuple[str, ...] | None) -> None:
-    """Refuse another number of class names than there are outputs, and a name given twice."""
+    """Refuse class names that do not match the number of outputs, and a name given twice."""
     if classes is None or (roles.task == "regression" and not classes):
         return
     if roles.task == "regression":
@@ -37,7 +37,7 @@ def check_classes(model: ModelInfo | None, roles: Roles, classes: tuple[str, ...
 
 
 def no_target_words(review: Review) -> str:
-    """Why no column is taken for the target, without a full stop. Holds untrusted names.
+    """Why no column can be the target, without a full stop. Holds untrusted names.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def no_target_words(review: Review) -> str:
 
 
 def check_complete(review: Review) -> Roles:
-    """The roles of a review that has all that scoring needs."""
+    """The roles of a review, after a check that it has everything that scoring needs."""
     if "calibration" not in review.tables or review.roles is None:
         raise InputError("There is no calibration table yet", fix="Add it on the Load page.")
     name = review.tables["calibration"].name
@@ -89,13 +89,13 @@ def check_unchanged(before: Review, now: Review) -> None:
     parts = ("model_file", "tables", "roles", "classes")
     if any(getattr(before, part) != getattr(now, part) for part in parts):
         raise InputError(
-            "The review was changed meanwhile, so the result was thrown away",
+            "The review was changed meanwhile, so the result was discarded",
             fix="Start the step again.",
         )
 
 
 def check_kept(review: Review, folder: Path) -> None:
-    """Refuse a review whose tables are gone from the disk."""
+    """Refuse a review whose tables are missing on disk."""
     for table in review.tables.values():
         if not (folder / table.file).is_file():
             raise gone(table.name)
@@ -112,8 +112,8 @@ def default_classes(
     names = tuple(name for name, _ in roles.outputs) if roles else ()
     if len(names) != 1 or roles is None or table is None:
         return names
-    # one output speaks of one class of two; the target knows the other
+    # one output is the probability of one class of two; the target names the other
     pair = next((c.pair for c in table.columns if c.name == roles.target), ())
     if names[0] not in pair:
-        return pair or names  # the scoring says which class is not among them
+        return pair or names  # scoring reports the class that is not among them
     return (*(label for label in pair if label != names[0]), *names)

@@ -1,4 +1,4 @@
-"""What is doubtful about the classes of a review's probabilities, and how it is put right."""
+"""Doubts about which classes a review's probabilities belong to, and how to settle them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kdcal_core.review.workspace import Workspace
 
 
 def open_doubts(review: Review) -> tuple[str, ...]:
-    """What is to be said above every page until it is put right; untrusted text.
+    """The doubts that every page shows until they are settled; untrusted text.
 
-    A class that was guessed for a lone column, and scored rows that speak against the classes
+    A class that was guessed for a single column, and scored rows that contradict the classes
     beyond chance.
 
     Examples
@@ -33,7 +33,7 @@ def open_doubts(review: Review) -> tuple[str, ...]:
 
 
 def may_be_swapped(review: Review) -> bool:
-    """Whether there is a doubt that exchanging two classes settles, and they can be exchanged."""
+    """Whether exchanging two classes would settle a doubt, and is possible."""
     guessed = doubts_of_roles(review.roles or Roles(), review.classes)
     return can_swap(review) and (
         bool(guessed) or any(info.swapped for info in review.sets.values())
@@ -41,7 +41,7 @@ def may_be_swapped(review: Review) -> bool:
 
 
 def can_swap(review: Review) -> bool:
-    """Whether the two classes can be exchanged: those that a model's file names cannot."""
+    """Whether the two classes can be exchanged; not if a model's file names them."""
     if len(review.classes) != 2 or review.roles is None or review.task == "regression":
         return False
     named = review.model is not None and review.model.named_classes
@@ -49,7 +49,7 @@ def can_swap(review: Review) -> bool:
 
 
 def swap_classes(workspace: Workspace, review_id: str) -> Review:
-    """Exchange the two classes that the probabilities speak of; the rows are to be scored again.
+    """Exchange the two classes of the probabilities; the rows must be scored again.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def swap_classes(workspace: Workspace, review_id: str) -> Review:
 
 
 def confirm_class(workspace: Workspace, review_id: str) -> Review:
-    """Take the class that was guessed for a lone column as said; nothing is scored again."""
+    """Confirm the class that was guessed for a single column; nothing is scored again."""
     review = workspace.read(review_id)
     roles = replace(review.roles or Roles(), class_by="name")
     return set_roles(workspace, review_id, roles, review.classes)

@@ -1,4 +1,4 @@
-"""Which tables fit the roles of a review: each needs the columns that it is read for."""
+"""Which tables fit the roles of a review: each needs the columns that are read from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shared_features(
 ) -> tuple[Roles, tuple[str, ...]]:
     """The roles without the features that another table lacks, and a note on these.
 
-    Features of a model stay: it cannot do without them. Of bare predictions they only describe the
+    Features of a model stay, because the model needs them. Without a model they only describe the
     rows.
     """
     lost = [name for name in roles.features if name not in set(other.column_names)]
@@ -64,7 +64,7 @@ def check_training(table: TableInfo, roles: Roles) -> None:
 
 
 def check_foreign(table: TableInfo, roles: Roles) -> None:
-    """Refuse foreign rows without the features; a true class they need not have."""
+    """Refuse foreign rows without the features; they need no true class."""
     missing = _first_missing(table, roles.features)
     if missing is not None:
         raise InputError(
@@ -76,9 +76,9 @@ def check_foreign(table: TableInfo, roles: Roles) -> None:
 
 
 def keep_fitting(review: Review) -> Review:
-    """The review without the training and foreign tables that lack what its roles ask for.
+    """The review without the training and foreign tables that lack a column of its roles.
 
-    The notes name each table that went.
+    The notes name each dropped table.
     """
     roles = review.roles
     if roles is None:

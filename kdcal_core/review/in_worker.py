@@ -1,7 +1,7 @@
-"""What runs in the worker process: everything that touches an uploaded file's content.
+"""The functions of the worker process, which alone reads the content of uploaded files.
 
-Paths come in, JSON goes out; arrays and tables stay in files. Errors name the files as their
-owner called them, not as they are called on disk.
+They take paths and return JSON; arrays and tables stay in files. Errors give a file its owner's
+name, not its name on disk.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def inspect_model(
     task: Task | None = None,
     hint: Task | None = None,
 ) -> dict[str, Any]:
-    """Load a model; guess the roles of the calibration table again, now that its model is known.
+    """Load a model, and guess the roles of the calibration table again with it.
 
     Parameters
     ----------
     task : str or None
         As people chose it; None where the file decides.
     hint : str or None
-        What the calibration table looks like. A file that says nothing of its task follows it.
+        The likely task of the calibration table, for a file that does not name its own.
 
     Returns
     -------
     dict
-        ``model``: a ModelInfo; ``roles``: Roles or None; ``notes``: what the reader warned of.
+        ``model``: a ModelInfo; ``roles``: Roles or None; ``notes``: the reader's warnings.
     """
     with in_file(name), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InputWarning)
@@ -220,7 +220,7 @@ def _score_all(
     classes: list[str],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Every table in turn; the calibration set comes first and lends the other its spread."""
+    """Score every table; the calibration set comes first and gives the other its spread."""
     sets: dict[str, Any] = {}
     spread: float | None = None
     for index, one in enumerate(tables):
@@ -241,7 +241,7 @@ def _load(path: str, name: str, task: Task | None, hint: Task | None) -> Model |
     if task is None and hint == "regression":
         try:
             return load_model(path, name=name, task=hint)
-        except InputError:  # the file knows better, or is at fault whatever it does
+        except InputError:  # the file is of the other task, or faulty in either
             return load_model(path, name=name)
     return load_model(path, name=name, task=task)
 

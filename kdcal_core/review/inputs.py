@@ -11,7 +11,7 @@ from kdcal_core.text import listed
 
 
 def input_columns(review: Review) -> list[str]:
-    """The features; where there are none, what describes the rows and has no other role.
+    """The features; without features, the columns without another role that describe the rows.
 
     Of the latter, only columns that every table has.
     """
@@ -24,9 +24,9 @@ def input_columns(review: Review) -> list[str]:
 
 
 def left_out(review: Review) -> dict[str, str]:
-    """Columns that describe the rows of no use, or by choice, each with the reason.
+    """Columns that are not inputs, by their content or by choice, each with the reason.
 
-    Only of bare predictions: what a model takes is known, and nothing of it is left out.
+    Only for predictions without a model: a model's inputs are known, and none is left out.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a review keeps, read back: scored sets and tables."""
+"""Reading of a review's scored sets and tables."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> R
 
 
 def check_scored(workspace: Workspace, review: Review) -> None:
-    """Whether every scored set is as it was left: a look at its files where nothing changed.
+    """Whether every scored set is unchanged; only unknown states of its files are read.
 
     Raises
     ------
     InputError
-        Where the files of one are gone or damaged.
+        Files of a set are missing or damaged.
     """
     for which, info in review.sets.items():
         folder = workspace.folder(review.id) / info.folder
         with kept(which):
-            if not check_folder(folder):  # of an earlier version, or gone
+            if not check_folder(folder):  # of an earlier version, or missing
                 if review.task == "regression":
                     regression_arrays(folder, info.digest, which)
                 else:
@@ -65,7 +65,7 @@ def check_scored(workspace: Workspace, review: Review) -> None:
 
 
 def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
-    """What is known of a scored set of a review of this task.
+    """The description of a scored set of a review of this task.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def rows_of(
     Raises
     ------
     InputError
-        Where its file is gone.
+        Its file is missing.
     """
     from kdcal_core.review.reading import read_frame
 

@@ -1,4 +1,4 @@
-"""What a review knows: its model, its tables, the role of each column, its scored sets."""
+"""The record of a review: its model, its tables, the roles of columns, its scored sets."""
 
 from __future__ import annotations
 
@@ -80,17 +80,17 @@ class SetInfo:
         Root mean squared error of the predictive means against the outcomes; None in a
         classification.
     outside : int
-        Outcomes whose PIT is exactly 0 or 1: their distribution holds them impossible.
+        Outcomes whose PIT is exactly 0 or 1: they have probability 0 under their distribution.
     spread : float or None
         For single numbers as predictions: the standard deviation of the calibration set's
         residuals, which all rows share (decision D80).
     notes : tuple of str
-        What the scoring warned of, in plain sentences. Untrusted text.
+        Warnings of the scoring. Untrusted text.
     doubts : tuple of str
         Evidence beyond chance against the classes that the probabilities are assigned to.
         Untrusted text.
     swapped : bool
-        Whether two classes are most likely exchanged: the rows are ranked the wrong way round.
+        Whether two classes are probably exchanged: the rows are ranked in reverse.
     """
 
     digest: str
@@ -137,9 +137,9 @@ class Review:
     sample : str or None
         Name of the shipped sample it was started from.
     notes : tuple of str
-        What was decided on the way, in plain sentences.
+        Decisions that kdcal made while loading, as sentences.
     chosen_task : str or None
-        The task as people chose it; None where it is left to the files.
+        The task that the user chose; None where the files decide.
     """
 
     id: str

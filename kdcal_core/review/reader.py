@@ -1,7 +1,7 @@
-"""The one way from a review to its rows, and the one identity of what was read.
+"""The reader of a review's rows, and the identity of what was read.
 
-Whoever computes declares what it reads. `identity` covers exactly that, and a `ReviewReader` made
-with the same declaration refuses everything else: a result cannot depend on what its key leaves
+Every computation declares what it reads. `identity` covers exactly that, and a `ReviewReader` with
+the same declaration refuses everything else. So a result depends on nothing that its key leaves
 out.
 """
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Part = Literal["model", "calibration", "evaluation", "training", "foreign"]
-"""What of a review can be read: the model, a set's table with its scores, a table aside."""
+"""The parts of a review: the model, a set's table with its scores, the other tables."""
 Table = Literal["calibration", "evaluation", "training"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
 def identity(review: Review, reads: Collection[Part] = PARTS) -> dict[str, Any]:
-    """What results depend on that read these parts: contents, roles and classes.
+    """Everything that results from these parts depend on: contents, roles and classes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def identity(review: Review, reads: Collection[Part] = PARTS) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON. Digests, but not where the files lie or what they are called.
+        JSON. Digests, but neither the places nor the names of files.
 
     Examples
     --------
@@ -82,10 +82,10 @@ def _set_identity(review: Review, which: Which) -> list[str | None] | None:
 
 
 class ReviewReader:
-    """Reads of a review what was declared, each part when it is asked for.
+    """Reads the declared parts of a review, each on demand.
 
     The review itself is read once. Scored sets, which are mapped, and the open model are kept;
-    tables are not, because they take memory.
+    tables are not kept, because they take memory.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ class ReviewReader:
     reads : collection of str
         The parts that may be read.
     expected : dict, optional
-        The `identity` that the reader is to have: a review may change between the request of a
+        The `identity` that the reader must have: a review may change between the request of a
         job and its start.
     review : Review, optional
-        Where it has been read already.
+        The review, if it has been read already.
 
     Raises
     ------
@@ -126,7 +126,7 @@ class ReviewReader:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What results depend on that come from this reader."""
+        """Everything that results from this reader depend on."""
         return identity(self.review, self.reads)
 
     @property
@@ -141,7 +141,7 @@ class ReviewReader:
 
     @property
     def reference(self) -> Table:
-        """The rows that show where the data lie: those of the training where there are any."""
+        """The table that shows where the data lie: the training rows, if there are any."""
         return "training" if self.has("training") else "calibration"
 
     def has(self, part: Part) -> bool:
@@ -158,7 +158,7 @@ class ReviewReader:
         return part in review.tables
 
     def name(self, part: Table) -> str:
-        """What the owner calls the file of a table. Untrusted text."""
+        """The owner's name for the file of a table. Untrusted text."""
         return self._table(part).name
 
     def scored(self, which: Which) -> ScoredSet:
@@ -268,7 +268,7 @@ class ReviewReader:
         return self._once(("model",), make)
 
     def layers(self) -> HasLayers:
-        """The open model, whose hidden layers are asked for.
+        """The open model, whose hidden layers are needed.
 
         Raises
         ------

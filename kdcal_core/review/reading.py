@@ -1,4 +1,4 @@
-"""Rows of a review read in a worker: the table, the model's answers, and where a fault lies."""
+"""Rows of a review read in a worker: the table, the model's answers, and the row of a fault."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def read_frame(path: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         Where its file was changed since kdcal wrote it.
     """
     if not check_seal(Path(path)):
-        with suppress(OSError):  # a home that can only be read
-            seal(Path(path))  # of an earlier version: from now on it is known
+        with suppress(OSError):  # the home may be read-only
+            seal(Path(path))  # written by an earlier version without a seal
     chosen = None if columns is None else list(columns)
     table = feather.read_table(path, columns=chosen, memory_map=True)
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=columns is not None)
@@ -53,7 +53,7 @@ def predict(
     Raises
     ------
     InputError
-        The rows do not fit the model, or it gives what are no probabilities; with the row.
+        The rows do not fit the model, or its outputs are not probabilities; the row is named.
     """
 
     def answer(block: pd.DataFrame) -> FloatArray:
@@ -69,10 +69,10 @@ def by_blocks(
     width: int,
     progress: Progress,
 ) -> FloatArray:
-    """A model's answers to all rows, asked block by block, (n, width).
+    """A model's answers to all rows, computed block by block, (n, width).
 
-    A few rows come first, in a worker under a limit of seconds: a model that needs that long for
-    them does not keep its place for half an hour.
+    A few rows come first under a limit of seconds, so that a slow model does not occupy the worker
+    for half an hour.
 
     Raises
     ------

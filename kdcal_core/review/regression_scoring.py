@@ -1,4 +1,4 @@
-"""A regression table scored: its outcomes and the model's predictive distributions of them."""
+"""Scoring of a regression table: its outcomes and the model's predictive distributions."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def outputs_as_parameters(
     columns = dict(zip(outputs, np.ascontiguousarray(values.T), strict=True))
     if family == "dropout":
         raise InputError(
-            "The model's file holds no dropout that could be at work",
+            "The model's file has no dropout layer that can be active",
             fix="Choose the family that the model's outputs stand for, or load a table of "
             "samples that were drawn with dropout.",
         )
@@ -187,13 +187,13 @@ def _distribution(
         _check_answers(columns, family)
     assert family is not None
     if family in ("point", "log_point") and spread is None:
-        own = cross_fitted_spread(family, columns, y)  # rows have no part in their own spread
+        own = cross_fitted_spread(family, columns, y)  # no row affects its own spread
         return distribution_of(family, columns, spread=own), spread_of(family, columns, y)
     return distribution_of(family, columns, spread=spread), spread
 
 
 def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
-    """A note where one spread is fitted for all rows although a column seems to hold one a row."""
+    """A note if one spread is fitted for all rows although a column seems to hold each row's."""
     if roles.family not in ("point", "log_point"):
         return ""
     own = {column for _, column in roles.parameters} | {roles.target or ""}
@@ -216,7 +216,7 @@ def _unused_spread(table: Table, model: Regressor | None, roles: Roles) -> str:
 
 
 def _check_answers(columns: dict[str, FloatArray], family: Family) -> None:
-    """Refuse a model's answers that are no distribution; no column of the table is at fault."""
+    """Refuse a model's answers that are not a distribution; the table is not at fault."""
     try:
         check_parameters(columns, family)
     except InputError as error:

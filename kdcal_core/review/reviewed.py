@@ -1,4 +1,4 @@
-"""All that fitting and comparing calibrators reads of a review, gathered in memory."""
+"""The data of a review that calibrators are fitted and compared on, in memory."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ReviewData:
     training_y : (m,) int64 or None
         True classes of the training rows, 0 to K - 1.
     model : Model or None
-        The open model, where it was asked for and there is one.
+        The open model, if it is declared and the review has one.
     foreign : dict of str to DataFrame
-        Features of foreign rows, where they are declared. Untrusted names.
+        Features of foreign rows, if they are declared. Untrusted names.
     """
 
     calibration: ScoredSet
@@ -73,8 +73,8 @@ def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData
     Raises
     ------
     InputError
-        Where the review is of a regression, its calibration set is not scored, a file is gone or
-        damaged, or the training rows name a class that the model does not know.
+        The review is of a regression, its calibration set is not scored, a file is missing or
+        damaged, or the training rows hold a class that the model does not know.
     """
     from kdcal_core.data import target_labels
 

@@ -35,7 +35,7 @@ _ARROW = "table.arrow"
 _OPEN = "kdcal_core.review.in_worker:open_sample"
 _KEPT = "samples"
 _KEPT_BYTES = 1024**3
-# the order in which they teach best
+# the order in which they are best learnt from
 _FIRST = (
     "digits",
     "breast_cancer",
@@ -97,7 +97,7 @@ class Sample:
 
 
 def samples(root: Path | None = None) -> tuple[Sample, ...]:
-    """The samples that are there, the simplest to learn from first.
+    """The shipped samples, the simplest to learn from first.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def start_sample(
             workspace, review_id, sample, (root or samples_root()) / name, progress, cancelled
         )
     except BaseException:
-        with suppress(InputError, OSError):  # what failed first is what is reported
+        with suppress(InputError, OSError):  # report only the first failure
             workspace.delete(review_id)
         raise
 
@@ -203,8 +203,8 @@ def _opened(
 ) -> tuple[Any, Path]:
     """A worker's answer about a sample and the folder of its files, the same at every opening.
 
-    They are kept by the digest of the sample's files and of our code. Of visitors who open a
-    sample at once, one has a worker and the others wait for it.
+    They are kept by the digest of the sample's files and of our code. If several visitors open a
+    sample at once, one gets a worker and the others wait for it.
     """
 
     def waiting() -> None:

@@ -1,4 +1,4 @@
-"""Digests beside the files of a review, so that a file that was changed later is not believed.
+"""Digests beside the files of a review, so that a file that was changed later is refused.
 
 Whoever writes a table or an array seals it: its SHA-256 goes into a small file beside it. Whoever
 reads it checks the seal, once for each state of the file that the system can distinguish.
@@ -33,12 +33,12 @@ def seal(*paths: Path) -> None:
 
 
 def check_seal(path: Path) -> bool:
-    """Whether the file is sealed and as it was then. False where it was never sealed.
+    """Whether the file matches its seal. False if it has no seal.
 
     Raises
     ------
     InputError
-        Where it is sealed and was changed since.
+        The file was changed after it was sealed.
     OSError
         Where it cannot be read.
     """
@@ -65,23 +65,23 @@ def check_digest(path: Path, digest: str) -> None:
 
 
 def check_folder(folder: Path) -> bool:
-    """Whether every file in the folder is sealed and as it was then. False where one has no seal.
+    """Whether every file in the folder matches its seal. False if one has no seal.
 
-    Files that kdcal does not write there, and those that are being written, do not count. Where
-    nothing changed since the last check this costs a look at each file.
+    Files that kdcal does not write there, and files that are being written, do not count. Files
+    that have not changed since the last check are not read again.
 
     Raises
     ------
     InputError
         Where a file was changed.
     OSError
-        Where one cannot be read, or is gone while its seal is there.
+        A file cannot be read, or is missing while its seal exists.
     """
     files = _files_of(folder)
     for path in folder.rglob(f"*{SEAL}"):
         if path.with_suffix("") not in files and _is_ours(path.with_suffix("")):
             raise FileNotFoundError(path.with_suffix(""))
-    sealed = [check_seal(path) for path in files]  # each of them, whatever the first one says
+    sealed = [check_seal(path) for path in files]  # check all, even after one without a seal
     return bool(sealed) and all(sealed)
 
 
@@ -102,19 +102,19 @@ def remove_seal(path: Path) -> None:
 
 
 def changed(path: Path) -> InputError:
-    """The error of a file that is not as kdcal wrote it: which file, and of which review."""
+    """The error of a file that was changed after kdcal wrote it; names file and review."""
     parts = path.parts
     at = next((i for i in range(len(parts) - 2, -1, -1) if _REVIEW.fullmatch(parts[i])), None)
     name = "/".join(parts[(-1 if at is None else at + 1) :])
     review = "" if at is None else f" of the review {parts[at]}"
     return InputError(
-        f"The file {name}{review} is damaged: it is not as kdcal wrote it",
+        f"The file {name}{review} is damaged: it was changed after kdcal wrote it",
         fix="Load the file again on the Load page, or put the file back from a backup.",
     )
 
 
 def _sealed(path: Path) -> str | None:
-    """The digest in the file's seal; None where an earlier version or a lost write left none."""
+    """The digest in the file's seal; None without a seal (an earlier version, a lost write)."""
     try:
         return _seal_of(path).read_bytes().decode("ascii", errors="replace") or None
     except FileNotFoundError:

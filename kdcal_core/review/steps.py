@@ -1,4 +1,4 @@
-"""The steps from files to a scored review. Each leaves the review as it was where it fails."""
+"""The steps from files to a scored review. A step that fails does not change the review."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def create_review(workspace: Workspace) -> Review:
 
 
 def read_review(workspace: Workspace, review_id: str) -> Review:
-    """The review as it is now.
+    """The current review.
 
     Raises
     ------
@@ -65,21 +65,21 @@ def add_model(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Add the model under review, or put it in the place of the one before.
+    """Add the model under review, or replace it.
 
     Parameters
     ----------
     source : path or binary file
         The model file.
     name : str
-        What its owner calls it. Untrusted text.
+        Its owner's name for it. Untrusted text.
     progress, cancelled : callable, optional
         As for `kdcal_core.jobs.run_limited`.
 
     Raises
     ------
     InputError
-        For a pickle, at once; for what is no model, crashes its reader, or takes too much.
+        The file is a pickle, is not a model, crashes its reader, or takes too much time or memory.
     """
     from kdcal_core.models import refuse_pickle
 
@@ -116,7 +116,7 @@ def _inspect(
     progress: Progress | None,
     cancelled: Cancelled | None,
 ) -> Callable[[Review], Review]:
-    """Read the model at ``path`` in the worker: how a review changes that has it."""
+    """Read the model at ``path`` in the worker; return how a review changes with it."""
     table = before.tables.get("calibration")
     kwargs: dict[str, Any] = {"path": str(path), "name": name, "task": task}
     if table is not None:
@@ -157,9 +157,9 @@ def set_task(
     progress: Progress | None = None,
     cancelled: Cancelled | None = None,
 ) -> Review:
-    """Say what the model does: its file and the columns are read again under this task.
+    """Set the task; the model's file and the columns are read again under it.
 
-    Files that are added later follow the choice too.
+    Files that are added later are read under it too.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def set_task(
     Raises
     ------
     InputError
-        Where the model's file says that it does something else. The review keeps its task.
+        The model's file states another task. The review keeps its task.
     """
     with one_file_at_a_time(workspace, review_id, cancelled):
         before = workspace.read(review_id)
@@ -231,23 +231,23 @@ def add_table(
     """Add the calibration or the evaluation table, or replace it.
 
     The calibration table decides what each column is for; an evaluation table must have the
-    columns that have a role. One that no longer fits a new calibration table is dropped, and
-    the review's notes say so. Without a model, a feature that not both tables have is one no more;
-    the notes say that too.
+    columns that have a role. An evaluation table that does not fit a new calibration table is
+    dropped, with a note in the review. Without a model, a column that only one table has is no
+    longer a feature, also with a note.
 
     Parameters
     ----------
     which : str
         "calibration" or "evaluation".
     target : str, optional
-        The column of true classes, where it is known: the other roles are guessed by it.
+        The column of true classes, if it is known: the other roles are guessed from it.
     source, name, progress, cancelled
         As for `add_model`.
 
     Raises
     ------
     InputError
-        For what is no table, and for an evaluation table without the columns it needs.
+        The file is not a table, or an evaluation table lacks a column that it needs.
     """
     check_which(which)
     with one_file_at_a_time(workspace, review_id, cancelled):
@@ -281,9 +281,9 @@ def read_upload(
     cancelled: Cancelled | None,
     target: str | None = None,
 ) -> Iterator[tuple[TableInfo, Roles]]:
-    """Read a table in the worker: what it is, and the roles its columns seem to have.
+    """Read a table in the worker; yield its description and the likely roles of its columns.
 
-    Its Arrow file goes again where the body fails, and errors inside name the table.
+    Its Arrow file is deleted if the body fails, and errors inside name the table.
     """
     before = workspace.read(review_id)
     path = workspace.keep(review_id, source, name)
@@ -307,14 +307,14 @@ def read_upload(
                 cancelled=cancelled,
             )
         finally:
-            path.unlink(missing_ok=True)  # the Arrow file has all that is needed
+            path.unlink(missing_ok=True)  # the Arrow file has everything that is needed
         yield decode_table(reply["table"], name, frame_path), decode(Roles, reply["roles"])
 
 
 def set_roles(
     workspace: Workspace, review_id: str, roles: Roles, classes: tuple[str, ...] | None = None
 ) -> Review:
-    """Say what each column is for, and name the classes of a model that names none.
+    """Set the role of each column, and the class names of a model without class names.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def set_roles(
         check_classes(review.model, roles, classes)
         chosen = classes or default_classes(review.model, roles, review.tables.get("calibration"))
         changed = replace(review, roles=roles, classes=chosen)
-        # a guess that is confirmed changes no number
+        # confirming a guess changes no number
         if review.roles is not None and changed == replace(
             review, roles=replace(review.roles, class_by=roles.class_by)
         ):
@@ -382,7 +382,7 @@ def split_table(workspace: Workspace, review_id: str) -> Review:
         if "calibration" not in tables:
             raise InputError(
                 "The split column names no row for calibration",
-                fix="Use the words train, calibration and evaluation, or take the role away.",
+                fix="Use the words train, calibration and evaluation, or remove the role.",
                 column=roles.split,
             )
     note = "The rows were divided by the split column."
@@ -456,12 +456,12 @@ def score(
 
 
 def decode_table(reply: Any, name: str, path: Path) -> TableInfo:
-    """A worker's words about a table; where it is and what it is called, we know better."""
+    """A worker's description of a table, with the place and name that we gave it."""
     return replace(decode(TableInfo, reply), name=name, file=path.name)
 
 
 def decode_set(reply: Any, folder: Path) -> SetInfo:
-    """A worker's words about a scored set, whose place we know better."""
+    """A worker's description of a scored set, with the place that we gave it."""
     return replace(decode(SetInfo, reply), folder=folder.name)
 
 
@@ -483,7 +483,7 @@ def _with_table(review: Review, which: Which, table: TableInfo, guessed: Roles) 
         check_columns(table, roles)
         classes = review.classes or default_classes(review.model, roles, table)
     title = review.model.name if review.model else tables.get("calibration", table).name
-    # a calibration table before an evaluation table, whatever came first
+    # a calibration table before an evaluation table, in whatever order they came
     ordered: dict[str, TableInfo] = {one: tables[one] for one in WHICH if one in tables}
     changed = replace(
         review,
@@ -507,7 +507,7 @@ def one_file_at_a_time(
         if cancelled is not None and cancelled():
             raise CancelledError("Reading the file")
 
-    workspace.folder(review_id)  # or there is no such review
+    workspace.folder(review_id)  # raises if there is no such review
     with locked(workspace.lock(review_id, "reading"), waiting=waiting):
         yield
 
@@ -572,7 +572,7 @@ def _remove(path: Path) -> None:
 
 @contextmanager
 def _new_files(*paths: Path) -> Iterator[None]:
-    """Files that go again where the step fails."""
+    """Files that are deleted if the step fails."""
     try:
         yield
     except BaseException:
@@ -583,7 +583,7 @@ def _new_files(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def _named(name: str | None) -> Iterator[None]:
-    """Errors inside name this file where they name none; a reply of a wrong shape is one."""
+    """Errors inside name this file unless they name another; a malformed reply is an error."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Arrays of a scored set, read back with suspicion: their files may have been changed meanwhile.
+"""Reading of a scored set's arrays, with checks because their files may have been changed.
 
 Every file is checked against the digest that was written beside it (`kdcal_core.review.seals`), and
 all of them against the set's own digest, which the review knows.
@@ -28,15 +28,15 @@ DISTRIBUTION = "distribution"  # the subfolder of a regression set that holds it
 
 
 def table_path(folder: Path, table: TableInfo) -> Path:
-    """The file of a table, which is the one that the review was given.
+    """The file of a table, after a check that it is the one that was added to the review.
 
-    A seal beside the file says what the file was; this says that it is this table's, and holds
-    where the seal is gone.
+    A seal beside a file only shows that the file is unchanged; this check shows that it is this
+    table's, even if the seal is missing.
 
     Raises
     ------
     InputError
-        Where it is gone, was changed, or is another table's.
+        The file is missing, was changed, or is another table's.
     """
     path = folder / table.file
     if table.sha256:
@@ -61,7 +61,7 @@ def scored_arrays(folder: Path, classes: tuple[str, ...], digest: str, name: str
         if proba.dtype != np.float64 or proba.shape != (*y.shape, len(classes)):
             raise ValueError("probabilities of another shape")
         if y.dtype != np.int64 or y.min(initial=0) < 0 or y.max(initial=0) >= len(classes):
-            raise ValueError("classes that there are not")
+            raise ValueError("classes that do not exist")
         if weight is not None and (weight.dtype, weight.shape) != (np.dtype(np.float64), y.shape):
             raise ValueError("weights of another shape")
         _check_content(folder, sealed, digest, digest_arrays(proba, y, weight, *classes))
@@ -87,7 +87,7 @@ def regression_arrays(folder: Path, digest: str, name: str) -> RegressionSet:
             for path in (folder / "weight.npy", folder / "true_mean.npy")
         )
         if weight is not None and weight.min(initial=1) <= 0:
-            raise ValueError("weights that are none")
+            raise ValueError("weights that are not above zero")
         found = regression_digest(y, weight, true_mean, distribution)
         _check_content(folder, sealed, digest, found)
     return RegressionSet(distribution, y, digest, name, weight, true_mean)
@@ -106,7 +106,7 @@ def regression_digest(
 
 @contextmanager
 def kept(name: str) -> Iterator[None]:
-    """A file of the review that is gone or damaged is no accident of the code."""
+    """Report a missing or damaged file of the review as an input error."""
     try:
         yield
     except InputError as error:
@@ -116,7 +116,7 @@ def kept(name: str) -> Iterator[None]:
 
 
 def gone(name: str) -> InputError:
-    """The rows of this table or set cannot be read any more."""
+    """The error of a table or set whose rows can no longer be read."""
     return InputError(
         "The rows are no longer kept on this machine, or their file is damaged",
         fix="Load the file again on the Load page.",
@@ -127,12 +127,12 @@ def gone(name: str) -> InputError:
 def _check_content(folder: Path, sealed: bool, digest: str, found: str) -> None:
     """Refuse files that are not this set's, sealed or not; seal those of an earlier version.
 
-    Seals alone would let pass another set's files that were put here together with their seals.
+    Seals alone would accept another set's files that were put here together with their seals.
     """
     if found != digest:
         raise changed(folder)
     if not sealed:
-        with suppress(OSError):  # a home that can only be read
+        with suppress(OSError):  # the home may be read-only
             seal_folder(folder)
 
 
@@ -141,5 +141,5 @@ def _numbers(path: Path, n_rows: int | None = None) -> NDArray[Any]:
     if values.dtype != np.float64 or values.ndim != 1 or n_rows not in (None, len(values)):
         raise ValueError("numbers of another shape")
     if not np.isfinite(values).all():
-        raise ValueError("numbers that are none")
+        raise ValueError("numbers that are not finite")
     return values

@@ -93,7 +93,7 @@ class Workspace:
         return review_id
 
     def exists(self, review_id: str) -> bool:
-        """Whether there is such a review; false for what is no id at all."""
+        """Whether there is such a review; False for text that is not an id."""
         return self._find(review_id) is not None
 
     def folder(self, review_id: str) -> Path:
@@ -130,18 +130,18 @@ class Workspace:
         folder = self._find(review_id)
         if folder is None:
             return
-        with self._alone(review_id):  # or who writes it now would leave a part of it
+        with self._alone(review_id):  # a writer could otherwise leave a part of it
             state = folder / _STATE
             if not state.exists() or state.stat().st_mtime >= before:
                 return
-            state.unlink()  # from here on there is no such review
+            state.unlink()  # from here on the review does not exist
             shutil.rmtree(folder, ignore_errors=True)
         for path in (self.root / _LOCKS).glob(f"{review_id}.*"):
             with contextlib.suppress(OSError):
                 path.unlink()
 
     def read(self, review_id: str) -> Review:
-        """The review as it is on disk.
+        """The review on disk.
 
         Raises
         ------
@@ -170,12 +170,12 @@ class Workspace:
                 fix="Put the file back from a backup, or start a new review on the Load page.",
             ) from error
         if time.time() - before.modified > _DAY:
-            with contextlib.suppress(OSError):  # a home that can only be read
-                path.touch()  # it is in use, so it is not old
+            with contextlib.suppress(OSError):  # the home may be read-only
+                path.touch()  # marks the review as in use
         return review
 
     def update(self, review_id: str, change: Callable[[Review], Review]) -> Review:
-        """Read the review, change it and write it, with no other writer in between.
+        """Read, change and write the review while no other process writes it.
 
         Raises
         ------
@@ -187,13 +187,13 @@ class Workspace:
         folder = self.folder(review_id)
         with self._alone(review_id):
             review = change(self.read(review_id))
-            make_private(folder)  # what workers have left in it
+            make_private(folder)  # including files of workers
             self._write(folder, review)  # last: once it is written nothing can fail
         return review
 
     @contextlib.contextmanager
     def _alone(self, review_id: str) -> Iterator[None]:
-        """With no other writer of the review in the body."""
+        """Keep other writers of the review out of the body."""
         try:
             with locked(self.lock(review_id, "write"), seconds=_LOCK_SECONDS):
                 yield
@@ -234,7 +234,7 @@ class Workspace:
                     source.seek(0)
                     shutil.copyfileobj(source, file, _BLOCK)
         except BaseException:
-            path.unlink(missing_ok=True)  # a full disk: half a file is of no use
+            path.unlink(missing_ok=True)  # a partial file, if the disk is full
             raise
         return path
 
@@ -260,7 +260,7 @@ class Workspace:
             try:
                 if path.stat().st_mtime < oldest:
                     self._delete(path.parent.name, before=oldest)
-            except (InputError, OSError):  # another session was quicker, or has it in use
+            except (InputError, OSError):  # another session deleted it, or has it in use
                 continue
 
     def _states(self) -> Iterator[Path]:
@@ -274,7 +274,7 @@ def _is_review(folder: Path, *, ours: bool) -> bool:
     path = folder / _STATE
     if not path.is_file():
         return False
-    # beside our own folder may lie what other users put there for us to find
+    # other users may have put files beside our own folder
     return ours or not hasattr(os, "geteuid") or path.stat().st_uid == os.geteuid()
 
 
@@ -288,7 +288,7 @@ def _known(path: Path, identity: Identity) -> Review | None:
 
 
 def _remember(path: Path, identity: Identity, review: Review) -> None:
-    """Keep what was read of the file, once it is old enough to be known by its identity."""
+    """Keep the review that was read, once its file is old enough to have a reliable identity."""
     if not identity.settled:
         return
     with _reading:

@@ -1,7 +1,7 @@
 """The one codec: dataclasses and arrays to JSON and npy, in a folder or in a sealed zip.
 
-Names are loaded on first use: a job's worker needs `kdcal_core.store.disk` alone, which is quick to
-import.
+Names are loaded on first use, because a job's worker needs only `kdcal_core.store.disk`, which
+imports quickly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Versioned files of arrays and JSON, without pickle, sealed, and hardened against hostile ones.
 
 A file is a zip archive of ``about.json`` and one ``.npy`` file an array. Its comment is the seal:
-the SHA-256 of all bytes before it, so that a file that was cut off or altered anywhere is known
-before anything in it is read. Files from before there were seals have no comment. A file whose
+the SHA-256 of all bytes before it, so that a file that was cut off or altered anywhere is refused
+before anything in it is read. Files from before seals existed have no comment. A file whose
 content is more than a hundred times its size is refused before it is unpacked.
 """
 
@@ -129,7 +129,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
     ------
     InputError
         The folder to write into does not exist, the file cannot be written, or the path is a pipe
-        or a device, which a file must never take the place of.
+        or a device, which a file must never replace.
     """
     given, path = str(path), Path(os.path.realpath(path))
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -164,7 +164,7 @@ def errors_name_file(path: str | Path) -> Iterator[None]:
         raise error.at(file=name) from error
     except (
         *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
-        RecursionError,  # values in values without end
+        RecursionError,  # endlessly nested values
     ) as error:
         raise InputError(
             "The saved file contradicts itself",
@@ -208,7 +208,7 @@ def _read_about(archive: zipfile.ZipFile, kind: str, newest: int) -> dict[str, A
     version = about["version"]
     if type(version) is not int or not 1 <= version <= newest:
         raise InputError(
-            f"The file is of version {str(version)[:20]}, and this kdcal reads versions up to "
+            f"The file has version {str(version)[:20]}, and this kdcal reads versions up to "
             f"{newest}",
             fix="It was saved by a newer kdcal: install that one, or save it again with this one.",
         )

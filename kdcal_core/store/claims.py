@@ -1,4 +1,4 @@
-"""What a file claims to hold, against what it stores: a few bytes may stand for gigabytes."""
+"""Limits on what a file unpacks to: a few stored bytes may expand to gigabytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 
-#: What a file may unpack to, however small it is, where its reader says nothing else.
+#: Bytes that any file may unpack to, however small it is, unless its reader gives another limit.
 FREE_BYTES = 128 << 20
 _MOST_ITEMS = 2_000_000  # lists and objects in a JSON text; each takes some 60 bytes, and two here
 _HARM = "It is damaged, or built to fill the memory. Write it again from its source."
@@ -47,7 +47,7 @@ def read_json(text: bytes, *, most_values: int | None = None, **how: Any) -> Any
     text : bytes
         UTF-8.
     most_values : int, optional
-        How many values of any kind it may hold; a short text each, they take ten times its bytes.
+        How many values of any kind it may hold; short texts take ten times their bytes.
     **how
         As for ``json.loads``.
 
@@ -56,7 +56,7 @@ def read_json(text: bytes, *, most_values: int | None = None, **how: Any) -> Any
     InputError
         It holds more than two million lists and objects, or too many values.
     ValueError, RecursionError
-        It is no JSON, or nested too deeply.
+        The text is not JSON, or nested too deeply.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Our files: for their owner alone, written whole or not at all, known again by their digest.
+"""Our files: private to their owner, written whole or not at all, and identified by digest.
 
-And a lock that ends with its process.
+Also a lock that ends with its process.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from typing import IO, Any
 _FIRST_WAIT, _LAST_WAIT = 0.002, 0.1  # seconds between attempts at a lock that is held
 _SETTLED = 0.1  # seconds; clocks of file systems tick about every 0.01
 _MAX_KNOWN = 4096  # digests
-_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems say of a lock that is held
+_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # errors of a lock that is held
 
 _known: OrderedDict[Path, tuple[Identity, str]] = OrderedDict()
 _knowing = threading.Lock()
 
 
 def private(path: str, flags: int) -> int:
-    """An ``opener`` for `open`: a file that is made can be read by its owner alone."""
+    """An ``opener`` for `open`: only the owner can read a file that is made."""
     return os.open(path, flags, 0o600)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and those above it that are missing, for their owner alone.
+    """Make the folder and missing folders above it, private to their owner.
 
-    One that is there keeps its permissions: it may be somebody else's.
+    A folder that exists keeps its permissions: it may be somebody else's.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def make_folder(folder: Path) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Let only their owner use the folder and all that is in it.
+    """Make the folder and everything in it private to its owner.
 
-    Files that others delete meanwhile are left out, and so is what a symbolic link points to.
+    Files that others delete meanwhile are skipped, and so is the target of a symbolic link.
     """
     folder.chmod(0o700)
     for path in folder.rglob("*"):
@@ -125,7 +125,7 @@ def identity_of(path: Path) -> Identity:
     Raises
     ------
     OSError
-        Where it is not there or cannot be asked.
+        The file does not exist or cannot be inspected.
     """
     found = path.stat()
     age = time.time() - max(found.st_mtime, found.st_ctime)
@@ -165,8 +165,8 @@ def digest_of(path: Path) -> str:
 def try_lock(path: Path) -> IO[bytes] | None:
     """The open, locked file; None where a living process holds the lock.
 
-    The system gives the lock back when the process ends, however it ends, so neither a process
-    id that was given again nor a file left behind can mislead. Close the file to give it back.
+    The system releases the lock when the process ends, however it ends, so neither a reused
+    process id nor a leftover file can mislead. Close the file to release the lock.
 
     Raises
     ------
@@ -202,16 +202,16 @@ def locked(
     Parameters
     ----------
     path : Path
-        The lock's file. It stays: who deletes it could hand one lock to two.
+        The lock's file. It stays: deleting it could give one lock to two processes.
     seconds : float, optional
         How long to wait.
     waiting : callable, optional
-        Called between attempts; what it raises ends the waiting.
+        Called between attempts; an exception that it raises ends the waiting.
 
     Raises
     ------
     TimeoutError
-        Where it was held all the time.
+        The lock was held all the time.
     OSError
         Where the lock's file cannot be opened or locked.
 

@@ -1,7 +1,7 @@
-"""What a run leaves in its folder: one frozen dataclass, as a JSON record and plain arrays.
+"""The stored result of a run: one frozen dataclass, as a JSON record and plain arrays.
 
-``record.json`` comes last and holds a digest of its own result and of every other file, so that a
-result is there whole or not at all, and what is lost or changed later is noticed when it is read.
+``record.json`` is written last and holds a digest of its own result and of every other file. So a
+result exists whole or not at all, and files that are lost or changed later are noticed on reading.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class NpyFolder:
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """The array of a ``.npy`` file, read-only; a large one is mapped and read as it is used.
+    """The array of a ``.npy`` file, read-only; a large one is mapped and read on use.
 
     Raises
     ------
@@ -92,9 +92,9 @@ def read_array(path: Path) -> NDArray[Any]:
 
 
 def keep_array(folder: Path, array: NDArray[Any]) -> NDArray[Any]:
-    """Write an array of a result ahead of `save`; returns it as it lies on the disk.
+    """Write an array of a result before `save`; return it as stored on disk.
 
-    A run with many large arrays need not hold them all in memory until its end.
+    So a run with many large arrays does not hold them all in memory until its end.
     """
     arrays = NpyFolder(folder)
     name = arrays.put(array)
@@ -131,16 +131,16 @@ def save(folder: Path, result: Any) -> None:
 
 
 def load(folder: str | Path, kind: type[T]) -> T:
-    """The result that `save` wrote, once every file is known to be as it was left.
+    """The result that `save` wrote, after every file is checked against its digest.
 
-    Its arrays are read-only, and large ones are mapped. What follows may rely on them to fit each
-    other: this is the one check of our own files. Values of a field that is declared as a Mapping
-    are read when they are asked for.
+    Its arrays are read-only, and large ones are mapped. Callers may rely on the parts to fit each
+    other: this is the only check of our own files. Values of a field that is declared as a Mapping
+    are read on access.
 
     Raises
     ------
     InputError
-        Where it is not there (any more), of another kind or version, or damaged.
+        The result is missing, of another kind or version, or damaged.
     """
     path = Path(folder)
     try:
@@ -153,17 +153,17 @@ def load(folder: str | Path, kind: type[T]) -> T:
 
 
 def load_part(folder: str | Path, field: str, kind: type[T], *, whole: bool = False) -> T:
-    """One field of a result, without a look at its other fields.
+    """One field of a result, without decoding its other fields.
 
     Parameters
     ----------
     whole : bool
-        Whether every file of the result has to be as it was left, as for `load`.
+        Whether every file of the result must match its digest, as for `load`.
 
     Raises
     ------
     InputError
-        As `load`, where the record itself is not as it was.
+        As `load`, if the record itself was changed.
     """
     path = Path(folder)
     try:
@@ -202,5 +202,5 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def damaged() -> InputError:
-    """The error of a result whose files are gone or not as they were left."""
+    """The error of a result whose files are missing or were changed."""
     return InputError("This result is no longer kept in full", fix="Compute it again.")

@@ -1,16 +1,16 @@
-"""Values that say themselves what they are, and the classes that a file may name.
+"""JSON values that name their own types, and the classes that a file may name.
 
 Fitted state is not declared anywhere, so its JSON names the types (`kdcal_core.store.values` has
-the spelling for what is declared). None, a bool, an int, a text and a finite float stand as they
-are, and everything else is an object with one key that says what it is::
+the format of declared types). None, a bool, an int, a text and a finite float are written as they
+are; everything else is an object with one key that names its kind::
 
     {"float": "nan"}              a float that JSON has no word for
     {"array": 3}                  an array of the file
     {"tuple": [...]}              {"dict": {...}}
-    {"record": 2}                 the dataclass number 2 of the file's records, shared where it
-                                  stands in several places, as the columns of a forest's trees do
+    {"record": 2}                 the dataclass number 2 of the file's records, shared if several
+                                  places hold it, such as the columns of a forest's trees
 
-A class is named by a file only if it was marked with `storable` where it is written.
+A file may name only classes that are marked with `storable` where they are defined.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def storable_class(name: Any, base: type[Any] = object, *homes: str) -> type[Any
     base : type, optional
         What it must be a kind of.
     *homes : str
-        Modules of kdcal that mark classes and may not be imported yet.
+        Modules of kdcal that mark classes and may not have been imported yet.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class Describer:
         return self._numbered.put(array)
 
     def other(self, value: Any) -> dict[str, Any]:
-        """Any other value: here a record. Whoever has objects of its own adds them."""
+        """Any other value: here a record. Subclasses add their own objects."""
         return {"record": self._record(value)}
 
     def _record(self, value: Any) -> int:
@@ -165,7 +165,7 @@ class Describer:
 
 
 class Maker:
-    """Makes the values again that a :class:`Describer` described.
+    """Rebuilds the values that a :class:`Describer` described.
 
     Parameters
     ----------

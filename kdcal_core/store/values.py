@@ -1,14 +1,14 @@
 """Frozen dataclasses to JSON and back, each value checked against its declared type.
 
-The type of a value is declared where it is read, so JSON holds the bare value; what it has no word
-for is an object::
+The type of a value is declared where it is read, so JSON holds the bare value. Values that JSON
+cannot hold are objects::
 
     {"float": "nan"}                                a float that is not finite
     {"array": "a0"}                                 an array that has a file of its own
     {"dtype": ..., "shape": ..., "base64": ...}     a small array, or one of texts
     {"arrow": ...}                                  a data frame
 
-What is read may have been edited on disk, sent by a worker that read a hostile file, or written by
+The input may have been edited on disk, sent by a worker that read a hostile file, or written by
 an earlier version: a field whose metadata say ``{"formerly": "parent"}`` is found under that name.
 """
 
@@ -44,13 +44,13 @@ NUMBERS = "biuf"  # kinds of arrays that a file of their own may hold
 
 
 class Arrays(Protocol):
-    """Where arrays stand that are not part of the JSON."""
+    """Storage of the arrays that are not part of the JSON."""
 
     folder: Path
-    """What paths are kept relative to: it may be moved."""
+    """The folder that stored paths are relative to; it may be moved."""
 
     def put(self, array: NDArray[Any]) -> int | str | None:
-        """Keep an array of numbers; what it is found by, or None for one that JSON may carry."""
+        """Keep an array of numbers; return its key, or None for one that JSON may carry."""
         ...
 
     def get(self, at: Any) -> NDArray[Any]:
@@ -103,7 +103,7 @@ def encode(value: Any, arrays: Arrays | None = None) -> Any:
         None, bools, numbers, texts, enums, paths, arrays and frames; tuples, lists, dicts and
         dataclasses of them.
     arrays : Arrays, optional
-        Where arrays go; without it they are carried as base64.
+        Where arrays are stored; without it they are written as base64.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def encode_plain(value: Any) -> Any:
 
 
 def decode(kind: type[T], value: Any, arrays: Arrays | None = None) -> T:
-    """JSON values as ``kind``; fields of a dataclass that are not there take their defaults.
+    """Decode JSON values as ``kind``; missing fields of a dataclass take their defaults.
 
     Raises
     ------
@@ -222,10 +222,10 @@ def _decode(kind: Any, value: Any, arrays: Arrays | None) -> Any:
 
 
 class Later(Mapping[str, Any]):
-    """Values that are decoded when they are asked for, and not kept.
+    """Values that are decoded on access and not kept.
 
-    A field that is declared as a Mapping becomes this: its arrays stay where they are until
-    somebody needs those of one key.
+    A field that is declared as a Mapping becomes this, so that the arrays of a key are read only
+    on access.
     """
 
     def __init__(self, kind: Any, encoded: dict[str, Any], arrays: Arrays | None) -> None:
@@ -276,7 +276,7 @@ def _decode_union(kinds: tuple[Any, ...], value: Any, arrays: Arrays | None) -> 
 
 
 def _decode_any(value: Any) -> Any:
-    """JSON values as they are, but for floats that JSON has no word for."""
+    """JSON values as they are, except floats that are not finite."""
     match value:
         case [*items]:
             return type(value)(map(_decode_any, items))
@@ -327,7 +327,7 @@ def field_types(kind: Any) -> dict[str, Any]:
 
 @cache
 def _former_names(kind: Any) -> dict[str, str]:
-    """The name of a field by the name that it had formerly."""
+    """The current name of each field by its earlier name."""
     fields = dataclasses.fields(kind)
     return {one.metadata["formerly"]: one.name for one in fields if "formerly" in one.metadata}
 
@@ -362,7 +362,7 @@ def _decode_array(declared: Any, value: Any, arrays: Arrays | None) -> Any:
 
 
 def _known_dtype(said: str) -> np.dtype[Any]:
-    """The type of an array that may have been written: numbers as this machine has them, texts."""
+    """The type of an array that kdcal can have written: numbers in this byte order, or texts."""
     kind = np.dtype(said) if re.fullmatch(r"[<|][biuf][1248]", said) else None
     if kind is None and _WORDS.fullmatch(said):
         kind = np.dtype(said)

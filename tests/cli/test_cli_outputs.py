@@ -310,7 +310,7 @@ def test_the_way_out_for_numbers_that_are_no_probabilities(
     words = ("diagnose", "--predictions", table, "--target", "label")
     code, _, err = run(*words)
     assert code == 2
-    assert "by its name and its values" in err
+    assert "by its name and values" in err
     assert "Divide percentages by 100" in err
     words = (*words, "--outputs", "1=p")
     code, _, err = run(*words)

@@ -144,8 +144,8 @@ def test_what_makes_careful_is_told(run: Run, tmp_path: Path) -> None:
         ({}, ("--family", "gamma", "--parameters", "mean=mu,shape=sd"), "above zero only"),
         ({}, ("--parameters", "mean=mu,std=none"), "column 'none'"),
         ({}, ("--by", "nowhere"), "column 'nowhere'"),
-        ({}, ("--classes", "a,b"), "--classes speaks of a classification"),
-        ({}, ("--task", "classification", "--by", "x"), "--by speaks of a regression"),
+        ({}, ("--classes", "a,b"), "--classes is for a classification"),
+        ({}, ("--task", "classification", "--by", "x"), "--by is for a regression"),
         ({}, ("--parameters", "1.5=mu,0.5=sd", "--family", "quantiles"), "between 0 and 1"),
     ],
 )
@@ -164,7 +164,7 @@ def test_bad_input_is_one_line(
 def test_parameters_of_another_form_are_refused(run: Run, text: str) -> None:
     code, _, err = run("--predictions", "x.csv", "--target", "y", "--parameters", text)
     assert code == 2
-    assert "is no list like mean=mu,std=sigma" in err
+    assert "is not a list like mean=mu,std=sigma" in err
     assert parameters("a=b=c") == (("a", "b=c"),)
 
 

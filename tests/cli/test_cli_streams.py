@@ -118,7 +118,7 @@ def test_no_file_is_overwritten_unless_forced(
     }[command]
     code, said, err = run(capsys, command, *words)
     assert (code, said) == (2, "")
-    assert "there already" in err
+    assert "exists already" in err
     assert "--force" in err
     assert out.read_bytes() == kept
     if command != "convert":  # a table is no model

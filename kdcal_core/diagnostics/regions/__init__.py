@@ -1,4 +1,4 @@
-"""Where in the inputs a model is wrong: a search that is honest about chance, and given regions."""
+"""Where in the inputs a model is wrong: a search corrected for chance, and given regions."""
 
 from kdcal_core.diagnostics.regions.described import describe_pit_regions, describe_regions
 from kdcal_core.diagnostics.regions.findings import region_finding, search_finding

@@ -1,4 +1,4 @@
-"""A partition that is given - a column's, a calibrator's tree - judged region by region."""
+"""Judgement of each region of a given partition, such as a column's or a calibrator's tree."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def describe_regions(
 ) -> RegionSearch:
     """Each region of a given partition judged on all rows, p values corrected for all of them.
 
-    The p values hold where these rows' outcomes had no say in the partition: a column, a tree
-    grown on training rows or on other rows. Of a tree grown on these very rows they are too
-    small; :func:`find_regions` divides the rows for that.
+    The p values hold if these rows' outcomes did not influence the partition: a column, or a tree
+    grown on training rows or on other rows. For a tree grown on the same rows they are too small;
+    :func:`find_regions` divides the rows for that.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def describe_pit_regions(
 
 
 def stated_target(scored: AnyScored, target: str | int) -> tuple[Target, str]:
-    """The binary problem that is looked at, and what is stated in words."""
+    """The binary problem to test, and a name for what is stated."""
     if isinstance(scored, Target):
         return scored, "the stated confidence"
     if isinstance(target, bool) or not isinstance(target, int | np.integer):

@@ -17,7 +17,7 @@ _OF_PIT: dict[RegionFault, str] = {
 
 
 def region_finding(region: Region, *, regression: bool = False) -> str:
-    """What is stated and what is seen in one region, in a sentence.
+    """Stated and observed values of one region, as a sentence.
 
     Examples
     --------
@@ -51,7 +51,7 @@ over-confident, corrected p below 0.0001.'
 
 
 def _vary(spread: Estimate) -> str:
-    """How far the standard deviation of PIT values is from that of right ones; left open."""
+    """How far the standard deviation of PIT values is from uniform's; an open parenthesis."""
     width = spread.high - spread.low
     value, low, high = (
         number_text(v, width, percent=True) for v in (spread.value, spread.low, spread.high)
@@ -61,7 +61,7 @@ def _vary(spread: Estimate) -> str:
 
 
 def search_finding(search: RegionSearch) -> str:
-    """The worst region and how many there are, or what would have been found.
+    """The worst region and the number of faulty ones, or the gap that would have been found.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a split is worth by PIT values: their place and their spread at once."""
+"""The gain of a split by PIT values: by their location and their spread together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _WIDTH = 2  # numbers that a residual is summed as
 
 
 class PitResidual:
-    """Evidence of wrong place and of wrong spread, added: one tree for both kinds of fault.
+    """Evidence of a wrong location plus that of a wrong spread: one tree for both faults.
 
     The residuals are PIT - 1/2, of variance 1/12, and (PIT - 1/2)^2 - 1/12, of variance 1/180,
     which are uncorrelated for uniform PIT values. A split's gain is the sum of the gains of
-    :class:`kdcal_core.partition.tree.Residual`; categories are ordered by the residual that says
-    more at the node.
+    :class:`kdcal_core.partition.tree.Residual`; categories are ordered by the residual with more
+    evidence at the node.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Regions found and judged on the same rows: chance is what redrawn outcomes look like."""
+"""Regions found and judged on the same rows, with redrawn outcomes as the null."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AT_ONCE = ", for all regions that could be found at once"
 
 
 def residuals(goal: Target, hit: FloatArray) -> Residual:
-    """Outcome minus stated probability, with what its variance should be."""
+    """Outcome minus stated probability, with its variance under the stated one."""
     return Residual(hit - goal.score, goal.score * (1.0 - goal.score), goal.weight)
 
 
@@ -37,7 +37,7 @@ def largest_when_redrawn(
 
     Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
     """
-    # a stream of its own: rows that a caller drew with the same seed must not return as outcomes
+    # a separate stream, because a caller may have drawn the rows with the same seed
     rng = np.random.default_rng([seed, redraws])
     largest = np.empty(redraws)
     for draw in range(redraws):
@@ -64,9 +64,9 @@ def judged_by_redraws(
 ) -> tuple[Region, ...]:
     """Regions compared with the largest evidence that chance gives.
 
-    A p value is the share of redraws, the rows as they are counted in, whose largest evidence
-    reaches the region's, so it is corrected for the whole search. Intervals are as wide as the
-    largest evidence asks that is not yet a fault, and so is the minimum detectable gap.
+    A p value is the share of redraws, with the observed rows counted in, whose largest evidence
+    reaches the region's, so it is corrected for the whole search. Intervals and the minimum
+    detectable gap follow from the largest evidence that is not yet a fault.
     """
     refused = int(np.ceil((1.0 - level) * (len(largest) + 1.0))) - 1  # p values below 1 - level
     alone = float(2.0 * ndtr(-(np.sort(largest)[-refused] ** 0.5)))

@@ -1,4 +1,4 @@
-"""Regions of the inputs and what is wrong in each: frozen results."""
+"""Regions of the inputs and the fault of each: frozen results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RegionFault = Literal[
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """One region of the inputs, judged on rows that had no say in where it lies.
+    """One region of the inputs, judged on rows that did not determine its borders.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Region:
     words : str
         Its rule, with names as they are in the table: untrusted.
     conditions : tuple of Condition
-        The rule, one condition a column; empty for a partition that is no tree.
+        The rule, one condition a column; empty for a partition that is not a tree.
     n : int
         Rows judged; 0 where none fell into it.
     effective : float
@@ -49,10 +49,10 @@ class Region:
     gap : Estimate
         ``observed`` minus ``stated``.
     p_value, adjusted_p : float
-        Against "nothing is wrong here"; corrected for all regions looked at (Holm).
+        Against "nothing is wrong here"; corrected for all regions tested (Holm).
     minimum_detectable : float
-        The gap, either way, that four of five samples of this size would find in this region
-        at the strictest level of the correction. Above 1 no gap would be.
+        The gap, in either direction, that four of five samples of this size would find in this
+        region at the strictest level of the correction. Above 1 no gap would be found.
     fault : str
         Named where ``adjusted_p`` is below 1 - level. "over-confident": less is observed than
         stated. For PIT values "too low", "too high", "too narrow", "too wide" or "other".
@@ -78,7 +78,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class RegionSearch:
-    """A partition of the inputs and what is wrong in each of its regions.
+    """A partition of the inputs and the fault of each of its regions.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class RegionSearch:
     overall : Estimate
         Observed minus stated over all judged rows.
     overall_p : float
-        Against "nothing is wrong over all", not corrected.
+        Against "nothing is wrong overall", not corrected.
     n_grow, n_judge : int
         Rows that the tree was grown on, and rows that the regions are judged on.
     seed, level : int, float
@@ -121,13 +121,13 @@ class RegionSearch:
     redraws: int = 0
 
     def without_rows(self) -> RegionSearch:
-        """The same without ``leaf`` and ``judged``: what is left does not grow with the rows."""
+        """The same without ``leaf`` and ``judged``, so that its size does not grow with rows."""
         none = np.empty(0, dtype=np.int64)
         return replace(self, leaf=none, judged=none)
 
     @property
     def one_part(self) -> bool:
-        """Whether all judged rows lie in one region: no part can stand out from the rest."""
+        """Whether all judged rows lie in one region, so that no part can differ from the rest."""
         return sum(region.n > 0 for region in self.regions) == 1
 
     @property

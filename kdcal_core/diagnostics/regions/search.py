@@ -39,7 +39,7 @@ from kdcal_core.progress import Progress
 
 GROW_SHARE = 0.5
 LEAST_ROWS = 25  # of a region, in the part that the tree is grown on
-ROWS_PER_ROOT = 2.0  # and no fewer than this times the square root of that part's rows
+ROWS_PER_ROOT = 2.0  # and at least this times the square root of that part's rows
 PENALTY = 12.0  # evidence, as a chi-square, that a split must add to be kept
 
 
@@ -56,11 +56,11 @@ def find_regions(
     level: float = 0.95,
     progress: Progress | None = None,
 ) -> RegionSearch:
-    """Regions of the inputs where the stated probability is not what is seen, beyond chance.
+    """Regions of the inputs where stated and observed rates differ beyond chance.
 
     A tree is grown on the residuals of one random part of the rows, outcome minus stated
-    probability in units of p (1 - p); the other rows, which had no say in where its leaves lie,
-    judge them. The p values hold for any way of growing, and are corrected for the number of
+    probability in units of p (1 - p); the other rows, which did not influence its leaves, judge
+    them. The p values hold for any way of growing, and are corrected for the number of
     leaves (Holm): a model that is right everywhere is called faulty somewhere in at most
     1 - level of all searches.
 
@@ -68,23 +68,23 @@ def find_regions(
     ----------
     scored : ScoredSet, or a Target of n rows
         A target (:func:`kdcal_core.diagnostics.targets.confidence_target`) where calibrated
-        confidences are looked at.
+        confidences are tested.
     X : (n, d) DataFrame or BinnedInputs
         Numbers, categories and missing values as they are.
     target : "confidence" or a class index
         The top label's probability against whether it was right, or p_k against whether the
         class is k.
     max_depth : int
-        Questions that a rule asks at most.
+        Largest number of conditions in a rule.
     min_rows : int, optional
         Rows of each region in the growing part; by default twice the root of that part's
         rows, at least 25.
     grow_share : float in (0, 1)
         Rows that the tree is grown on.
     redraws : int
-        Where not 0, rows are not divided: one tree is grown on all, and its regions are held
-        against those of trees grown on so many draws of the outcomes from the stated
-        probabilities; 200 are enough. It finds more, takes that many times as long to grow, and
+        If above 0, rows are not divided: one tree is grown on all, and its regions are compared
+        with those of trees grown on this many draws of the outcomes from the stated
+        probabilities; 200 are enough. This finds more, takes that many times as long to grow, and
         p values go down to 1 / (redraws + 1).
     seed : int
         Of the division of the rows, or of the redraws.
@@ -96,8 +96,8 @@ def find_regions(
     Returns
     -------
     RegionSearch
-        A split that adds less evidence than a chi-square of 12 is taken back: fewer regions leave
-        more power to each. One region, all rows, says that no split was worth looking at.
+        A split that adds less evidence than a chi-square of 12 is removed, because fewer regions
+        leave more power to each. A single region of all rows means that no split was kept.
 
     Notes
     -----
@@ -200,7 +200,7 @@ def _redrawn(
     check_seed(seed)
     if redraws < 1.0 / (1.0 - level):
         raise InputError(
-            f"{redraws} redraws can refuse nothing at the level {level:g}",
+            f"{redraws} redraws cannot reject at the level {level:g}",
             fix="Choose 200, or 0 to divide the rows instead.",
         )
     binned = X if isinstance(X, BinnedInputs) else bin_inputs(X)
@@ -263,7 +263,7 @@ def _grow(
             f"{n:,} rows are too few to look for regions of {least:,} rows or more",
             fix=f"Give at least {enough:,} rows, or allow smaller regions.",
         )
-    # drawn without a look at the outcomes: a division by them would tie the two parts together
+    # drawn independently of the outcomes: a division by them would make the two parts dependent
     drawn = np.random.default_rng(seed).permutation(n)
     rows, rest = np.sort(drawn[:n_grow]), np.sort(drawn[n_grow:])
     tree = _cut_back(binned, criterion, max_depth, least, rows)

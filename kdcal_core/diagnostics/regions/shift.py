@@ -1,4 +1,4 @@
-"""Is a stated probability what is seen? A test by the rows' own stated probabilities."""
+"""A test of stated against observed rates by the rows' own stated probabilities."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def shift_test(
     probabilities (Poisson-binomial where rows weigh the same), so rows of different stated
     probabilities need not be alike. The p value is twice the smaller mid-p tail. Tails are
     Lugannani and Rice's (1980) saddlepoint approximation in its form for whole numbers; where
-    all events happen, or none, they are exact. The interval inverts the same test along the
+    all events happen, or no event, they are exact. The interval inverts the same test along the
     family that shifts all log odds: logit p_i + theta w_i, with w of mean one, under which T is
     tilted exponentially. Where instead a few rows of near certainty fail, the interval is a
     little narrow: 91% measured in place of 95%. Time O(n).
 
     The minimum detectable gap is that of the member of the same family whose T falls beyond the
     test's critical value in four of five samples. Gaps of this size were found in 74 to 88%
-    of simulated samples of 40 to 2,000 rows, also of such as state 0.99 or 1.
+    of simulated samples of 40 to 2,000 rows, also of rows that state 0.99 or 1.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def _log_sum(odds: FloatArray) -> float:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
-    # not a @ b: that wakes a pool of threads, which costs more than the sum on busy cores
+    # not a @ b, which starts a pool of threads that costs more than the sum on busy cores
     return float((a * b).sum())
 
 

@@ -1,4 +1,4 @@
-"""What is measured of predictive distributions: PIT values, coverage, scores, where they fail."""
+"""Diagnostics of predictive distributions: PIT values, coverage, scores, faulty regions."""
 
 from __future__ import annotations
 

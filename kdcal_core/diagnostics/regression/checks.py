@@ -1,4 +1,4 @@
-"""PIT values at the door: in range, one a row, with weights that fit."""
+"""Checks of PIT values and their weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Central intervals judged: how often they hold, how wide they are, and their proper score."""
+"""Central intervals: how often they hold, how wide they are, and their proper score."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def coverage(
     ------
     InputError
         For outcomes that do not fit the distribution or are not finite (the row is named), a
-        scale that is not positive, or levels that are none.
+        scale that is not positive, or levels outside (0, 1).
 
     Notes
     -----
@@ -80,7 +80,7 @@ def coverage(
 def interval_coverage(
     low: FloatArray, high: FloatArray, y: Any, stated: float, *, weight: Any = None
 ) -> CoverageRow:
-    """What `coverage` says of one level's intervals, given by their ends, (n,) each.
+    """The row of `coverage` for one level's intervals, given by their ends, (n,) each.
 
     Examples
     --------

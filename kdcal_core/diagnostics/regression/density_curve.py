@@ -47,8 +47,8 @@ def density_curve(
 ) -> DensityCurve:
     """The density of a distribution of one row, ready to be drawn.
 
-    Samples, weighted samples and quantiles have no density to be drawn as it is; theirs is a
-    Gaussian kernel density of 400 equally likely quantiles, its bandwidth by Silverman's rule.
+    Samples, weighted samples and quantiles have no density of their own. For them it is a Gaussian
+    kernel density of 400 equally likely quantiles, with Silverman's bandwidth.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def density_curve(
 
 
 def _smoothed(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gaussian kernel density of equally likely values; a spike where they are all one."""
+    """Gaussian kernel density of equally likely values; a spike if all values are equal."""
     quartiles = np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.349
     spread = min(part for part in (float(values.std()), float(quartiles), np.inf) if part > 0)
     if not np.isfinite(spread):

@@ -55,9 +55,9 @@ def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any 
     Kolmogorov-Smirnov's for the rest. Where the first rejects, the larger departure names the
     fault, each in its standard errors: a mean PIT above 1/2 says that predictions are too low, a
     variance of the PIT about its mean above 1/12 (U shape) that the stated spread is too narrow.
-    The variance is about the mean because PIT values all near 1 speak of predictions that are too
-    low, not too narrow.
-    Where it does not, the smaller p value of the other two decides: stated uncertainty is too
+    The variance is about the mean because PIT values all near 1 are evidence of predictions that
+    are too low, not too narrow.
+    If it does not reject, the smaller p value of the other two decides: stated uncertainty is too
     narrow or too wide by the share that the 95% intervals hold, or the fault is "other". It is
     "other" as well where spread and that share contradict each other.
 
@@ -73,7 +73,7 @@ rows (93 to 100%), not 50%.')
 
 @dataclass(frozen=True, eq=False)
 class FaultParts:
-    """What a fault is judged by, before any correction for the number of looks.
+    """The statistics of a fault, before any correction for the number of tests.
 
     ``location`` and ``scale`` are the departures of mean and variance in standard errors.
     """
@@ -116,7 +116,7 @@ def _share_p(held: float, rows: float) -> float:
 
 
 def named_fault(parts: FaultParts, *, adjusted_p: float | None = None, place: str = "") -> Fault:
-    """The fault in words, judged by ``adjusted_p`` where several sets were looked at."""
+    """The fault in words, judged by ``adjusted_p`` if several sets were tested."""
     p_value = parts.p_value if adjusted_p is None else adjusted_p
     kind: FaultKind = "none"
     if p_value < 1.0 - parts.level:
@@ -250,7 +250,7 @@ def _words(parts: FaultParts, kind: FaultKind, place: str) -> str:
 
 
 def _telling(shares: list[_Share], sign: float) -> _Share:
-    """The first share where the fault shows beyond its interval, else the one it pulls most."""
+    """The first share whose interval shows the fault, else the one that departs most."""
     clear = [share for share in shares if share.clear and sign * share.pull > 0]
     return clear[0] if clear else max(shares, key=lambda share: sign * share.pull)
 

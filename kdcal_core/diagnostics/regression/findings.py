@@ -1,4 +1,4 @@
-"""The heads of the pages: regression results as plain sentences with numbers.
+"""Findings of the regression pages: results as plain sentences with numbers.
 
 Names of regions pass through as they are: callers escape them.
 """
@@ -36,7 +36,7 @@ def regression_findings(
     local: LocalPit | None = None,
     fitted_spread: bool = False,
 ) -> tuple[str, ...]:
-    """What a reviewer should know first: the whole, then where it differs.
+    """The main findings: over all rows, then where they differ.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
         return (
             f"The model states no spread: with one standard deviation for all rows, fitted to the "
             f"residuals of other rows, {100 * row.level:g}% intervals hold {_rate(seen)}. Over all "
-            "rows that is no merit of the model; look where they hold more and less."
+            "rows this does not show that the model is good; see where they hold more and less."
         )
     if seen.low <= row.level <= seen.high:
         verdict = "as often as they say, within sampling noise"

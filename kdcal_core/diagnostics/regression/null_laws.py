@@ -1,4 +1,4 @@
-"""The laws of the test statistics for uniform PIT values: what the p values are read from."""
+"""The distributions of the test statistics for uniform PIT values, which give the p values."""
 
 from __future__ import annotations
 

@@ -114,9 +114,9 @@ def pit_by_column(
     pit : (n,) array in [0, 1]
     values : (n,) column
         Numbers are cut at their quantiles into at most ``bins`` stretches, where ties may merge
-        some; a column of at most ``bins`` different numbers keeps them apart. Text and truth
-        values count by what they say; beyond the ``levels`` most frequent, and below 5 rows,
-        they are pooled. Rows without a value are a region of their own.
+        some; a column of at most ``bins`` different numbers keeps them separate. Text and truth
+        values form one region each; values beyond the ``levels`` most frequent, or with fewer than
+        5 rows, are pooled. Rows without a value form a separate region.
     bins, levels : int
     **settings
         As in :func:`pit_by_region`.

@@ -1,7 +1,7 @@
 """Frozen results about predictive distributions. Figures, pages and records read these alone.
 
 Rows of a set with weights count by their weights throughout: ``n`` is the number of rows,
-``effective`` Kish's number (sum w)^2 / sum w^2, which all bands and p values go by.
+``effective`` Kish's number (sum w)^2 / sum w^2, which all bands and p values use.
 """
 
 from __future__ import annotations
@@ -146,13 +146,13 @@ class UniformityTest:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with the predictions of some rows, in one word and one sentence.
+    """The fault of the predictions of some rows, as one word and one sentence.
 
     Attributes
     ----------
     kind : str
-        "too low" and "too high" speak of the predicted values, "too narrow" and "too wide" of
-        the stated spread; "other" is a departure in neither; "none" where no test rejects.
+        "too low" and "too high" concern the predicted values, "too narrow" and "too wide" the
+        stated spread; "other" is a departure in neither; "none" if no test rejects.
     words : str
         A sentence with numbers.
     bias : Estimate
@@ -161,7 +161,7 @@ class Fault:
         Standard deviation of the PIT values over that of uniform ones (0.2887), minus 1: above
         0 the stated spread is too narrow.
     p_value : float
-        Of uniformity; adjusted where several regions were looked at.
+        Of uniformity; adjusted if several regions were tested.
     n : int
     """
 
@@ -272,7 +272,7 @@ class RegionPit:
     fault : Fault
         Judged by ``adjusted_p``: "none" where it does not reject.
     p_value, adjusted_p : float
-        Of the fault's test, alone and after Holm's correction for all regions looked at.
+        Of the fault's test, alone and after Holm's correction for all regions tested.
     coverage : CoverageRow or None
         Central 95% intervals; None where the distributions were not given.
     """

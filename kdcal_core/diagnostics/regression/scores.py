@@ -115,7 +115,7 @@ def row_scores(
     -------
     dict of (n,) arrays
         "crps", "log_score" (minus the log density: plus infinity where the density is below 1e-300,
-        since one such outcome would decide the mean of all rows),
+        because one such outcome would determine the mean of all rows),
         "mse", "smis95", and "mse_truth" where ``true_mean`` is given.
 
     Raises
@@ -203,7 +203,7 @@ def _root(mse: Estimate) -> Estimate:
 
 
 def _log_score(score: FloatArray, weight: FloatArray, level: float, has_density: bool) -> Estimate:
-    """Minus the mean log density; infinite as soon as one outcome has next to no density."""
+    """Minus the mean log density; infinite as soon as one outcome has almost no density."""
     title = "Log score, minus the mean log density"
     title += "" if has_density else " of a Gaussian kernel estimate"
     finite = np.isfinite(score)

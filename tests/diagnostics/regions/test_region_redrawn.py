@@ -57,7 +57,7 @@ def test_the_same_seed_gives_the_same_p_values():
 
 def test_too_few_redraws_or_rows_are_refused():
     X, scored, _ = drawn(300, 3, 0.0, 0)
-    with pytest.raises(InputError, match="redraws can refuse nothing"):
+    with pytest.raises(InputError, match="redraws cannot reject"):
         find_regions(scored, X, redraws=10)
     with pytest.raises(InputError, match="too few"):
         find_regions(scored, X, redraws=40, min_rows=200)
