@@ -49,8 +49,8 @@ def smooth_bandwidths(
     Salamon et al., Eqs. 19 and 20, decision D40. Each comes with True if it was found; else it is
     the largest bandwidth tried.
 
-    A coarse look comes first: if the curve has too many changes on every m-th point of the
-    grid, each larger than m times ``FLAT``, it has at least as many on all of it.
+    A coarse grid comes first: if the curve has too many changes on every m-th point of the
+    grid, each larger than m times ``FLAT``, it has at least as many on the full grid.
     """
     found: dict[str, tuple[float, bool]] = {}
     wanted = list(SIGN_CHANGES)
@@ -75,7 +75,7 @@ def leave_one_out_bandwidth(right: KernelSum, wrong: KernelSum, span: float) -> 
     """The bandwidth of the grid with the smallest leave-one-out Eq. 14 loss (decision D61).
 
     A row's confidence is computed with its own kernel left out. Above 256 distinct scores, rows
-    closer together than an eighth of the bandwidth are taken at their common mean.
+    closer together than an eighth of the bandwidth are placed at their common mean.
     """
     bandwidths = bandwidth_grid(span)
     loss = [_leave_one_out_loss(right, wrong, float(b)) for b in bandwidths]

@@ -15,7 +15,7 @@ from kdcal_core.store import storable
 
 TOLERANCE = 1e-7
 _SMALLEST_INTERVAL = 1e-14
-# Kernels of rows further away than so many bandwidths are no row's worth of anything.
+# Kernels of rows further away than this many bandwidths are negligible.
 _REACH = 7.0
 # A function's values and slopes, each (m,), at m places.
 Sampled = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -60,7 +60,7 @@ def fit_rows_curve(everyone: KernelSum, bandwidth: float) -> Curve:
     """Piecewise cubic through the logarithm of the kernel-weighted rows at a score.
 
     It spans all scores and seven bandwidths more on either side, where a row counts as 2e-11.
-    Far from all data it is less exact: there the rows are none.
+    Far from all data it is less exact, because there are no rows.
     """
     lower = max(0.0, everyone.score[0] - _REACH * bandwidth)
     upper = min(1.0, everyone.score[-1] + _REACH * bandwidth)

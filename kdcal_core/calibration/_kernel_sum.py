@@ -1,12 +1,12 @@
 """Sums of Gaussian kernels over scores, in the log domain: exact where it matters, never zero.
 
-A sum of n kernels is wanted at thousands of places for a hundred bandwidths. Scores are therefore
-gathered into cells that are narrow against the scale on which the kernel changes, and a cell acts
-through its weight, mean, second and third central moment (a Hermite expansion). At distance d from
-the nearest score the kernel changes on the scale ``b * min(1, b / d)``, so the cells shrink with
-the distance: far from all data the nearest scores still decide, as they do in an exact
-log-sum-exp. Against the exact sum the confidence moves by less than 1e-6; up to ``SMALL``
-distinct scores are not gathered at all.
+A sum of n kernels is needed at thousands of places for a hundred bandwidths. So scores are
+gathered into cells that are narrow relative to the scale on which the kernel changes, and a cell
+is represented by its weight, mean, second and third central moment (a Hermite expansion). At
+distance d from the nearest score the kernel changes on the scale ``b * min(1, b / d)``, so the
+cells shrink with the distance: far from all data the nearest scores still decide, as in an exact
+log-sum-exp. The confidence differs from that of the exact sum by less than 1e-6; up to ``SMALL``
+distinct scores are not gathered.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class KernelSum:
         return nearest
 
     def places(self, bandwidth: float) -> Cells:
-        """The scores, gathered into cells narrow against the bandwidth where there are many."""
+        """The scores; many scores are gathered into cells much narrower than the bandwidth."""
         if len(self.score) <= SMALL:
             return self._exact
         return self._cells(int(np.ceil(np.log2(CELLS_PER_SCALE / bandwidth))))
@@ -118,8 +118,8 @@ class KernelSum:
     def without_own(self, places: Cells, bandwidth: float) -> FloatArray:
         """Log sum at each of the :meth:`places` with one row there (of mean weight) left out.
 
-        Where a row stands nearly alone, the others are summed by themselves: what they leave
-        cannot be found by subtraction. The result is -inf where there are no others.
+        Where a row is nearly alone, the others are summed separately, because subtraction would
+        lose their sum to rounding. The result is -inf where there are no others.
         """
         own = places.weight / places.count
         log_sum, _ = self(places.centre, bandwidth)
@@ -157,7 +157,7 @@ def _windowed(
     width: float,
     without_self: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Sum over the cells whose kernel is not negligible against the nearest one.
+    """Sum over the cells whose kernel is not negligible relative to the nearest one.
 
     ``without_self`` leaves out the cell at distance zero.
     """

@@ -1,4 +1,4 @@
-"""The compiled loop of sums of kernels. Imported only when needed: numba is heavy."""
+"""The compiled loop of sums of kernels, imported only on use because numba loads slowly."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sum_kernels(
 ) -> None:
     """Log sum over the cells ``low`` to ``high`` of each place, and its slope.
 
-    Kernels are taken against the nearest score's, so that the largest of a sum is near one.
+    Kernels are divided by the nearest score's, so that the largest of a sum is near one.
     """
     by_second = 0.5 / bandwidth**2
     by_third = 1.0 / (6.0 * bandwidth**3)

@@ -18,7 +18,7 @@ def fit_logistic(
     """Slopes and offset of expit(slopes . columns + offset), and its mean log loss.
 
     The targets are Platt's, (n1 + 1) / (n1 + 2) for a yes and 1 / (n0 + 2) for a no, so that the
-    minimum is finite even where the classes are parted or one is absent.
+    minimum is finite even if the classes are separated or one is absent.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _newton(
 
 
 def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
-    """Second derivatives, and a trace of a ridge for columns that do not vary."""
+    """Second derivatives, with a very small ridge for columns that do not vary."""
     p = len(columns)
     found = 1e-12 * np.eye(p + 1)
     found[p, p] += bend.sum()

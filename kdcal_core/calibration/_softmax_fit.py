@@ -13,9 +13,9 @@ from kdcal_core.statistics import CLIP
 
 _BLOCK = 8192
 _SUBSAMPLE = 20_000
-_MOST_SCALED = 1000  # weights; beyond them the bends take longer than the search
+_MOST_SCALED = 1000  # weights; with more the second derivatives take longer than the search
 _EXACT: dict[str, Any] = {"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000, "maxcor": 30}
-# Of more weights each step costs so much that the last digits are not worth their time.
+# With more weights than this, each step is too slow to search for the last digits.
 _ROUGH: dict[str, Any] = {"ftol": 1e-7, "gtol": 1e-6, "maxiter": 60, "maxcor": 15}
 _ROUGHEST: dict[str, Any] = {"ftol": 1e-5, "gtol": 1e-5, "maxiter": 25, "maxcor": 15}
 
@@ -64,7 +64,7 @@ class SoftmaxMap:
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """How strongly parameters are drawn to the identity, in units of one row's log loss.
+    """Strength of the penalty towards the identity, in units of one row's log loss.
 
     Half the ``diagonal`` times each squared distance of a diagonal weight from one, and half the
     ``rest`` times each squared other weight and offset, is added to the sum of the rows' losses.
@@ -103,7 +103,7 @@ class SoftmaxRows:
     def fit(self, start: SoftmaxMap, pull: Pull, *, trial: bool = False) -> SoftmaxMap:
         """The map of the smallest loss, found from an even subsample's where rows are many.
 
-        For a ``trial`` of very many weights a rough one will do.
+        A ``trial`` with very many weights stops at a rough minimum.
         """
         stride = len(self.y) // _SUBSAMPLE
         scale = None
@@ -146,11 +146,11 @@ class SoftmaxRows:
         return start.like(start.vector() + moved(found.x))
 
     def _scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray | None:
-        """Steps under which the loss bends alike in all directions, as columns; (p, p).
+        """Steps with the same curvature of the loss in all directions, as columns; (p, p).
 
-        Log probabilities go up and down together, so the loss bends a thousandfold more in some
-        directions of W than in others, and the search would creep over all rows. None for a
-        diagonal map, which needs no such help, and for more parameters than are worth it.
+        Log probabilities rise and fall together, so the curvature of the loss is a thousand times
+        larger in some directions of W than in others, and the search would be slow. None for a
+        diagonal map, which does not need it, and for too many parameters.
         """
         if at.weights.ndim == 1 or at.weights.size > _MOST_SCALED:
             return None
@@ -164,7 +164,7 @@ class SoftmaxRows:
                 by = share[:, a] * ((a == b) - proba[:, b])
                 bends[a, :, b] = with_one.T @ (with_one * by[:, None])
                 bends[b, :, a] = bends[a, :, b].T
-        # parameters stand row by row in W, and the offsets after all of them
+        # parameters are ordered row by row in W, followed by the offsets
         order = np.arange(k * (k + 1)).reshape(k, k + 1)
         place = np.concatenate([order[:, :k].ravel(), order[:, k]])
         matrix = bends.reshape(k * (k + 1), -1)[np.ix_(place, place)]
@@ -172,7 +172,7 @@ class SoftmaxRows:
         return np.linalg.inv(np.linalg.cholesky(matrix)).T
 
     def _diagonal_scale(self, at: SoftmaxMap, pull: Pull) -> FloatArray:
-        """Steps under which the loss bends alike along every single parameter, (p,)."""
+        """Steps with the same curvature of the loss along every parameter, (p,)."""
         bends, of_offsets = np.zeros_like(at.weights), np.zeros_like(at.offsets)
         for start in range(0, len(self.y), _BLOCK):
             part = slice(start, start + _BLOCK)

@@ -23,10 +23,10 @@ _BLOCK = 8192
 # Stands for minus infinity in the predicted class's own column, and survives 0 * x.
 _ABSENT = -1e5
 
-# The model as it is counts as so many rows that came out just as it says.
+# The prior around T = 1, as a number of rows with outcomes exactly as the model states.
 _PRIOR_ROWS = 5.0
 _MOST_PRIOR_ROWS = 2000
-# A temperature that loses no more than this is as good as the best: one standard error.
+# A temperature that loses at most this much is as good as the best: one standard error.
 _TOLERATED_NATS = 0.5
 _MOST_CELLS = 2_000_000
 _EXACT = 1e-10  # of log T
@@ -59,10 +59,10 @@ def safe_temperature(
 ) -> float:
     """The temperature nearest to 1 that explains the rows nearly as well as the best one.
 
-    The best one minimises the loss of the rows and of five more that came out just as the model
-    says (a conjugate prior around T = 1). "Nearly as well" is a loss in nats that is larger by
-    half a nat at most, which is one standard error of log T. So few rows, or rows that a
-    calibrated model would give as well, leave the model exactly as it is.
+    The best one minimises the loss of the rows and of five more with outcomes exactly as the model
+    states (a conjugate prior around T = 1). "Nearly as well" is a loss that is larger by at most
+    half a nat, which is one standard error of log T. So few rows, or rows that a calibrated model
+    could produce, leave the model unchanged.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ def safe_temperature(
     loss : {"top-label", "brier", "full"}
         Squared errors count in nats by their mean at the best temperature.
     thinned : bool
-        Whether an even subsample of the rows will do, at most 20,000 and two million entries.
+        Whether to use an even subsample of the rows, at most 20,000 and two million entries.
 
     Notes
     -----
-    Twenty-three tables, 40 draws of 100 rows each, mean top-label log loss against the model as
-    it is: the best temperature -0.082, at worst +0.036; this one -0.084, at worst +0.0013. With
-    300 rows -0.088 both, at worst +0.0022 and +0.0005.
+    On 23 tables, 40 draws of 100 rows each, the mean change of the top-label log loss is -0.082
+    (at worst +0.036) for the best temperature and -0.084 (at worst +0.0013) for this one. With
+    300 rows it is -0.088 for both, at worst +0.0022 and +0.0005.
     """
     stride = 1
     if thinned:
@@ -130,7 +130,7 @@ class TemperatureRows:
         return cls(others, best, truth, correct, weight, predicted)
 
     def with_prior(self, proba: FloatArray, n_rows: float) -> TemperatureRows:
-        """These rows and so many more, spread over them, that came out just as ``proba`` says.
+        """These rows and further rows, spread over them, with outcomes exactly as in ``proba``.
 
         All belong to group 0.
         """
@@ -218,8 +218,8 @@ def _objective(
 
 
 def _dot(one: FloatArray, other: FloatArray) -> float:
-    """Sum of products, in this thread: on a busy machine the threads of BLAS wait for each other,
-    a thousand times as long as they compute."""
+    """Sum of products in this thread; on a busy machine the threads of BLAS wait for each other
+    a thousand times longer than they compute."""
     return float(np.einsum("i,i->", one, other))
 
 
@@ -254,8 +254,8 @@ def best_temperature(
 def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float:
     """The temperature of the lowest valley: a root of the slope, found without a general solver.
 
-    Valleys are looked for among ``few`` of the rows, between neighbours of ``_LOOKED_AT``: with the
-    Brier loss there may be several.
+    Valleys are searched among ``few`` of the rows, between neighbours of ``_LOOKED_AT``: the Brier
+    loss may have several.
     """
 
     def at(log_temperature: float, of: TemperatureRows) -> tuple[float, float]:
@@ -270,12 +270,12 @@ def _best_alone(rows: TemperatureRows, few: TemperatureRows, loss: str) -> float
     ends = [grid[0]] if slopes[0] >= 0 else []
     ends += [grid[-1]] if slopes[-1] <= 0 else []
     for left, right, down, up in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
-        if down < 0 <= up:  # often exactly 0 where rows are few and alike
+        if down < 0 <= up:  # often exactly 0 with few, equal rows
             ends.append(brentq(slope, left, right, args=(few,), xtol=_EXACT))
     end = min(ends, key=lambda one: at(one, few)[0])
     if len(few.best) < len(rows.best):
         end = _nearest_valley(lambda one: slope(one, rows), end, grid[0], grid[-1])
-    if at(end, rows)[0] >= at(0.0, rows)[0]:  # as good: rows that are all uniform say nothing
+    if at(end, rows)[0] >= at(0.0, rows)[0]:  # equally good, as with uniform rows
         end = 0.0
     return float(np.exp(end))
 

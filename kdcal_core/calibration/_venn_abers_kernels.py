@@ -1,4 +1,4 @@
-"""The compiled loop of Venn-Abers prediction. Imported only when needed: numba is heavy."""
+"""The compiled loop of Venn-Abers prediction, imported only on use because numba loads slowly."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def joined_as_yes(yes: Array, mass: Array) -> Array:
 
     The cumulative diagram has corners P_i = (mass, yes) of the scores before i. One more yes at
     score k shifts the corners after it by (1, 1), and the fit there is the slope of the edge that
-    bridges the lower hulls of P_0 ... P_k and of the shifted P_k+1 ... P_m. As k goes down both
-    ends of that edge only move left, so all bridges together cost O(m).
+    bridges the lower hulls of P_0 ... P_k and of the shifted P_k+1 ... P_m. As k decreases both
+    ends of that edge only move left, so all bridges together take O(m).
     """
     m = len(mass)
     x, y = np.zeros(m + 1), np.zeros(m + 1)
@@ -71,6 +71,6 @@ def _hull_before(x: Array, y: Array) -> Array:
 
 @compiled
 def _turn(x: Array, y: Array, a: int, b: int, c: int) -> float:
-    """Above zero where the way from a over b to c turns left: b is a corner of the lower hull."""
+    """Above zero if the path from a over b to c turns left: b is a corner of the lower hull."""
     turn: float = (x[b] - x[a]) * (y[c] - y[b]) - (y[b] - y[a]) * (x[c] - x[b])
     return turn

@@ -1,4 +1,4 @@
-"""What every calibrator shares: checks at the door, positives by class, full vectors."""
+"""The common part of calibrators: input checks, positives by class, full vectors."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
 
 CORNERS_AT_SCORES = (
-    "its steps stand at the very scores of the calibration rows, where the last digit of another "
-    "runtime would decide on which side a row lies"
+    "its steps lie exactly at the scores of the calibration rows, where rounding in another "
+    "runtime would decide on which side a row falls"
 )
 """Why some step functions cannot be written in ONNX."""
-# A number that is fitted is worth having from about so many rows on.
+# Rows for each fitted number.
 ROWS_PER_PARAMETER = 10
 
 
 class Calibrator(BaseEstimator, metaclass=ABCMeta):
-    """What every classification calibrator is, whatever it reads.
+    """Base class of all classification calibrators.
 
     Most are fitted by ``fit(proba, y, sample_weight=None)`` and answer ``predict_proba(proba)``
     with (n, K) rows that sum to one. Those with ``needs_inputs`` read the rows' features too:
@@ -54,7 +54,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     n_classes_ : int
         Number of probability columns K.
     notes_ : tuple of str
-        What the user should know about this fit, in plain sentences. Classes have their names
+        Notes on this fit for the user, as sentences. Classes have their names
         where :func:`~kdcal_core.calibration.fit_calibrator` knows them, else their column index,
         counted from 0.
     """
@@ -68,19 +68,19 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
     _why_no_onnx: ClassVar[str | None] = "kdcal does not know how to write it"
 
     def why_no_onnx(self) -> str | None:
-        """Why it cannot be written in ONNX, as half a sentence; None where it can.
+        """Why it cannot be written in ONNX, as part of a sentence; None if it can.
 
         Examples
         --------
         >>> from kdcal_core.calibration import TopLabelHistogram
         >>> TopLabelHistogram().why_no_onnx()
         >>> TopLabelHistogram(strategy="quantile").why_no_onnx()[:15]
-        'its steps stand'
+        'its steps lie'
         """
         return self._why_no_onnx
 
     def onnx_nodes(self, nodes: Nodes, proba: str) -> str:
-        """Append what a fitted calibrator computes to the nodes of an ONNX graph.
+        """Append the computation of a fitted calibrator to the nodes of an ONNX graph.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         return 0
 
     def few_rows(self, n_rows: int) -> str | None:
-        """What is to be said of so few calibration rows; None where they will do.
+        """A note on too few calibration rows; None if they suffice.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
             self._note(sentence)
 
     def _note(self, sentence: str, *, warn: bool = False) -> None:
-        """Keep a sentence for the user; ``warn`` where a number is not what was asked for."""
+        """Keep a sentence for the user; ``warn`` if a number is not the requested one."""
         self.notes_ = (*self.notes_, sentence)
         if warn:
             warnings.warn(sentence, InputWarning, stacklevel=2)
@@ -248,9 +248,9 @@ class TopLabelCalibrator(Calibrator):
         self._note(f"{self._class(label)}{words}", warn=warn)
 
     def notes_of(self, label: int) -> tuple[str, ...]:
-        """What ``notes_`` say of one class, each without the class's name.
+        """The notes on one class, each without the class's name.
 
-        Empty where nothing is to be said of it, and for a calibrator that comes from a file.
+        Empty if there are none, and for a calibrator from a file.
 
         Parameters
         ----------
@@ -287,7 +287,7 @@ class TopLabelCalibrator(Calibrator):
         for label in np.flatnonzero(~seen):
             instead = f"the overall accuracy {overall:.3f} is used as its confidence"
             if getattr(self, "shrinkage", None) is not None:
-                instead = "the shared temperature answers for it"
+                instead = "the shared temperature is used for it"
             self._note_class(
                 int(label),
                 f" is never predicted in the calibration set: {instead}.",
@@ -297,7 +297,7 @@ class TopLabelCalibrator(Calibrator):
 
 
 class VectorCalibrator(TopLabelCalibrator):
-    """A calibrator whose own answer is a full vector; the confidence is one entry of it.
+    """A calibrator that computes a full vector; the confidence is one entry of it.
 
     ``predict_proba`` returns that vector as it is, and ``predict_confidence`` its entry at the
     class the model predicted. On its own it predicts the class of its largest entry.
@@ -317,12 +317,12 @@ class VectorCalibrator(TopLabelCalibrator):
     def _vectors(self, proba: FloatArray) -> FloatArray: ...
 
     def _note_absent(self, y: IntArray) -> None:
-        """Say which classes no calibration row has."""
+        """Note the classes without calibration rows."""
         counts = np.bincount(y, minlength=self.n_classes_)
         for label in np.flatnonzero(counts == 0):
             self._note(
-                f"{self._class(int(label))} does not occur among the calibration rows: what is "
-                "said of it is a guess that it is rare.",
+                f"{self._class(int(label))} does not occur among the calibration rows: its "
+                "probability is a guess that it is rare.",
                 warn=True,
             )
 

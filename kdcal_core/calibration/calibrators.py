@@ -1,4 +1,4 @@
-"""The one list of calibrators: pages, reports and the command line read methods from here.
+"""The list of calibrators that pages, reports and the command line offer.
 
 A calibrator offers itself at the end of the module that defines it (`CalibratorEntry.offer`), and
 with the list every module of `kdcal_core.calibration` is imported. So a new calibrator is one new
@@ -22,7 +22,7 @@ Need = Literal["inputs", "model"]
 
 @dataclass(frozen=True)
 class CalibratorEntry:
-    """A calibrator as it is offered to people.
+    """A calibrator as it is offered.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class CalibratorEntry:
     reference : str
         Where it is described.
     description : str
-        What it does, in one plain sentence.
+        What it does, in one sentence.
     family : str
         "model" (no calibrator), "top-label" (Salamon et al.), "temperature", "standard" (known
         outside the five papers), "partition" (Durfee et al.) or "kernel density" (Dey et al.).
@@ -45,9 +45,9 @@ class CalibratorEntry:
         Whether the page Confidence by class compares it by default: the methods of Salamon et
         al., Figs. 17 to 19, that fit quickly, and scikit-learn's baselines.
     offered : bool
-        Whether a comparison of all families takes it in where nothing else is asked for.
+        Whether a comparison of all families includes it by default.
     needs : tuple of str
-        What it reads besides probabilities and classes: "inputs", "model".
+        Further data that it reads besides probabilities and classes: "inputs", "model".
     binary_only : bool
         Whether it calibrates two classes only.
     """
@@ -78,14 +78,14 @@ class CalibratorEntry:
             Another calibrator has its key.
         """
         if self.key in CALIBRATORS:
-            raise ValueError(f"There are two calibrators of the key {self.key!r}")
+            raise ValueError(f"There are two calibrators with the key {self.key!r}")
         families = get_args(Family)
         every = sorted((*CALIBRATORS.values(), self), key=lambda one: families.index(one.family))
         CALIBRATORS.clear()
         CALIBRATORS.update({one.key: one for one in every})
 
     def lacks(self, *, n_classes: int, n_inputs: int, has_codes: bool) -> str | None:
-        """Why a review of this kind cannot have it, in words; None where it can.
+        """Why a review of this kind cannot use it, as a sentence; None if it can.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ def calibrator_entry(key: str) -> CalibratorEntry:
 
 
 def score_calibrator(key: str) -> TopLabelCalibrator:
-    """A fresh calibrator that reads nothing but probabilities.
+    """A fresh calibrator that reads only probabilities.
 
     Raises
     ------

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class TopLabelConfidence(ShrunkConfidence):
     """Conf1: the share of a class's predictions that are right (Salamon et al., Eq. 1).
 
-    It ignores the score. The paper's advice where a class has too few errors, or too few low
-    scores, to see how confidence depends on the score (section XIII.D). A class that the
-    calibration set never predicts gets the overall accuracy, with an :class:`InputWarning`.
+    It ignores the score. Salamon et al. recommend it if a class has too few errors, or too few low
+    scores, to show how confidence depends on the score (section XIII.D). A class that is never
+    predicted in the calibration set gets the overall accuracy, with an :class:`InputWarning`.
 
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        How many rows more each class has, which came out as a safe temperature for all classes
-        says (:mod:`kdcal_core.calibration.shrinkage`); the confidence then grows a little with
-        the score. "auto" chooses by held-out log loss; None is the paper, where a class of three
-        right rows says 1.
+        Number of rows added to each class, with outcomes as a safe temperature for all classes
+        states (:mod:`kdcal_core.calibration.shrinkage`); the confidence then grows slightly with
+        the score. "auto" chooses by held-out log loss; None adds none, as in the paper, where a
+        class of three right rows has confidence 1.
 
     Attributes
     ----------

@@ -26,28 +26,28 @@ class ClasswiseHistogram(OneVersusRest):
     """The share of a class among rows whose probability of it lies in the same bin.
 
     Histogram binning (Zadrozny and Elkan, 2001) of each class against the rest, after which rows
-    are brought to sum one; with two classes only the second is binned. :class:`TopLabelHistogram`
-    bins the predicted class alone.
+    are scaled to sum to one; with two classes only the second is binned.
+    :class:`TopLabelHistogram` bins only the predicted class.
 
     Parameters
     ----------
     n_bins : int, default=15
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass, or of equal width on [0, 1]. Equal scores are never parted, so fewer
-        bins of equal mass may come out.
+        Bins of equal mass, or of equal width on [0, 1]. Equal scores stay in one bin, so there may
+        be fewer bins of equal mass.
 
     Attributes
     ----------
     edges_ : tuple of (B + 1,) arrays
         Bin edges of each class, or of the second of two. Bins are (a, b], the first closed at 0.
     values_ : tuple of (B,) arrays
-        What each bin says.
+        Probability of each bin.
 
     Notes
     -----
-    A bin with r rows of the class among m says (r + q) / (m + 1), where q is the share of the
-    class among all rows, with one row of each class added. So a bin without rows says q, and no
-    bin says 0 or 1, under which one row would make the log loss infinite.
+    A bin with r rows of the class among m has the value (r + q) / (m + 1), where q is the share of
+    the class among all rows, with one row of each class added. So a bin without rows has the value
+    q, and no bin has 0 or 1, which could make the log loss infinite.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ClasswiseHistogram(OneVersusRest):
 def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArray:
     """Edges of equal mass, halfway between scores, so that no rounding moves a row.
 
-    Scores of exactly 0 that would fill a bin have one to themselves.
+    Scores of exactly 0 that would fill a bin get a separate bin.
     """
     edges = quantile_edges(score, n_bins, weight)
     known = np.append(np.unique(score), 1.0)

@@ -27,8 +27,8 @@ class MethodComparison:
     Attributes
     ----------
     resubstitution : MethodLosses
-        On the calibration set by calibrators fitted on those very rows, as in the paper. It
-        flatters methods that can follow noise.
+        On the calibration set by calibrators fitted on the same rows, as in the paper. It favours
+        methods that can fit noise.
     cross_fitted : MethodLosses
         On the calibration set, each row by calibrators fitted on the other folds.
     evaluation : MethodLosses or None
@@ -59,7 +59,7 @@ def compare_methods(
     fit_set : ScoredSet
         The calibration set.
     eval_set : ScoredSet, optional
-        Rows that had no part in fitting.
+        Rows that were not used in fitting.
     methods : sequence of str, optional
         Keys of the registry; those it marks ``compared`` where not given.
     folds, seed : int

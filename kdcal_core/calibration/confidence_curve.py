@@ -36,9 +36,9 @@ class ConfidenceCurve:
         away 0.61.
     shrinkage : float or None
         Rows m that were added to them (infinite where the shared temperature answers alone).
-        None where ``confidence`` answers as it is.
+        None if ``confidence`` is used unchanged.
     safe : (G,)
-        What the calibrator says at a score, (A + m c) / (A + B + m). With more than two classes c
+        The calibrator's answer at a score, (A + m c) / (A + B + m). With more than two classes c
         differs between rows of equal score; here it is its mean over the class's calibration rows
         near the score. NaN where there are none.
     """
@@ -72,7 +72,7 @@ class ConfidenceCurve:
 
 @dataclass(frozen=True, eq=False)
 class HistogramAnchor:
-    """The histogram that lies under every smooth curve ([002] R35): one predicted class.
+    """The histogram that lies under every smooth curve (Salamon et al.): one predicted class.
 
     ``edges`` (B + 1,), ``confidence`` (B,) TP / (TP + FP) with NaN in empty bins, ``count``
     (B,) rows, ``low`` and ``high`` (B,) Clopper-Pearson.

@@ -30,7 +30,7 @@ def cross_fit_confidence(
     Parameters
     ----------
     calibrator : TopLabelCalibrator
-        Cloned for each fold; itself left as it is.
+        Cloned for each fold; the given object is not changed.
     proba : (n, K) array
     y : (n,) array of int
     n_folds : int, default=5
@@ -42,8 +42,7 @@ def cross_fit_confidence(
 
     Notes
     -----
-    Warnings of single folds are not repeated: what they say is in the notes of a fit on all
-    rows.
+    Warnings of single folds are not repeated: the notes of a fit on all rows hold them.
 
     Examples
     --------

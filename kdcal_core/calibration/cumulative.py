@@ -23,20 +23,20 @@ from kdcal_core.store import storable
 class CumulativeConfidence(ShrunkConfidence):
     """The share of right predictions among scores of S or better (Salamon et al., Eqs. 11 to 13).
 
-    It is P(correct | score >= S), not P(correct | score = S): above the cutoff it reads too
-    high wherever confidence grows with the score (section VII).
+    It is P(correct | score >= S), not P(correct | score = S): above the cutoff it is too high
+    wherever confidence grows with the score (section VII).
 
     Parameters
     ----------
     cutoff : None, "median", "optimal" or float, default=None
-        Below the cutoff one histogram bin [0, cutoff) answers. None: no cutoff (Cum, Eq. 11).
+        Below the cutoff one histogram bin [0, cutoff) is used. None: no cutoff (Cum, Eq. 11).
         "median": each class's median score (Cum+, Eq. 12). "optimal": the observed score that
         gives the smallest negative log likelihood Eq. 14 on the calibration set (CwOC, Eq. 13),
         the lowest of equally good ones. A number: that score for all classes.
     shrinkage : "auto", float or None, default="auto"
-        How many rows more stand behind each share, which came out as a safe temperature for all
-        classes says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
-        loss; None is the paper, where the best three scores, all right, say 1.
+        Number of rows added to each share, with outcomes as a safe temperature for all classes
+        states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss;
+        None adds none, as in the paper, where the best three scores, all right, give 1.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class CumulativeConfidence(ShrunkConfidence):
     Notes
     -----
     Intervals are [S, infinity) and [0, cutoff), so each score has one answer (decision D46).
-    Above the largest score of a class the last value is held. Where [0, cutoff) holds no row,
-    Conf1 of the class answers there. Log likelihoods are clipped at 1e-12 (decision D48).
-    A curve of each class wants 50 rows; 90 where the cutoff is chosen too.
+    Above the largest score of a class the last value is held. If [0, cutoff) holds no row,
+    Conf1 of the class is used there. Log likelihoods are clipped at 1e-12 (decision D48).
+    The curve of each class needs 50 rows; 90 if the cutoff is chosen too.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _optimal_cutoff(
     below = right_below / np.where(mass_below > 0, mass_below, 1.0)
     loss_above = np.cumsum(_loss(above, right, wrong)[::-1])[::-1]
     loss = loss_above + _loss(below, right_below, wrong_below)
-    # rounding in the sums must not part equally good cutoffs
+    # rounding in the sums must not separate equally good cutoffs
     best = loss.min()
     return float(value[np.argmax(loss <= best + 1e-12 * max(1.0, abs(best)))])
 

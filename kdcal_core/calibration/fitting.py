@@ -1,4 +1,4 @@
-"""Any calibrator fitted and asked in one way, whatever it reads."""
+"""One way to fit and apply any calibrator, whatever it reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from kdcal_core.progress import Progress
 Training = tuple[pd.DataFrame, IntArray]
 
 TREES = ("tree", "forest", "boosted", "auc")
-"""Partitions that are grown as trees, and so can be grown on a hidden layer's activations."""
+"""Partitions by trees, which can also be grown on a hidden layer's activations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """A calibrator's answer for rows.
+    """Calibrated rows.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ def fit_calibrator(
     layer: str | None = None,
     progress: Progress | None = None,
 ) -> Calibrator:
-    """Fit a calibrator, or a fresh one of this key, with what it needs of what is there.
+    """Fit a calibrator, or a fresh one of this key, with the given data that it needs.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def fit_calibrator(
     training : (DataFrame, (m,) int array), optional
         Features and classes of the model's training rows, on which partitions are grown.
     model : Model, optional
-        The open model; for calibrators that ask it.
+        The open model; for calibrators that use it.
     layer : str, optional
         A hidden layer of the model, whose activations are the inputs in place of the features
         (Durfee et al., section 5); for partitions that are trees.
@@ -77,7 +77,7 @@ def fit_calibrator(
     Raises
     ------
     InputError
-        There is no such calibrator, or what it needs is missing or does not fit the rows.
+        There is no such calibrator, or data that it needs are missing or do not fit the rows.
 
     Warns
     -----
@@ -135,8 +135,7 @@ def check_layer(calibrator: Calibrator) -> None:
     """
     if getattr(calibrator, "partition", None) not in TREES:
         raise InputError(
-            "This calibrator does not divide the rows by trees, so it has no use for a hidden "
-            "layer",
+            "This calibrator does not divide the rows by trees, so it cannot use a hidden layer",
             fix="Leave the layer out, or choose a calibrator by regions of trees.",
         )
 
@@ -153,15 +152,15 @@ def layer_inputs(model: Model | None, X: Any, layer: str) -> pd.DataFrame:
 
     if model is None:
         raise InputError(
-            f"The regions are cut from the model's hidden layer {layer[:80]!r}, and there is no "
-            "model to ask",
+            f"The regions are cut from the model's hidden layer {layer[:80]!r}, and no model was "
+            "given",
             fix="Give the model too.",
         )
     return layer_frame(model, X, layer)
 
 
 def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None) -> Calibrated:
-    """What a fitted calibrator says of rows.
+    """Apply a fitted calibrator to rows.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def calibrated(calibrator: Calibrator, proba: Any, X: pd.DataFrame | None = None
     Raises
     ------
     InputError
-        The probabilities are none, or features are missing or do not fit.
+        The values are not probabilities, or features are missing or do not fit.
     """
     proba = check_proba(proba)
     inputs = (_inputs(X, len(proba)),) if calibrator.needs_inputs else ()

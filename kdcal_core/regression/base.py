@@ -192,7 +192,7 @@ def count_outside(pit: FloatArray) -> int:
     outside = int(_is_outside(pit).sum())
     if outside > MANY_OUTSIDE * len(pit):
         warnings.warn(
-            f"{outside:,} of {len(pit):,} calibration outcomes have probability 0 under their "
+            f"{outside:,} of {len(pit):,} calibration outcomes lie outside the support of their "
             "distributions, and no recalibrated interval reaches them. Widen the "
             "stated spread first, or read the model's mean as a single number.",
             InputWarning,

@@ -122,7 +122,7 @@ def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) 
     labels = [one.proto.label for one in page.get("download_button")]
     assert any(one.startswith("Calibrator file (") for one in labels)
     assert not any("ONNX" in one for one in labels)
-    assert "There is no ONNX file. The model is no ONNX file." in words(page)
+    assert "There is no ONNX file. The model is not an ONNX file." in words(page)
     card = page.table[-1].value.set_index("")["Value"]
     assert plain(card["Model"]).startswith("my model.skops")
     assert "before" in card["Log loss"]

@@ -117,7 +117,7 @@ def test_outputs_go_by_the_class_that_they_name(run: Run, tmp_path: Path) -> Non
         ("1=none", "The table has no such column"),
         ("2=chance", "'2'"),
         ("1=chance,0=chance", "two roles"),
-        ("chance", "no list like"),
+        ("chance", "not a list like"),
         ("1=age", "A probability is below 0 or above 1"),
         ("1=chance,1=age", "two columns for the class '1'"),
     ],

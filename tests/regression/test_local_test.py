@@ -109,7 +109,7 @@ def test_rows_that_are_all_equal_are_one_neighbourhood():
     found = local_uniformity(np.linspace(0.01, 0.99, 40), np.zeros(40), k=40, centres=10)
     assert not found.needed.any()
     assert len(set(found.statistic.round(12))) == 1
-    assert "cannot be told" in found.words
+    assert "No miscalibration beyond chance" in found.words
 
 
 def test_same_seed_same_answer():

@@ -1,4 +1,4 @@
-"""Calibrators that leave kdcal: as files without pickle, and as part of an ONNX model."""
+"""Export of calibrators: as files without pickle, and as part of an ONNX model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a calibrator file says of itself: what it is, for which model, from which rows."""
+"""The card of a calibrator file: its method, its model, its data and its gain."""
 
 from __future__ import annotations
 
@@ -85,15 +85,15 @@ class CalibratorCard:
     classes : tuple of K str
         In the order of the probability columns. Untrusted text.
     features : tuple of str
-        Columns that the model takes, and the calibrator where it reads more than probabilities,
+        Columns that the model reads, and also the calibrator if it reads more than probabilities,
         in their order at the fit. Untrusted text.
     estimates : tuple of CardEstimate
         What it gained.
     notes : tuple of str
     seed : int or None
     layer : str or None
-        Hidden layer of the model whose activations are what the calibrator reads, in place of
-        ``features``, which the model reads. Untrusted text.
+        Hidden layer of the model whose activations the calibrator reads; the model reads
+        ``features``. Untrusted text.
     outputs : tuple of (str, str)
         Where the model's predictions came in a table: each class and its column, or one class of
         two alone. Untrusted text.
@@ -186,7 +186,7 @@ def make_card(
 
 
 def card_to_json(card: CalibratorCard) -> dict[str, Any]:
-    """The card as JSON values; a layer or outputs only where there are, as version 1 has none."""
+    """The card as JSON values; without a layer or outputs it is that of version 1."""
     # files of every version say "parent"
     content = {"parent" if name == "model" else name: part for name, part in asdict(card).items()}
     if card.layer is None:
@@ -202,7 +202,7 @@ def card_from_json(content: Any) -> CalibratorCard:
     Raises
     ------
     TypeError, ValueError
-        They describe none.
+        They do not describe a card.
     """
     return decode(CalibratorCard, content)
 

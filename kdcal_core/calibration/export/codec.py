@@ -1,9 +1,9 @@
-"""A fitted calibrator to JSON and arrays and back, by the rule that all calibrators keep.
+"""A fitted calibrator to JSON and arrays and back, by the rule for all calibrators.
 
 Fitted state is in attributes whose names end with an underscore, and each holds None, a bool, an
 int, a float, a str, an array, a frozen dataclass of such, a nested calibrator, or a tuple or
-str-keyed dict of such. `kdcal_core.store.named` writes most of these; here the kinds are added that
-only this room knows::
+str-keyed dict of such. `kdcal_core.store.named` writes most of these; this module adds the kinds
+of this room::
 
     {"calibrator": {...}}         class, parameters and state
     {"estimator": {...}}          a kernel density estimator, which needs its model
@@ -51,7 +51,7 @@ class Encoder(Describer):
             The calibrator is not one of kdcal's, or breaks the rule above.
         """
         if not is_storable(type(calibrator)):
-            raise TypeError(f"{type(calibrator).__name__} is no calibrator that a file may hold")
+            raise TypeError(f"a file cannot hold the calibrator {type(calibrator).__name__}")
         parameters = calibrator.get_params(deep=False)
         if parameters.get(_SHRINKAGE) is None:
             parameters.pop(_SHRINKAGE, None)
@@ -91,7 +91,7 @@ class Encoder(Describer):
 
 
 class Decoder(Maker):
-    """Makes the calibrator again that an :class:`Encoder` described.
+    """Rebuilds the calibrator that an :class:`Encoder` described.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Decoder(Maker):
         calibrator._validate_params()
         for name, value in record["state"].items():
             if not name.endswith("_") or name.startswith("__") or hasattr(cls, name):
-                raise ValueError(f"{name!r} is no name of fitted state")
+                raise ValueError(f"{name!r} is not a name of fitted state")
             setattr(calibrator, name, self.value(value))
         calibrator.check_state()
         return calibrator

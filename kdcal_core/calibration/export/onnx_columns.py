@@ -46,7 +46,7 @@ class UnitColumns:
     width: int
 
     def codes(self, nodes: Nodes, column: InputColumn) -> str:
-        """Thresholds parted numbers of this very tensor, so that nothing is rounded."""
+        """Thresholds were set on numbers of this tensor, so nothing is rounded."""
         from onnx import TensorProto
 
         values = nodes.node("Cast", self.tensor, to=TensorProto.DOUBLE)
@@ -87,15 +87,15 @@ class ModelColumns:
     def codes(self, nodes: Nodes, column: InputColumn) -> str:
         """What :func:`~kdcal_core.partition.tree.bin_inputs` makes of a column, (n, 1) int64.
 
-        A graph takes a number rounded to its own format, most often to 32 bits. Rounding keeps
-        the order, so that a threshold rounded alike leaves every number on its side, but for one
-        above the threshold that rounds to the same. Where all real rows hold numbers of the
-        graph's format already, thresholds are rounded down, and no side changes at all.
+        A graph rounds a number to its own format, usually 32 bits. Rounding keeps the order, so
+        with an equally rounded threshold every number stays on its side, except one above the
+        threshold that rounds to it. If all real rows hold numbers of the graph's format already,
+        thresholds are rounded down, and no number changes side.
 
         Raises
         ------
         InputError
-            The graph does not take the column, or takes it as what it is not.
+            The graph does not read the column, or reads it as another type.
         """
         slot, raw = self._taken(nodes, column.name)
         if slot.dtype is None:
@@ -105,7 +105,7 @@ class ModelColumns:
         values = nodes.node("Cast", raw, to=TensorProto.DOUBLE)
         if column.kind == "number":
             edges = _as_taken(column.edges, slot.dtype, self._numbers(column.name))
-            # the last corner is never passed: it stands where a column has no edge
+            # the last corner is never passed: it is for a column without edges
             above = nodes.count_above(values, np.append(edges, np.inf), inclusive=False)
             found = nodes.node("Reshape", above, np.array([-1, 1]))
         else:
@@ -202,14 +202,14 @@ def _number_codes(nodes: Nodes, values: str, column: InputColumn, dtype: type[np
     if np.issubdtype(dtype, np.floating):
         known = known.astype(dtype).astype(np.float64)
     same = nodes.double(nodes.node("Equal", values, known[None, :]))
-    # what equals none of them has the code behind theirs
+    # any other value gets the code after theirs
     codes = np.arange(float(len(known))) - len(own)
     found = nodes.add(nodes.row_sum(nodes.mul(same, codes[None, :])), float(len(own)))
     return nodes.node("Cast", found, to=TensorProto.INT64)
 
 
 def _own(column: InputColumn) -> tuple[str, ...]:
-    """The categories that have a code of their own."""
+    """The categories that have their own code."""
     return column.categories[:-1] if column.pooled else column.categories
 
 

@@ -1,4 +1,4 @@
-"""A calibrator appended to its model's ONNX graph: one model that gives calibrated answers."""
+"""A calibrator appended to its model's ONNX graph, as one model with calibrated outputs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def can_export_onnx(
         return "There is no model, only its predictions."
     if not model.name.lower().endswith(".onnx"):
         return (
-            "The model is no ONNX file. Export it to ONNX and review that file, or use the "
+            "The model is not an ONNX file. Export it to ONNX and review that file, or use the "
             "calibrator file with the model as it is."
         )
     if layer is None and model.feature_names is not None:
@@ -103,11 +103,11 @@ def export_onnx(
     card: CalibratorCard,
     X: Features,
 ) -> OnnxExport:
-    """Write the model with the calibrator behind it as one ONNX model.
+    """Write the model followed by the calibrator as one ONNX model.
 
-    The model's nodes stay as they are; its probabilities go on in double precision through the
-    calibrator's nodes. The finished file is run on real rows beside the calibrator in Python
-    before it takes its name.
+    The model's nodes do not change; its probabilities pass in double precision through the
+    calibrator's nodes. The finished file is compared with the calibrator in Python on real rows
+    before it gets its name.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def export_onnx(
         )
     opened = load_model(path, task="classification")
     if not isinstance(opened, OnnxClassifier):
-        raise InputError("The model is no ONNX file", fix="Use the calibrator file.")
+        raise InputError("The model is not an ONNX file", fix="Use the calibrator file.")
     if len(opened.classes) != calibrator.n_classes_:
         raise InputError(
             f"The model has {len(opened.classes):,} classes, and the calibrator was fitted for "
@@ -256,7 +256,7 @@ def _checked(model: Any) -> None:
         checker.check_model(model)
     except checker.ValidationError as error:
         raise InputError(
-            "The model with the calibrator behind it is no valid ONNX model: "
+            "The model with the calibrator is not a valid ONNX model: "
             f"{str(error).splitlines()[0][:200]}",
             fix="Use the calibrator file.",
         ) from error
@@ -275,6 +275,6 @@ def _difference(model: Any, rows: Features, proba: FloatArray, confidence: Float
     if not difference <= LARGEST_DIFFERENCE:
         raise InputError(
             f"In ONNX Runtime the calibrated probabilities differ by up to {difference:.2g}",
-            fix="Use the calibrator file: it computes as the calibrator here does.",
+            fix="Use the calibrator file: it gives the same numbers as the calibrator here.",
         )
     return difference

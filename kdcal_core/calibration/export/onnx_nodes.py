@@ -13,8 +13,8 @@ _PREFIX = "kdcal_"
 class Nodes:
     """Collects nodes and constants; each method returns the name of the tensor it makes.
 
-    Operators are those of version 13 and of every later one alike. Tensors are (n, k) unless a
-    method says otherwise.
+    Operators are the same in version 13 and every later one. Tensors are (n, k) unless a method
+    says otherwise.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Nodes:
         return self.double(self.node("Equal", at, np.arange(n_classes)[None, :]))
 
     def shares(self, a: str, n_classes: int) -> str:
-        """Rows brought to sum one, along the last dimension; a row of zeros becomes uniform."""
+        """Rows scaled to sum to one in the last dimension; a row of zeros becomes uniform."""
         total = self.row_sum(a)
         none = self.double(self.node("Equal", total, 0.0))
         filled = self.add(a, self.mul(none, np.full((1, n_classes), 1.0)))

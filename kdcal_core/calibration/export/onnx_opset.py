@@ -31,7 +31,7 @@ def check_opset(model: Any) -> None:
 
 
 def name_domains(model: Any, nodes: Nodes) -> None:
-    """Name the sets of operators that the model had no need of."""
+    """Name the sets of operators that the model did not need."""
     from onnx import helper
 
     named = {one.domain for one in model.opset_import}

@@ -19,7 +19,7 @@ Codes = Callable[["InputColumn"], str]
 
 
 def columns_read(partitions: Sequence[Any]) -> tuple[InputColumn, ...]:
-    """The columns that partitions ask for: those that a tree's nodes split, in their order."""
+    """The columns that partitions read: those that a tree's nodes split, in their order."""
     first = partitions[0]
     if isinstance(first, ColumnPartition):
         return first.columns
@@ -44,7 +44,7 @@ def regions(nodes: Nodes, partitions: Sequence[Any], codes: Codes, start: str) -
 
 
 def _of_trees(nodes: Nodes, trees: Sequence[PartitionTree], codes: Codes, start: str) -> str:
-    """All trees at once, one level of nodes after the other; a leaf is its own child."""
+    """All trees together, level by level; a leaf is its own child."""
     first_node = np.cumsum([0, *(tree.n_nodes for tree in trees)])
     first_leaf = np.cumsum([0, *(tree.n_leaves for tree in trees)])
     inside = np.concatenate([tree.feature >= 0 for tree in trees])

@@ -78,8 +78,8 @@ def _histogram(nodes: Nodes, maps: Sequence[Any], score: str, region: str, n_map
 def _passed(edges: FloatArray) -> FloatArray:
     """Edges that a logit still does not pass if its probability is off by a few last digits.
 
-    A bin ends with the very score of a calibration row, and another runtime's logarithm would
-    decide on which side it lies.
+    A bin ends exactly at the score of a calibration row, where rounding in another runtime's
+    logarithm would decide the side.
     """
     with np.errstate(over="ignore"):
         slack: FloatArray = _DIGITS * np.finfo(float).eps * (1.0 + np.abs(edges) + np.exp(edges))
@@ -91,7 +91,7 @@ def _isotonic(nodes: Nodes, maps: Sequence[Any], score: str, region: str, n_maps
     corners, values = (
         np.concatenate([getattr(one, name) for one in maps]) for name in ("corners", "values")
     )
-    # curves stand class by class in a layer, and region by region in a look-up
+    # curves are ordered class by class in a layer, and region by region in a look-up
     sizes = [np.diff(one.ends, prepend=0).reshape(n_maps, -1).T for one in maps]
     before = np.cumsum([0, *(len(one.corners) for one in maps)])
     ends = [one.ends.reshape(n_maps, -1).T + at for one, at in zip(maps, before, strict=False)]

@@ -1,7 +1,7 @@
 """Calibration region by region, written as nodes of an ONNX graph.
 
-All partitions are computed side by side, in tensors (n, L, K) for L partitions, unless each reads
-what the one before it said.
+All partitions are computed together, in tensors (n, L, K) for L partitions, unless each reads the
+output of the one before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kdcal_core.statistics import CLIP
 
 
 def names_read(calibrator: Any) -> tuple[str, ...]:
-    """Columns that a calibrator's partitions ask for; none before it is fitted."""
+    """Columns that a calibrator's partitions read; empty before it is fitted."""
     layers = getattr(calibrator, "layers_", ())
     if not layers:
         return ()
@@ -34,7 +34,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
     ----------
     nodes : Nodes
     calibrator : HeterogeneousCalibrator
-        Fitted, and one whose ``why_no_onnx`` has nothing against it.
+        Fitted, with ``why_no_onnx`` None.
     proba : str
         The tensor of the model's probabilities.
     columns : Columns
@@ -42,7 +42,7 @@ def regional_nodes(nodes: Nodes, calibrator: Any, proba: str, columns: Columns) 
     Raises
     ------
     InputError
-        The graph does not take a column that the partitions ask for.
+        The graph does not read a column that the partitions read.
     """
     layers = calibrator.layers_
     partitions = [layer.partition for layer in layers]

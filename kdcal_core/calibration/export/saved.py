@@ -1,12 +1,12 @@
-"""A fitted calibrator in one file: written, read back with suspicion, and asked.
+"""A fitted calibrator in one file: written, read back with checks, and applied.
 
 Version 1 of the file is a sealed archive (:mod:`kdcal_core.store.archive`) of the kind
 "calibrator". Its ``about.json`` holds the card under "card", the calibrator under "calibrator"
-and the dataclasses of its state under "records", as :mod:`.codec` tells them.
+and the dataclasses of its state under "records", as :mod:`.codec` describes them.
 
-Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". A layer says
-that the calibrator reads a hidden layer of the model, which a kdcal that knows version 1 alone
-would take for columns of the table; outputs, in which columns of a table the predictions stood.
+Version 2 is the same with a "layer" in its card, or with "outputs" and "output_kind". With a layer
+the calibrator reads a hidden layer of the model, which a reader of version 1 would mistake for
+columns of the table. The outputs are the columns of a table that held the predictions.
 
 Version 3 is the same with a calibrator that has shrinkage, alone or inside another.
 
@@ -46,7 +46,7 @@ _SHOWN = 8  # names of columns in an error
 
 @dataclass(frozen=True, eq=False)
 class LoadedCalibrator:
-    """A calibrator as it comes out of its file.
+    """A calibrator that was read from a file.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class LoadedCalibrator:
     model : Model or None
         The open model, where it was given.
     unchecked : str
-        Why nothing says that the model is the one that was calibrated; empty where that was
-        checked or is not asked for. Untrusted text.
+        Why it is not known that the model is the one that was calibrated; empty if that was
+        checked or need not be. Untrusted text.
     """
 
     calibrator: Calibrator
@@ -65,7 +65,7 @@ class LoadedCalibrator:
     unchecked: str = ""
 
     def score_rows(self, X: Features) -> Calibrated:
-        """Ask the model about rows and calibrate what it says.
+        """Apply the model to rows and calibrate its probabilities.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class LoadedCalibrator:
                 fix="Load it with load_calibrator(path, model=...).",
             )
         frame = self._table(X, self.card.features)
-        # columns that the calibrator alone reads come after the model's
+        # columns that only the calibrator reads come after the model's
         names = self.model.feature_names or self.card.features[: self.model.n_features]
         return self.calibrated(self.model.predict_proba(self._named(frame, names)), frame)
 
@@ -110,12 +110,12 @@ class LoadedCalibrator:
         Raises
         ------
         InputError
-            The probabilities are none, or columns are missing.
+            The values are not probabilities, or columns are missing.
 
         Warns
         -----
         InputWarning
-            Nothing says that the probabilities are of the model that was calibrated.
+            It is not known that the probabilities are of the model that was calibrated.
         """
         return self.calibrated(proba, X).proba
 
@@ -140,7 +140,7 @@ class LoadedCalibrator:
         Raises
         ------
         InputError
-            It is another model. Where only predictions were known, none is refused.
+            It is another model. If only predictions were known, every model is accepted.
         """
         _refuse_other(self.card, digest)
 
@@ -165,7 +165,7 @@ class LoadedCalibrator:
         return X
 
     def _table(self, X: Features, names: tuple[str, ...]) -> pd.DataFrame:
-        """The rows with names on their columns: an array has those of the fit in their order."""
+        """The rows with named columns: an array has those of the fit in their order."""
         if isinstance(X, pd.DataFrame):
             return X
         values = np.asarray(X)
@@ -247,10 +247,10 @@ def load_calibrator(
     path : str or Path
     model : str, Path or Model, optional
         The model: its file, or what :func:`kdcal_core.load_model` made of it. Another model than
-        the one that was calibrated is refused. A fitted model in memory is taken as
-        :func:`kdcal_core.wrap_model` takes it; that it is the one cannot be checked.
+        the one that was calibrated is refused. A fitted model in memory is accepted as by
+        :func:`kdcal_core.wrap_model`; its identity cannot be checked.
     any_model : bool
-        Whether another model, or none, will do: neither refused nor warned of.
+        Whether to accept another model, or no model, without an error or a warning.
 
     Raises
     ------
@@ -269,7 +269,7 @@ def load_calibrator(
     about, arrays = read_archive(path, KIND, newest=VERSION, sealed=True)
     with errors_name_file(path):
         card = card_from_json(about["card"])
-        # before the calibrator asks the model anything
+        # before the calibrator uses the model
         unchecked = "" if any_model else _checked(card, given)
         calibrator = Decoder(arrays, about["records"], given).calibrator(about["calibrator"])
         _check_classes(calibrator, card)
@@ -285,13 +285,13 @@ def _opened(model: str | Path | Model) -> Model:
 
 
 def _checked(card: CalibratorCard, model: Model | None) -> str:
-    """Refuse another model than the card's; why nothing could be checked, where that is so."""
+    """Refuse another model than the card's; return why nothing could be checked, if so."""
     if card.model is None:
         return ""
     name = f"{card.model.name[:80]!r} (SHA-256 {card.model.digest[:12]}...)"
     if model is None:
         return (
-            f"The calibrator was fitted for the model {name}, and nothing says that these "
+            f"The calibrator was fitted for the model {name}, and it cannot be checked that these "
             "probabilities are of that model. Load it with load_calibrator(path, model=...), which "
             "refuses any other."
         )
@@ -319,7 +319,7 @@ def _refuse_other(card: CalibratorCard, digest: str) -> None:
 
 
 def _check_layer(calibrator: Calibrator, layer: str, model: Model | None, file: str) -> None:
-    """Refuse a file whose calibrator reads no layer, and a model that has none of this name."""
+    """Refuse a file whose calibrator reads no layer, and a model without the layer."""
     with errors_name_file(file):
         check_layer(calibrator)
         units = getattr(calibrator, "columns_", ())

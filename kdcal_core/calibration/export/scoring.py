@@ -63,12 +63,12 @@ def score_table(
     model : str, optional
         Path of the model that was calibrated.
     any_model : bool
-        Whether another model than that one will do.
+        Whether to accept another model.
     outputs : sequence of (class, column)
         Which columns hold the predictions, or one of two classes alone. By default those of the
-        calibrator's fit, where the table has them, or else what their names say.
+        calibrator's fit, if the table has them; else they are guessed by name.
     output_kind : {"probability", "logit"}, optional
-        What these columns hold, where neither their names nor the fit say it.
+        Content of these columns, if neither their names nor the fit determine it.
     progress : callable, optional
         Called with the share of rows done and their number; may raise to cancel.
 
@@ -119,7 +119,7 @@ def score_table(
             *scorer.table.notes.values(),
             *(
                 f"{n:,} rows have a category in {column[:80]!r} that the calibrator's fit did not "
-                "see: to it, their value is missing."
+                "see: it treats their value as missing."
                 for column, n in unseen.items()
             ),
         ],
@@ -221,7 +221,7 @@ def _roles(card: CalibratorCard, table: TableBlocks, named: tuple[tuple[str, str
 
 
 def _check_model(loaded: LoadedCalibrator, model: Model, digest: str, any_model: bool) -> list[str]:
-    """Refuse a model that the calibrator cannot or must not be used with; what is to be said."""
+    """Refuse a model that the calibrator cannot or must not be used with; return notes."""
     classes = loaded.card.classes
     fits = model.classes == classes if model.named_classes else True
     if len(model.classes) != len(classes) or (any_model and not fits):

@@ -1,4 +1,4 @@
-"""Small parts of the graph: safe quotients and logarithms, and checks of its settings."""
+"""Safe quotients and logarithms of the graph, and checks of its settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def inside(log_marginal: FloatArray, log_floor: Any) -> FloatArray:
     """M / (M + c), how much the polytope counts against the prior."""
     with np.errstate(invalid="ignore"):
         share = expit(log_marginal - log_floor)
-    # No density and no floor: nothing is known, so the prior answers.
+    # Without density and floor nothing is known, so the result is the prior.
     result: FloatArray = np.where(np.isneginf(log_marginal), 0.0, share)
     return result
 

@@ -1,4 +1,4 @@
-"""The kernel density graph behind the manners of every other calibrator."""
+"""The kernel density graph with the interface of all calibrators."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from kdcal_core.progress import Progress
 from kdcal_core.store import storable
 
 UNWEIGHTED = "The kernel density version counts every row once: weights are not used."
-"""What is noted where rows have weights."""
+"""The note if rows have weights."""
 
 
 @storable
 class KernelDensityCalibrator(Calibrator):
-    """The kernel density graph of a reviewed model (Dey et al.): the one way to fit it.
+    """The kernel density graph of a reviewed model (Dey et al.).
 
-    :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, whichever the model's
-    partition asks for: inside the data it blends the model's probabilities with the class ratio
+    :class:`KernelDensityForest` or :class:`KernelDensityNetwork`, by the kind of the model's
+    partition: inside the data it blends the model's probabilities with the class ratio
     of the row's polytope, outside it falls back to the prior. Pages, comparison, exported files
-    and command line all fit it here, so that they show the same numbers.
+    and command line all use this class, so that they show the same numbers.
 
     Densities are fitted on the model's training rows where these are given, with the calibration
     set held out to choose exponent, floor and blend; else on seven tenths of the calibration set,
@@ -48,7 +48,7 @@ class KernelDensityCalibrator(Calibrator):
     Parameters
     ----------
     random_state : int, default=0
-        Seed of the split, and of the polytopes that are asked for their spacing.
+        Seed of the split, and of the polytopes whose spacing is measured.
     distance : {"geodesic", "euclidean"}, default="geodesic"
         As for :class:`KernelDensityForest`.
     output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
@@ -73,7 +73,7 @@ class KernelDensityCalibrator(Calibrator):
     [[0.33, 0.33, 0.33]]
     """
 
-    _why_no_onnx = "it asks the model for the region of each row"
+    _why_no_onnx = "it needs the model for the region of each row"
     needs_inputs: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "random_state": KernelDensityNetwork._parameter_constraints["random_state"],
@@ -94,7 +94,7 @@ class KernelDensityCalibrator(Calibrator):
         self.output_layer = output_layer
 
     def rows_needed(self, n_classes: int) -> int:
-        # the floor is this quantile of the rows that are held out: one of them must lie below it
+        # the floor is this quantile of the held-out rows: one of them must lie below it
         settings = KernelDensityForest(None).get_params(deep=False)
         held = 1.0 if self._trained else float(settings["holdout_share"])
         return math.ceil(1.0 / (float(settings["floor_quantile"]) * held))
@@ -153,7 +153,7 @@ class KernelDensityCalibrator(Calibrator):
         opened = _opened(model, proba.shape[1])
         self.n_classes_ = proba.shape[1]
         self.notes_ = ()
-        # labels by name: where classes are named by numbers, indices would be taken for names
+        # labels by name: with numbers as class names, indices would be mistaken for names
         names = np.array(opened.classes)
         rows: tuple[Any, ...] = X, names[y]
         if (X_partition is None) != (y_partition is None):

@@ -1,4 +1,4 @@
-"""The estimators' common part: fit on a model's polytopes, answer for new rows."""
+"""The common part of the estimators: fit on a model's polytopes, predict new rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PROBES = 64
 
 
 class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """What :class:`KernelDensityForest` and :class:`KernelDensityNetwork` share."""
+    """The common base of :class:`KernelDensityForest` and :class:`KernelDensityNetwork`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "model": [object],
@@ -99,12 +99,12 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         self.random_state = random_state
 
     def __sklearn_clone__(self) -> Self:
-        # The model is fitted and stays as it is: a clone of it would forget its fit.
+        # The model is fitted and must not be cloned: a clone would lose its fit.
         return type(self)(**self.get_params(deep=False))
 
     @abstractmethod
     def _first_layer(self) -> OutputLayer | None:
-        """What of a network's output its codes are read with; None for a forest."""
+        """The part of a network's output that its codes include; None for a forest."""
 
     def _choose(
         self, model: Model, rows: FitRows, held: FitRows | None, progress: Progress
@@ -135,7 +135,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             Rows that neither the model nor this fit has seen. Without them, ``holdout_share`` of
             the rows is split off, class by class, seeded by ``random_state``.
         progress : callable (share from 0 to 1, note), optional
-            What it raises ends the fit.
+            An exception that it raises ends the fit.
         executor : concurrent.futures.Executor, optional
             Runs the blocks of the kernel, for example in processes.
 
@@ -143,7 +143,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         ------
         InputError
             The model has no partition of this kind, rows or labels do not fit it, the prior is
-            no distribution, or the memory would not suffice.
+            not a distribution, or the memory would not suffice.
 
         Notes
         -----
@@ -178,7 +178,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             held = self._read(model, X_held, y_held) if len(y_held) else None
         if held is None:
             warnings.warn(
-                "There are too few rows to hold any out: gamma is the largest that was asked for, "
+                "There are too few rows to hold any out: gamma is the largest that was given, "
                 "a floor that would follow the data is the paper's constant, and the model's "
                 "probabilities are not blended in.",
                 InputWarning,
@@ -213,7 +213,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         The class ratio alone inside the data, lambda of 1e-6, coordinates divided by the largest
         norm, a fixed floor (decision D1), the output layer's bits in the activation paths of a
         network (decision D4), and the exponent of the least held-out log loss under that floor
-        (decision D10). It is a fit of its own and takes as long as :meth:`fit`: the defaults of
+        (decision D10). It is a separate fit and takes as long as :meth:`fit`: the defaults of
         kdcal have other polytopes and another exponent, so no setting of a fitted graph gives the
         papers' curve.
 
@@ -243,7 +243,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         """
         if X is None or y is None:
             raise InputError(
-                "The papers' estimator is a fit of its own, and a fitted graph does not keep the "
+                "The papers' estimator is a separate fit, and a fitted graph does not keep the "
                 "rows of the fit",
                 fix="Give the training rows with their labels: in_the_papers(X, y), and held-out "
                 "rows where there are some.",
@@ -293,8 +293,8 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         ----------
         X : table of m rows
         proba : (m, K) array, optional
-            The model's probabilities of them, where they are known already: where the graph
-            blends, the model is asked otherwise.
+            The model's probabilities of them, if they are known already; otherwise a graph that
+            blends computes them.
         progress, executor : optional
             As for :meth:`fit`.
 
@@ -313,7 +313,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one versioned file of arrays and JSON, without pickle.
 
-        The model is not in it: :meth:`load` knows it again by its fingerprint on up to 64 rows
+        The model is not in it: :meth:`load` recognises it by its fingerprint on up to 64 rows
         of the fit. So the file holds rows of the data.
         """
         from kdcal_core.calibration.graph.graph_file import save_estimator
@@ -323,7 +323,7 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
-        """Read what :meth:`save` wrote, and put the model to it.
+        """Read what :meth:`save` wrote, and attach the model.
 
         Raises
         ------

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from kdcal_core.data import FloatArray, IntArray
 
 LARGEST_WEIGHT = 20.0
-# Few held-out rows say little about two weights, so these are drawn to one half, the more so the
+# Few held-out rows determine two weights poorly, so these are drawn to one half, more strongly with
 # fewer rows: over three tables and 15 seeds this lowered the log loss at every number of rows, from
 # 0.99 to 0.83 with 10 of them, and changed nothing from 200 on.
 CENTRE = 0.5
@@ -23,15 +23,15 @@ _LEAST_RATIO = 1e-6
 
 @dataclass(frozen=True)
 class Blend:
-    """Softmax of ``model log p' + graph log g'``: two opinions with a weight for each.
+    """Softmax of ``model log p' + graph log g'``: a weighted combination of two estimates.
 
     ``p'`` is the model's vector with a thousandth of the prior mixed in and ``g'`` the class
     ratio of the row's polytope, at least 1e-6, because a forest's votes and a polytope of one
-    class say exactly zero. It replaces the class ratio, not the density: what the floor and the
-    prior do outside the data stays as it was.
+    class give exactly zero. It replaces the class ratio, not the density: floor and prior act
+    outside the data as before.
 
-    Of a class without a row in the fit (prior 0) the polytopes know nothing: it keeps the model's
-    probability, and the other classes share what is left.
+    For a class without a row in the fit (prior 0) the polytopes hold no information: it keeps the
+    model's probability, and the other classes share the rest.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: Fl
     """The weights of the smallest log loss on held-out rows, drawn to one half where rows are few.
 
     ``3 / h`` times the squared distance of the weights from one half is added to the mean log
-    loss. The sum is convex in the two weights, so a minimum is the minimum. Rows of a class of
-    prior 0 say nothing about the weights and are left out.
+    loss. The sum is convex in the two weights, so every minimum is global. Rows of a class of
+    prior 0 carry no information about the weights and are left out.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def fit_blend(model_proba: FloatArray, local: FloatArray, y: IntArray, prior: Fl
 
 
 def opinions(model_proba: FloatArray, local: FloatArray, prior: FloatArray) -> FloatArray:
-    """log p' and log g', (2, m, K), finite whatever is ruled out."""
+    """log p' and log g', (2, m, K), finite also for excluded classes."""
     mixed = (1 - _PRIOR_SHARE) * model_proba + _PRIOR_SHARE * prior
     # A class of prior 0 that the model rules out stays finite too.
     logs: FloatArray = np.log(np.maximum(np.stack([mixed, local]), _LEAST_RATIO))

@@ -63,7 +63,7 @@ def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:
     Raises
     ------
     InputError
-        It is no distribution over the K classes.
+        It is not a distribution over the K classes.
 
     Examples
     --------
@@ -81,12 +81,12 @@ def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:
         )
     if not ((given >= 0).all() and abs(given.sum() - 1.0) <= 1e-6):
         raise InputError(
-            "The prior is no distribution: its values must not be negative and must sum to 1",
+            "The prior is not a distribution: its values must not be negative and must sum to 1",
             fix="Divide the values by their sum.",
         )
     return np.asarray(given / given.sum())
 
 
 def _numbers(values: Any) -> FloatArray:
-    """A number or a list of numbers, as an array; NaN for what is no number."""
+    """A number or a list of numbers, as an array; NaN for anything else."""
     return np.asarray(pd.to_numeric(pd.Series(np.ravel(values)), errors="coerce"), dtype=np.float64)

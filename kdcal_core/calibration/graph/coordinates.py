@@ -23,7 +23,7 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """From feature columns to the coordinates in which the Gaussians live.
+    """From feature columns to the coordinates of the Gaussians.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class Coordinates:
     numeric : (q,) int64
         Positions of the columns that are numbers.
     fill : (q,) float64
-        What stands for a missing number: the median of the fit rows. Where none was missing
-        there, a number beyond the largest by the radius of the data, since such a row is unlike
-        any of them.
+        Replacement of a missing number: the median of the fit rows. If none was missing there, a
+        number beyond the largest by the radius of the data, because such a row is unlike any of
+        them.
     indicators : (i,) int64
         Places in ``numeric`` of the columns with missing values among the fit rows: each gets a
         further coordinate, 1 where missing.
@@ -119,7 +119,7 @@ def fit_coordinates(
     scale : bool or "standard"
         True: divide by the largest Euclidean norm of a row (the papers' protocol). "standard":
         centre each coordinate and divide it by its standard deviation first, constant ones by 1,
-        so that no unit of measurement drowns the others. The categories of a column share one
+        so that no unit of measurement dominates. The categories of a column share one
         standard deviation, that of the column as a whole: by its own, a rare category would lie
         farther from the others than any number does.
 
@@ -187,7 +187,7 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
         return False
     if column.dtype == object:
         return pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
-    # Dates and the like count as numbers here, so that reading them says what is wrong.
+    # Dates and similar types count as numbers here, so that reading them reports the error.
     return not pd.api.types.is_string_dtype(column.dtype)
 
 

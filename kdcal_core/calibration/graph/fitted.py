@@ -11,7 +11,7 @@ from kdcal_core.data import FloatArray
 
 
 class FittedGraph:
-    """Fitted attributes, read from the graph so that each number has one home."""
+    """Fitted attributes, read from the graph so that each number is stored once."""
 
     graph_: KernelDensityGraph
 

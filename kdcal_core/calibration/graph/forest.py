@@ -18,15 +18,15 @@ class KernelDensityForest(KernelDensityEstimator):
     model : Model, or a fitted tree, forest or boosted model
         Anything that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
     distance : {"geodesic", "euclidean"}, default="geodesic"
-        What the polytope that represents a row is nearest in: the share of trees that agree
+        Distance by which the nearest polytope represents a row: the share of trees that agree
         (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
     inside : {"blend", "ratio"}, default="blend"
-        What the posterior is inside the data: the class ratio of the polytope g and the model's
+        The posterior inside the data: the class ratio of the polytope g and the model's
         probabilities p, as the softmax of a log p + b log g with a and b of the smallest held-out
         log loss (:class:`Blend`); or the class ratio alone.
     gamma : "auto", float or array of floats, default="auto"
-        Exponent gamma * log n of the kernel (Eq. 18). "auto" and an array are chosen from by
-        held-out log loss, of equal ones the largest (decision D10).
+        Exponent gamma * log n of the kernel (Eq. 18). From "auto" or an array the value with the
+        least held-out log loss is chosen, of equal ones the largest (decision D10).
     variance_floor : "auto", "spacing" or float, default="auto"
         Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates; 1e-6 in
         the papers. "spacing": for each coordinate the mean squared gap between the centres of
@@ -44,7 +44,7 @@ class KernelDensityForest(KernelDensityEstimator):
     prior : (K,) array, optional
         Prior of the classes in the model's order; their shares among the rows of the fit where
         left out. With ``inside="blend"`` a class without a row counts as half a row, so that few
-        rows rule no class out; in the papers it has prior 0.
+        rows exclude no class; in the papers it has prior 0.
     scale : bool or "standard", default=True
         True: divide coordinates by the largest norm of a row of the fit (the papers' protocol).
         "standard": centre each coordinate and divide it by its standard deviation first, which a
@@ -82,15 +82,15 @@ class KernelDensityForest(KernelDensityEstimator):
     scale           True        True; "standard" for features of several units
     ==============  ==========  =================================================
 
-    On nine tables and nine simulations, ten seeds, the two new ones together had a smaller log
-    loss than ratio and 1e-6 for forests on 16 of 18 data sets, for networks on 12, and a larger
-    one on none; a smaller error on 8 and 12, and a larger one on 1 and none. The blend gives up
-    that the posterior is constant within a polytope, and needs the model's probabilities of each
-    row. It is fitted for the class shares of the rows of the fit; a ``prior`` that says otherwise
-    comes in afterwards by Bayes' rule.
+    On nine tables and nine simulations, ten seeds, the two new settings together had a smaller log
+    loss than "ratio" with 1e-6 on 16 of 18 data sets for forests and on 12 for networks, and a
+    larger one on none. The error was smaller on 8 and 12, and larger on 1 and none. With the blend
+    the posterior is not constant within a polytope, and the model's probabilities of each row are
+    needed. It is fitted for the class shares of the rows of the fit; a different ``prior`` enters
+    afterwards by Bayes' rule.
 
-    Gaussians live in the input columns: numbers as they are, categories one-hot, missing numbers
-    at the median with a coordinate that says so.
+    Gaussians use the input columns: numbers as they are, categories one-hot, missing numbers at
+    the median with a coordinate that marks them.
 
     Examples
     --------

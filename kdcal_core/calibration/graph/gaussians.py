@@ -17,7 +17,7 @@ def fit_gaussians(
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and mean squared deviation of each polytope's rows (Dey et al., Eqs. 14 and 15).
 
-    The variance floor is left out here: it is added when densities are taken, as variance plus
+    The variance floor is not included: it is added when densities are computed, as variance plus
     floor for a polytope of any size (decision D8).
 
     Parameters
@@ -73,7 +73,7 @@ def log_gaussian(
 ) -> FloatArray:
     """Logarithm of the Gaussian of each row's own polytope, (m,).
 
-    Minus infinity where even the logarithm leaves the range of numbers.
+    Minus infinity if even the logarithm overflows.
     """
     m, n_dimensions = located.x.shape
     squares = np.zeros(m)

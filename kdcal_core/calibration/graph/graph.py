@@ -41,9 +41,9 @@ class KernelDensityGraph:
     (Eq. 19), with n~ the class counts smoothed by the kernel to the power gamma * log n
     (Eqs. 16 and 18), and the posterior adds a constant to each density (Eqs. 8 and 9):
     ``g_y = (f~_y + c) P_y / sum_k (f~_k + c) P_k``, c the floor. Inside a polytope that is a mix
-    of a constant class ratio and the prior, in which the Gaussian decides how much of each
-    (decision D13). Where there is a ``blend``, the model's opinion of the row moves that ratio;
-    densities, floor and prior stay what they were. All is computed in logarithms.
+    of a constant class ratio and the prior, weighted by the Gaussian (decision D13). With a
+    ``blend`` the model's probabilities of the row change that ratio, but not densities, floor and
+    prior. Everything is computed in logarithms.
 
     Attributes
     ----------
@@ -163,8 +163,7 @@ class KernelDensityGraph:
         """Posterior with the floor (Eqs. 8 and 9), (m, K), rows summing to one.
 
         Far from all data, and where every density is zero, it is the prior (Prop. 2). With a
-        blend it is Eq. 9 in how much of the prior a row gets, and the blend in place of the
-        densities' ratio.
+        blend the weight of the prior follows Eq. 9, and the blend replaces the densities' ratio.
 
         Raises
         ------
@@ -176,8 +175,8 @@ class KernelDensityGraph:
     def predict(self, located: Located) -> IntArray:
         """Class of the largest posterior (Eq. 10), (m,) indices.
 
-        Far away the posterior equals the prior to the last bit while the exact one does not:
-        among classes that are equal so, the density times prior decides.
+        Far away the rounded posterior equals the prior although the exact one does not: among
+        classes that rounding makes equal, density times prior decides.
         """
         local = self._inside(located)
         posterior = self._with_prior(located, local)
@@ -198,10 +197,10 @@ class KernelDensityGraph:
         log_floor: float | None = None,
         floor_quantile: float | None = None,
     ) -> KernelDensityGraph:
-        """The same graph under other settings, without a fit; what is left out stays.
+        """The same graph under other settings, without a fit; omitted settings do not change.
 
-        At another gamma the blend is fitted again, on the held-out rows, in milliseconds: the
-        class ratios are others. Variance and floor do not enter it.
+        At another gamma the blend is fitted again, on the held-out rows, in milliseconds, because
+        the class ratios change. Variance and floor do not affect it.
 
         Parameters
         ----------
@@ -265,9 +264,9 @@ class KernelDensityGraph:
     def selection(self) -> Selection:
         """Held-out log loss of each exponent, at the settings in force, before any blend.
 
-        A floor that follows the data is taken for each exponent as it would be there. The held-out
-        rows are judged under the class shares of the fit rows, which are theirs, whatever prior
-        was given for the rows to come. Probabilities below 1e-12 count as 1e-12 (decision D48).
+        A floor that follows the data is computed for each exponent. The held-out rows are judged
+        under the class shares of the fit rows, which they share, not under a given prior for new
+        rows. Probabilities below 1e-12 count as 1e-12 (decision D48).
         """
         n_exponents = len(self.exponents)
         loss = error = np.full(n_exponents, np.nan)

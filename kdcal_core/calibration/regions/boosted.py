@@ -29,7 +29,7 @@ both, in three classes                              0.819    0.752   0.752
 offsets by one column, slopes by another            0.552    0.543   0.546
 offsets that grow with six inputs                   0.478    0.488   0.483
 nothing                                             0.599    0.599   0.599
-one column was not seen (Durfee et al.'s toy example)   0.479    0.481   0.479
+one column was not seen (Durfee et al.'s toy)       0.479    0.481   0.479
 adult                                               0.326    0.332   0.326
 ==================================================  =======  ======  ======
 

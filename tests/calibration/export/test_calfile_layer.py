@@ -163,7 +163,7 @@ def test_what_cannot_read_a_layer_says_so(case: Case) -> None:
     with pytest.raises(InputError, match="does not divide"):
         fit_calibrator(HeterogeneousCalibrator("groups"), case.rows, case.X, **given)
     fresh = calibrator_entry("heterogeneous_tree").factory()
-    with pytest.raises(InputError, match="there is no model to ask"):
+    with pytest.raises(InputError, match="and no model was given"):
         fit_calibrator(fresh, case.rows, case.X, layer=case.layer)
     with pytest.raises(InputError, match="no hidden layer 'nope'"):
         fit_calibrator(fresh, case.rows, case.X, model=case.model, layer="nope")
