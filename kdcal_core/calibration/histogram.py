@@ -34,11 +34,11 @@ class TopLabelHistogram(ShrunkConfidence):
     n_bins : int, default=10
     strategy : {"uniform", "quantile"}, default="uniform"
         Bins of equal width on [0, 1] (the paper's, decision D47), or of equal mass in each
-        class; equal scores are never parted, so fewer bins may come out.
+        class; equal scores stay in one bin, so there may be fewer bins.
     shrinkage : "auto", float or None, default="auto"
-        How many rows more each bin has, which came out as a safe temperature for all classes says
-        (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None is the
-        paper, where a bin of three right rows says 1.
+        Number of rows added to each bin, with outcomes as a safe temperature for all classes states
+        (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None adds
+        none, as in the paper, where a bin of three right rows gives 1.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class TopLabelHistogram(ShrunkConfidence):
         index = bin_index(score, edges)
         mass = bin_sums(index, n_bins, weight)
         right = bin_sums(index, n_bins, weight * correct)
-        # no score of a predicted class lies at or below 1 / K, so those bins are no finding
+        # no score of a predicted class lies at or below 1 / K, so those bins are not reported
         empty = (mass == 0) & (edges[1:] > 1.0 / self.n_classes_)
         if empty.any():
             stands_in = f"the class's overall confidence {conf1:.3f} stands in there"

@@ -54,9 +54,9 @@ class TopLabelKDE(ShrunkConfidence):
 
     ``Conf(S) = K_TP(S) |TP| / (K_TP(S) |TP| + K_FP(S) |FP|) = A / (A + B)``,
 
-    A and B being the right and wrong rows at S, weighted by the kernel (1 at its peak). A few
-    errors a class make this 0 or 1 where it should not be, so by default it is drawn to a safe
-    temperature for all classes, c(row), as if m rows more stood at S that came out as c says:
+    A and B being the right and wrong rows at S, weighted by the kernel (1 at its peak). With few
+    errors in a class this is wrongly 0 or 1, so by default it is drawn to a safe temperature for
+    all classes, c(row), as if m further rows at S had outcomes as c states:
 
     ``Conf(row) = (A + m c(row)) / (A + B + m)``.
 
@@ -69,12 +69,12 @@ class TopLabelKDE(ShrunkConfidence):
         Eq. 14 loss and is usually too wiggly (section XII). A number is a bandwidth in units
         of the score, for every class.
     n_grid : int, default=1000
-        Points at which slopes are looked at, from the lower limit to 1; a coarser grid misses
+        Points at which slopes are computed, from the lower limit to 1; a coarser grid misses
         wiggles and gives other bandwidths (decision D40).
     lower_limit : float or None, default=None
         The curve is held constant below the class's lower limit, where the tails of far
-        kernels say nothing (section XIII.D, decision D42). None: the class's smallest score in
-        the calibration set. A number (the paper's plots have 0.15): that, or the smallest
+        kernels carry no information (section XIII.D, decision D42). None: the class's smallest
+        score in the calibration set. A number (the paper's plots have 0.15): that, or the smallest
         score where it is larger.
     min_count : int, default=1
         A class with fewer true or fewer false positives falls back to Conf1 (Eq. 1) with an
@@ -83,7 +83,7 @@ class TopLabelKDE(ShrunkConfidence):
         rows with which there would be 20.
     shrinkage : "auto", float or None, default="auto"
         m. "auto" chooses it by held-out log loss, with infinity among the choices, where the safe
-        temperature answers alone (:mod:`kdcal_core.calibration.shrinkage`). None is the paper,
+        temperature is used alone (:mod:`kdcal_core.calibration.shrinkage`). None is the paper,
         Eq. 9 alone. With it a class falls back to Conf1 everywhere; with shrinkage Conf1 counts
         where the class's rows lie (a kernel of Silverman's bandwidth), and c elsewhere.
 
@@ -107,8 +107,8 @@ class TopLabelKDE(ShrunkConfidence):
     The bandwidth search goes up from a thousandth of the plotted range in steps of 5% to
     twenty times the range; slopes below 1e-9 a step are flat. Perfectly separated classes get
     the smallest bandwidth. Kernel sums are taken in the log domain, so a score far from all
-    data gets the answer of the nearest ones, never 0/0. Against the exact sum of Eq. 9 the
-    confidence moves by less than 1e-6. No boundary correction (section XIII.E).
+    data gets the answer of the nearest ones, never 0/0. The confidence differs from that of the
+    exact sum of Eq. 9 by less than 1e-6. No boundary correction (section XIII.E).
 
     Examples
     --------
@@ -182,7 +182,7 @@ class TopLabelKDE(ShrunkConfidence):
         return other
 
     def _place(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
-        """Keep the scores of each class as kernels, and say which has none of a kind."""
+        """Keep the scores of each class as kernels, and note which class lacks a kind."""
         predicted, score = top_label(proba)
         correct = predicted == y
         n = self.n_classes_

@@ -27,8 +27,8 @@ Columns = list[FloatArray]
 def log_odds(proba: FloatArray) -> FloatArray:
     """log p_j / (1 - p_j) of every entry, (n, K), finite: either side is at least 1e-12.
 
-    1 - p of the largest entry is the sum of the others, which keeps what the difference would
-    round away.
+    1 - p of the largest entry is the sum of the others, which avoids the rounding of the
+    difference.
 
     Examples
     --------
@@ -147,8 +147,8 @@ class PlattScaling(_LogOddsMaps):
     """expit(a s + b) of the log odds s of each class against the rest (Durfee et al., section 2.1).
 
     With two classes it is Platt's scaling of the logit (decision D104): a = 1 and b = 0 leave the
-    model as it is. With more, each class is scaled against the rest and the rows are brought to
-    sum one; then a = 1 and b = 0 still come close to the model, but not back to it.
+    model as it is. With more, each class is scaled against the rest and the rows are scaled to
+    sum to one; then a = 1 and b = 0 give nearly, but not exactly, the model.
     :class:`SigmoidConfidence` is scikit-learn's, on the probability instead of its log odds.
 
     Parameters
@@ -164,7 +164,7 @@ class PlattScaling(_LogOddsMaps):
     Notes
     -----
     Maximum likelihood by Newton's method on Platt's soft targets, (n1 + 1) / (n1 + 2) and
-    1 / (n0 + 2), so that it is finite for parted classes too. A negative slope, under which a
+    1 / (n0 + 2), so that it is finite for separated classes too. A negative slope, under which a
     higher score means a lower probability, is kept and noted (decision D105).
 
     Examples

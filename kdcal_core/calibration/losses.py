@@ -166,7 +166,7 @@ def _row_losses(said: FloatArray, correct: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _chance(said: FloatArray, predicted: IntArray, n_classes: int) -> FloatArray:
-    """What each confidence grants the outcome, half a row each way so that 0 and 1 are in doubt."""
+    """Variance that each confidence implies, with half a row each way so that 0 and 1 vary."""
     n = np.bincount(predicted, minlength=n_classes)[predicted]
     return np.asarray((said * n + 0.5) / (n + 1.0))
 
@@ -181,8 +181,8 @@ def _means(
 ) -> FloatArray:
     """Mean, low and high by class and, in the last column, over all rows: (3, K + 1).
 
-    A few rows without an error spread less than the loss would, so the variance is at least
-    ``own``, which each row's loss has by the method's own word.
+    A few rows without an error vary less than the loss would, so the variance is at least
+    ``own``, the variance of each row's loss under the method's own confidence.
     """
     mass = _with_total(bin_sums(predicted, n_classes, weight))
     summed = _with_total(bin_sums(predicted, n_classes, weight * loss))

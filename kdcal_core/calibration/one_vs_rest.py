@@ -27,9 +27,9 @@ class RarerRows(ShrunkVectors):
     Attributes
     ----------
     rows_ : (K,) array
-        Weight of the rows of each class, or of all others where that is less; of each side as
-        many as there are or as the model expected, whichever is more: that a class never occurs
-        which it expected often says much.
+        Weight of the rows of each class, or of all others if that is less. Each side counts the
+        rows that it has or that the model expected, whichever is more, because the absence of a
+        class that was expected often is strong evidence.
     """
 
     rows_: FloatArray
@@ -71,9 +71,9 @@ class OneVersusRest(RarerRows):
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        How many rows more each class has, which came out as a safe temperature for all classes
-        says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None
-        lets each class's own map answer alone.
+        Number of rows added to each class, with outcomes as a safe temperature for all classes
+        states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log loss; None
+        uses each class's own map alone.
     """
 
     _rows_per_map: ClassVar[int]

@@ -1,4 +1,4 @@
-"""Constraints on parameters in words, and values that people write down read by them."""
+"""Constraints on parameters as text, and the reading of values that users write."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.text import listed
 
-# More bins, or more rows in each region, than this no data ask for, and the memory might not be
-# there; and no bandwidth or strength is as near to nought.
+# No data need more bins or more rows in each region than the upper limit, which also bounds the
+# memory; no bandwidth or strength needs to be nearer to zero than the lower one.
 LEAST, MOST = 1e-6, 1e6
 UNREAD = object()
-"""Of a text that is none of what a parameter may be."""
+"""Marks a text that is not a valid value of a parameter."""
 
 
 def read(constraints: list[Any], text: str) -> Any:
     """The value that a text stands for, or ``UNREAD``.
 
-    Several names are parted by commas; one with a comma in it stands in double quotes.
+    Several names are separated by commas; a name with a comma is written in double quotes.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def read(constraints: list[Any], text: str) -> Any:
 
 
 def in_reach(value: float) -> bool:
-    """Whether a number is nought, or neither tiny nor huge.
+    """Whether a number is zero, or neither tiny nor huge.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _words(constraint: Any) -> list[str]:
         return sorted(constraint.options)
     if isinstance(constraint, Interval):
         return [_interval(constraint)]
-    return {"boolean": ["yes", "no"], "array-like": ["several, parted by commas"]}.get(
+    return {"boolean": ["yes", "no"], "array-like": ["several, separated by commas"]}.get(
         constraint, ["a column's name"]
     )
 

@@ -1,4 +1,4 @@
-"""The settings of each calibrator: which there are, what they may be, and what they make."""
+"""The settings of each calibrator: their names, their ranges, and calibrators made with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kdcal_core.errors import InputError
 
 BY_TREE = "heterogeneous_tree"
 _COLUMNS = ("column", "groups")
-# What a partition makes no use of.
+# Settings that a partition does not use.
 _IDLE: dict[str | None, tuple[str, ...]] = {
     "tree": ("n_trees",),
     "auc": ("n_trees", "column"),
@@ -61,7 +61,7 @@ class Setting:
 
 
 def settings_of(key: str) -> tuple[Setting, ...]:
-    """The settings of a calibrator: its parameters but its seed and what makes the key what it is.
+    """The settings of a calibrator: its parameters without its seed and those that its key fixes.
 
     Raises
     ------
@@ -84,9 +84,9 @@ def settings_of(key: str) -> tuple[Setting, ...]:
 
 
 def setting_from_text(key: str, name: str, text: str) -> Any:
-    """The value of a setting that somebody has written down.
+    """The value of a setting that a user wrote.
 
-    Several names are parted by commas; one with a comma in it stands in double quotes.
+    Several names are separated by commas; a name with a comma is written in double quotes.
 
     Raises
     ------

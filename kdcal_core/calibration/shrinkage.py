@@ -1,15 +1,15 @@
-"""Shrinkage: what a class's own rows say, drawn to a map that all classes share.
+"""Shrinkage: the answer of a class's own rows, drawn to a map that all classes share.
 
-A curve of each predicted class, or of each class against the rest, says 0 or 1 where a handful of
-rows were all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the
+A curve of each predicted class, or of each class against the rest, is 0 or 1 where a few rows were
+all wrong or all right. With the setting ``shrinkage`` its answer f is pooled with the
 answer c of a safe temperature for all classes (:func:`safe_temperature`),
 
     ``(n f + m c) / (n + m)``,
 
-as if m further rows had come out just as c says: the mean of a Beta distribution of m rows. n is
-the number of rows behind f, which each method says for itself: the kernel-weighted rows at the
-score (kernel 1 at its peak), the rows of the bin, of the class. Where rows are many f answers, and
-where there are none c does.
+as if m further rows had outcomes exactly as c states: the mean of a Beta distribution of m rows. n
+is the number of rows behind f, which each method defines: the kernel-weighted rows at the score
+(kernel 1 at its peak), the rows of the bin, or of the class. With many rows the result is close to
+f, and without rows it is c.
 
 m is one for all classes. "auto" takes the largest of :data:`AMOUNTS` whose total held-out log loss
 in five-fold cross-validation is within two nats of the smallest. Infinity is among them: then the
@@ -63,7 +63,7 @@ _FOLDS = 5
 _FEWEST_ROWS = 30
 _MOST_ROWS = 20_000
 
-# What a method says of some rows, and the rows behind each answer.
+# A method's answers for some rows, and the rows behind each answer.
 Answers = tuple[FloatArray, FloatArray]
 
 
@@ -140,7 +140,7 @@ class _Shrinkable(TopLabelCalibrator):
 
     @abstractmethod
     def _answers(self, proba: FloatArray) -> Answers:
-        """What the fit alone says of each row, and the rows behind it."""
+        """The answer of the fit alone for each row, and the rows behind it."""
 
     @abstractmethod
     def _loss(self, answers: Answers, shared: FloatArray, amount: float, y: IntArray) -> FloatArray:
@@ -179,7 +179,7 @@ class _Shrinkable(TopLabelCalibrator):
         return np.asarray(total)
 
     def _trial(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> Self:
-        """The same method fitted alone on some of the rows, without a word."""
+        """The same method fitted alone on some of the rows, without warnings."""
         other: Self = clone(self).set_params(shrinkage=None)
         other.n_classes_, other.notes_ = self.n_classes_, ()
         with warnings.catch_warnings():
@@ -223,7 +223,7 @@ class _Shrinkable(TopLabelCalibrator):
 
 
 class ShrunkConfidence(_Shrinkable):
-    """Of methods that say a confidence for the predicted class, (n,).
+    """Shrinkage of methods that give a confidence for the predicted class, (n,).
 
     With shrinkage the other entries of ``predict_proba`` are the shared temperature's, and rows of
     equal score differ with more than two classes, unless that temperature is 1.
@@ -292,7 +292,7 @@ class ShrunkConfidence(_Shrinkable):
 
 
 class ShrunkVectors(VectorCalibrator, _Shrinkable):
-    """Of methods that say a probability of every class, (n, K); rows are brought to sum one.
+    """Shrinkage of methods that give every class a probability, (n, K), scaled to sum to one.
 
     The rows behind an answer are (n, K), or what can be spread to it.
     """

@@ -34,7 +34,7 @@ _TRIAL_ROWS = 10_000
 
 
 class _SoftmaxMaps(ShrunkVectors):
-    """softmax(W log p + b), W diagonal or whole; all rows stand behind each answer."""
+    """softmax(W log p + b), W diagonal or whole; every answer is based on all rows."""
 
     def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
         self._note_absent(y)
@@ -81,9 +81,9 @@ class VectorScaling(_SoftmaxMaps):
     Parameters
     ----------
     shrinkage : "auto", float or None, default="auto"
-        How many rows are added to those of the fit, which came out as a safe temperature for all
-        classes says (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
-        loss; None lets the map answer alone, as Guo et al. have it.
+        Number of rows added to those of the fit, with outcomes as a safe temperature for all
+        classes states (:mod:`kdcal_core.calibration.shrinkage`). "auto" chooses by held-out log
+        loss; None uses the map alone, as Guo et al. do.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ def _chosen(rows: SoftmaxRows, start: SoftmaxMap) -> tuple[float, SoftmaxMap]:
             for (fit, _), at in zip(parts, found, strict=True)
         ]
         loss.append(sum(judge.log_loss(at) for (_, judge), at in zip(parts, found, strict=True)))
-        # each weaker one is worse then, and dearer to fit
+        # weaker ones are then worse, and slower to fit
         if len(loss) > 1 and loss[-1] > loss[-2] > min(loss):
             break
     return _STRENGTHS[int(np.argmin(loss))], start

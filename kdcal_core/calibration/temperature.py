@@ -54,9 +54,9 @@ class TemperatureScaling(ShrunkVectors):
         usual temperature scaling; decision D63).
     shrinkage : "auto", float or None, default="auto"
         How far each class is drawn to one safe temperature for all
-        (:mod:`kdcal_core.calibration.shrinkage`): as if so many rows more of the class had come
-        out as that one says. "auto" chooses it by held-out log loss; None is the paper. Without
-        awards the shared scope has nothing to draw: there any shrinkage gives a safe temperature,
+        (:mod:`kdcal_core.calibration.shrinkage`): as if this many further rows of the class had
+        outcomes as it states. "auto" chooses it by held-out log loss; None is the paper. The shared
+        scope without awards has nothing to draw: there any shrinkage gives a safe temperature,
         the one nearest to 1 that explains the rows nearly as well as the best.
 
     Attributes
@@ -165,11 +165,11 @@ class TemperatureScaling(ShrunkVectors):
         for label in seen:
             if not LOWEST * 1.001 < self.temperatures_[label] < HIGHEST * 0.999:
                 self._note(
-                    f"{self._class(label)}: the temperature stands at its bound "
+                    f"{self._class(label)}: the temperature is at its bound "
                     f"{self.temperatures_[label]:.3g}."
                 )
             if abs(self.awards_[label]) > 0.999 * LARGEST_AWARD * self.temperatures_[label]:
-                self._note(f"{self._class(label)}: the award stands at its bound.")
+                self._note(f"{self._class(label)}: the award is at its bound.")
 
     def _answers(self, proba: FloatArray) -> Answers:
         predicted, _ = top_label(proba)

@@ -18,10 +18,10 @@ Steps = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 class VennAbers(OneVersusRest):
     """Isotonic regression with the row itself among the data, once as a no and once as a yes.
 
-    Inductive Venn-Abers prediction (Vovk, Petej and Fedorova, 2015): the two isotonic fits say p0
-    and p1, one of which is calibrated whatever the data, and p1 / (1 - p0 + p1) is the one number
-    in between that log loss asks for. With more than two classes each is taken against the rest
-    and the rows are brought to sum one; with two, only the second is mapped.
+    Inductive Venn-Abers prediction (Vovk, Petej and Fedorova, 2015): the two isotonic fits give p0
+    and p1, one of which is calibrated whatever the data, and p1 / (1 - p0 + p1) is the number
+    between them that minimises the log loss. With more than two classes each is mapped against the
+    rest and the rows are scaled to sum to one; with two, only the second is mapped.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class VennAbers(OneVersusRest):
                 demand(len(at) == len(value) > 0 and bool((np.diff(at) > 0).all()), f"{side}_")
 
     def interval(self, proba: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """p0 and p1 of every class, (n, K) each, before rows are brought to sum one.
+        """p0 and p1 of every class, (n, K) each, before rows are scaled to sum to one.
 
         Parameters
         ----------

@@ -115,7 +115,7 @@ def test_what_cannot_be_is_told_with_what_can(key: str, name: str, text: str, sa
     ("given", "said"),
     [
         ({"max_depth": 0}, "cannot be 0"),
-        ({"column": []}, "several, parted by commas"),
+        ({"column": []}, "several, separated by commas"),
         ({"column": [1]}, "cannot be [1]"),
         ({"min_rows": 10**12}, "cannot be 1000000000000"),
         ({"partition": "column"}, "No column is named"),

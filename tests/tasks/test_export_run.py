@@ -124,7 +124,7 @@ def test_the_gain_is_that_of_rows_the_fit_has_not_seen(forest: Made, platt: Expo
 
 def test_a_model_that_is_no_onnx_file_gives_none_and_says_so(platt: ExportRun) -> None:
     assert platt.onnx_file is None
-    assert "no ONNX file" in platt.record.why_no_onnx
+    assert "not an ONNX file" in platt.record.why_no_onnx
 
 
 def test_an_onnx_model_goes_out_with_its_calibrator(network: Made, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_regions_of_a_hidden_layer_go_out_whole(network: Made, tmp_path: Path) -
     assert log_loss(found, data.evaluation.y).value == pytest.approx(after)
     again = tried(network, run.calibrator_file, tmp_path / "tried")
     assert again.gain.after.scores["log_loss"].value == pytest.approx(after)
-    with pytest.raises(InputError, match="no use for a hidden layer"):
+    with pytest.raises(InputError, match="cannot use a hidden layer"):
         exported(network, tmp_path / "no", ExportSettings("platt", layer=layer))
 
 

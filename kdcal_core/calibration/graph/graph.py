@@ -348,7 +348,7 @@ class KernelDensityGraph:
 
     @property
     def _position(self) -> int:
-        """Where gamma stands in the grid."""
+        """The position of gamma in the grid."""
         return int(np.argmin(np.abs(self.gammas - self.gamma)))
 
     @cached_property
@@ -414,7 +414,7 @@ class KernelDensityGraph:
         return other
 
     def _lend(self, other: KernelDensityGraph, *names: str) -> None:
-        """Spare ``other`` the work on what its settings leave as it is."""
+        """Pass to ``other`` the cached parts that its settings do not change."""
         other.__dict__.update({name: getattr(self, name) for name in names})
 
 

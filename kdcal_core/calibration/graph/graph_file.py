@@ -1,7 +1,7 @@
 """A kernel density graph or estimator to and from one file, every part checked.
 
-An estimator is kept without its model: the file holds a few rows and a fingerprint of what the
-model says of them, and refuses any other model.
+An estimator is kept without its model: the file holds a few rows and a fingerprint of the model's
+answers to them, and refuses any other model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kdcal_core.store import decode, errors_name_file, read_archive, write_archi
 _Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
 
 _KIND = "kernel density graph"
-# Kind and shape of each array of a graph; a letter is the same length wherever it stands.
+# Kind and shape of each array of a graph; a letter is the same length everywhere.
 _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "centres": ("f", ("p", "d")),
     "variances": ("f", ("p", "d")),
@@ -53,7 +53,7 @@ _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 @dataclass(frozen=True)
 class _Graph:
-    """What a file says of a graph besides its arrays."""
+    """The description of a graph in a file, besides its arrays."""
 
     classes: tuple[str, ...]
     n: int
@@ -66,7 +66,7 @@ class _Graph:
 
 @dataclass(frozen=True)
 class _Columns:
-    """What a file says of an estimator's coordinates."""
+    """The description of an estimator's coordinates in a file."""
 
     feature_names: tuple[str, ...] | None
     n_features: int
@@ -83,7 +83,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class _Description:
-    """What a file says of an estimator besides its arrays."""
+    """The description of an estimator in a file, besides its arrays."""
 
     graph: _Graph
     coordinates: _Columns
@@ -115,7 +115,7 @@ def save_estimator(estimator: KernelDensityEstimator, path: str | Path) -> None:
 
 
 def load_estimator(cls: type[_Estimator], path: str | Path, model: Any) -> _Estimator:
-    """Read a fitted estimator from a file and put its model to it."""
+    """Read a fitted estimator from a file and attach its model."""
     about, arrays = read_archive(path, cls.__name__)
     with errors_name_file(path):
         return estimator_from_parts(cls, about, arrays, model)
@@ -124,7 +124,7 @@ def load_estimator(cls: type[_Estimator], path: str | Path, model: Any) -> _Esti
 def estimator_parts(
     estimator: KernelDensityEstimator,
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """JSON values and arrays, of which :func:`estimator_from_parts` makes the estimator again."""
+    """JSON values and arrays, from which :func:`estimator_from_parts` rebuilds the estimator."""
     graph, arrays = _graph_parts(estimator.graph_)
     placement = estimator._placement
     coordinates, codes = placement.coordinates, placement.polytopes
@@ -187,7 +187,7 @@ def estimator_from_parts(
 
 
 def _graph_parts(graph: KernelDensityGraph) -> tuple[_Graph, dict[str, NDArray[Any]]]:
-    """What :func:`_graph_from_parts` makes the graph of again."""
+    """The parts from which :func:`_graph_from_parts` rebuilds the graph."""
     about = _Graph(
         graph.classes,
         graph.n,

@@ -12,7 +12,7 @@ from kdcal_core.data import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """All that a kernel density graph needs of rows: where they are, and in which polytope.
+    """The data of rows that a kernel density graph needs: their coordinates and polytopes.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Located:
     index : (m,) int64
         The polytope that represents the row.
     tied : (m,) bool
-        The kernel was as large with another polytope, so the nearer centre decided (decision D7).
+        The kernel was equal with another polytope, so the nearer centre decided (decision D7).
     proba : (m, K) float64 or None
         The model's probabilities, which a blend with the model needs; None where they were not
         asked for.

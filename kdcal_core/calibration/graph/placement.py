@@ -1,4 +1,4 @@
-"""How rows are placed: their codes and coordinates, and the polytope that represents them."""
+"""The placement of rows: their codes, coordinates and representing polytopes."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from kdcal_core.models.features import select_columns
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.text import listed
 
-_HARM = "gamma and the floor come out too favourable to the model there; hold out rows of their own"
+_HARM = "this biases gamma and the floor in favour of the model; hold out separate rows"
 
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """Labelled rows with their codes, so that the model is asked once.
+    """Labelled rows with their codes, so that the model is evaluated once.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FitRows:
     codes: Codes
 
     def sample(self, most: int, seed: Any) -> FitRows:
-        """At most about so many of the rows, every class by its share."""
+        """At most about this many of the rows, every class by its share."""
         if len(self.y) <= most:
             return self
         return self.part(split_off(self.y, most / len(self.y), seed))
@@ -83,8 +83,8 @@ def take(X: Features, rows: NDArray[Any]) -> Any:
 def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
     """Labels as indices into the model's classes, (n,).
 
-    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; where no
-    class is named by a number, whole numbers are taken for the indices themselves.
+    Labels are matched by name or number as in :func:`kdcal_core.data.encode_labels`; if no class
+    name is a number, whole numbers are the indices themselves.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def class_indices(y: Any, classes: Sequence[str], n_rows: int) -> IntArray:
 def own_labels(y: Any, index: IntArray, classes: Sequence[str]) -> NDArray[Any]:
     """The classes as the caller writes them, (K,), so that predictions compare with labels.
 
-    A class that no row has is written as the others are, where its name can be; else all classes
-    are written by name.
+    A class without rows is written as the others, if its name allows it; else all classes are
+    written by name.
     """
     values = np.asarray(y)
     present, first = np.unique(index, return_index=True)
@@ -155,7 +155,7 @@ def split_off(y: IntArray, share: float, seed: Any) -> NDArray[np.bool_]:
 
 
 def warn_of_overlap(X: Features, y: IntArray, X_holdout: Features, y_holdout: IntArray) -> None:
-    """Warn of held-out rows that are rows of the fit, where there are more than chance gives."""
+    """Warn of held-out rows that equal rows of the fit, if there are more than chance explains."""
     found = equal_rows(row_keys(X, y), row_keys(X_holdout, y_holdout), fine=are_fine(X, X_holdout))
     sentence = found.words("held-out set", "fit set", _HARM) if found.beyond_chance else None
     if sentence is not None:

@@ -1,4 +1,4 @@
-"""From rows with their codes to a graph: densities first, then floor and gamma."""
+"""Fit of a graph to rows with their codes: densities first, then floor and gamma."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kdcal_core.progress import Progress, part_of
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
-    """What the user asks of a fit; fields as the parameters of :class:`KernelDensityForest`."""
+    """The settings of a fit; fields as the parameters of :class:`KernelDensityForest`."""
 
     distance: Literal["geodesic", "euclidean"]
     inside: Literal["blend", "ratio"]
@@ -129,9 +129,8 @@ def _variance_floor(
         return float(wish), None
     near = None if wishes.distance == "euclidean" else placement.polytopes
     spacing = neighbour_spacing(near, centres, seed=wishes.seed, executor=executor)
-    # A column of categories is one thing: each of its coordinates gets the spacing of the whole.
-    # With a spacing of its own, one row of a rare category would lie below all foreign rows, and
-    # the floor with it.
+    # Each coordinate of a column of categories gets the spacing of the whole column. With its own
+    # spacing, one row of a rare category would lie below all foreign rows, and the floor with it.
     for block in placement.coordinates.category_blocks:
         spacing[block] = spacing[block].sum()
     spacing += PAPERS_VARIANCE_FLOOR
@@ -139,7 +138,7 @@ def _variance_floor(
 
 
 def _with_floor_and_gamma(graph: KernelDensityGraph, wishes: Wishes) -> KernelDensityGraph:
-    """The graph with floor and gamma as asked for."""
+    """The graph with floor and gamma as set."""
     if wishes.log_floor != "quantile":
         graph = graph.with_settings(log_floor=float(wishes.log_floor))
     elif graph.n_holdout:

@@ -36,9 +36,9 @@ def neighbour_spacing(
         None: nearest in Euclidean distance; else in the geodesic distance, ties by the Euclidean.
     centres : (p, d) array, finite
     seed : int
-        Of the sample of up to 1,000 polytopes that are asked for their neighbour, in up to ten
-        folds, each among all polytopes outside the fold: below 1,000 polytopes a tenth of the
-        others is left out with it, and the gap comes out a little too wide.
+        Of the sample of up to 1,000 polytopes whose neighbours are searched, in up to ten folds,
+        each among all polytopes outside the fold: below 1,000 polytopes a tenth of the others is
+        left out with it, and the gap is slightly too wide.
     executor : optional
         As in :func:`kdcal_core.partition.nearest_polytopes`.
 

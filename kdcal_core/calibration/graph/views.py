@@ -1,4 +1,4 @@
-"""What a kernel density graph asks of its model: a partition, and the points in it."""
+"""The parts of a model that a kernel density graph uses: a partition, and the points in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def partitioned(model: Model) -> HasCodes:
     Raises
     ------
     InputError
-        It makes none; the message says why and what can still be done.
+        It makes no partition; the message says why and names alternatives.
     """
     if isinstance(model, HasCodes):
         return model

@@ -1,6 +1,6 @@
-"""How many rows' worth a region's rates are drawn to its ancestor's: pooling of counts.
+"""Pooling of counts: how strongly a region's rates are drawn to its ancestor's, in rows.
 
-In a bin of the score, k of a region's n rows are of the class, where the region above says g. The
+In a bin of the score, k of a region's n rows are of the class, and the region above has rate g. The
 region's own rate is taken as a draw from a beta distribution with mean g that is worth M rows, so
 that its estimate is (k + M g) / (n + M): the ancestor's without rows, its own with many. M is
 learned from all regions and bins as the largest beta-binomial likelihood, with a wide prior
@@ -20,7 +20,7 @@ from kdcal_core.data.binning import bin_sums
 N_BINS = 10
 _WORTHS = np.geomspace(0.5, 20_000.0, 50)
 _USUAL, _WIDTH = 20.0, 1.5
-# A rate of 0 or 1 above would forbid what a region may still see.
+# A rate of 0 or 1 above would exclude outcomes that a region may still have.
 _LOWEST = 1e-6
 
 

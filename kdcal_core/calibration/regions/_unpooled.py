@@ -63,9 +63,9 @@ def fit_unpooled(
 ) -> tuple[FloatArray, FloatArray]:
     """Parameters (m, q) and borrowed shares (m,) of all nodes, each by its own rows.
 
-    A node without rows has its ancestor's parameters. One with one class has its ancestor's
-    slopes, as it says nothing of the order, and an offset of its own with Platt's targets: n rows
-    without any of the class are calibrated to 1 / (n + 2), or less where the ancestor says less
+    A node without rows has its ancestor's parameters. A node with one class has its ancestor's
+    slopes, because its rows do not determine the order, and its own offset with Platt's targets: n
+    rows without any of the class are calibrated to 1 / (n + 2), or less if the ancestor gives less
     (decision D105). On regions of one class among those that :mod:`.pooling` was measured on, that
     had a test log loss of 0.43 where the ancestor's whole map had 0.59 (10 rows in each region),
     0.054 against 0.175 (100) and 0.008 against 0.040 (1,000); where regions do not differ it is
@@ -79,7 +79,7 @@ def fit_unpooled(
         theta[nodes] = fit_alone(rows, nodes, theta[hierarchy.parent[nodes]])
         some = nodes[one_class[nodes]]
         own = _minimum(rows, some, theta[some], _HELD, everywhere=True)
-        # rows of one class speak for it, however sure of it the ancestor is
+        # rows of one class are evidence for it, however confident the ancestor is
         towards = np.where(rows.yes[some] > 0, 1.0, -1.0)
         moved[some] = towards * (own - theta[some])[:, -1] > 0
         theta[some] = np.where(moved[some, None], own, theta[some])

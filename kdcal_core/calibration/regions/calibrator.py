@@ -38,8 +38,8 @@ class HeterogeneousCalibrator(Calibrator):
     calibrator : str, default="platt"
         The map inside a region, a key of :data:`MAPS`.
     max_depth : int or None, default=None
-        Questions asked before a region is reached, where the partition is made of trees; None for
-        what did best where it was measured: 3 for a tree, 6 for a forest, 2 for boosted trees.
+        Largest number of conditions of a region, if the partition is made of trees; None for the
+        best measured depth: 3 for a tree, 6 for a forest, 2 for boosted trees.
     min_rows : int or None, default=None
         Fewest calibration rows in a region; None for the rule of
         :func:`~kdcal_core.calibration.regions.one_tree.min_rows_of`.
@@ -68,8 +68,8 @@ class HeterogeneousCalibrator(Calibrator):
     A slope of 1 and an offset of 0 in every region give back the model, a slope of 0 gives the
     rates of the tree's leaves: the maps lie between the two models (section 5.2). Platt's map
     reads the logit of the probability, clipped at 1e-12 (decision D104). Negative slopes are
-    kept and flagged; a region with few rows leans on the region around it, and one with one class
-    has the slope of that and moves its offset only (decision D105).
+    kept and flagged. A region with few rows borrows from the region around it, and a region with
+    one class takes that region's slope and fits only its offset (decision D105).
 
     Examples
     --------
@@ -143,8 +143,8 @@ class HeterogeneousCalibrator(Calibrator):
         X : (n, d) DataFrame or array of numbers
             The rows' inputs: numbers, categories and missing values as they are.
         sample_weight : (n,) array, optional
-            Positive row weights. Only their ratios count, since pooling weighs rows against what
-            is known without them: they are scaled to a mean of one.
+            Positive row weights. Only their ratios count: they are scaled to a mean of one, because
+            pooling compares the weight of rows with that of its prior.
         X_partition, y_partition : (m, d) and (m,), optional
             The model's training rows, on which the partition is found (decision D102).
         progress : callable, optional

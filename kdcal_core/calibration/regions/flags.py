@@ -1,4 +1,4 @@
-"""What is said of each region: its rows, its map, and what to be careful about."""
+"""The report on each region: its rows, its map, and its flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kdcal_core.data import IntArray
 from kdcal_core.store import storable
 from kdcal_core.text import counted, listed
 
-# A map of two parameters is on firm ground with this many rows of the rarer of the two classes.
+# A map of two parameters is reliable with this many rows of the rarer of the two classes.
 ENOUGH = 20
 
 NO_ROWS, ONE_CLASS, FEW_ROWS, FALLING = "no rows", "one class", "few rows", "negative slope"
@@ -69,7 +69,7 @@ def region_fits(
     words: Callable[[int], str],
     layer: int = 0,
 ) -> tuple[RegionFit, ...]:
-    """The regions of one layer, with what to be careful about.
+    """The regions of one layer with their flags.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def region_fits(
 
 
 def region_notes(regions: tuple[RegionFit, ...]) -> tuple[str, ...]:
-    """Sentences on the regions that need care, for a person.
+    """Sentences on the regions that need care.
 
     A rule that several layers share is named once, with the fewest rows that it has in any.
     """

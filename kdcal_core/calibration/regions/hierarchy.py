@@ -1,4 +1,4 @@
-"""Regions and what stands above them: to whom a region turns where its own rows say little."""
+"""The hierarchy of regions: the ancestors that regions with few rows borrow from."""
 
 from __future__ import annotations
 

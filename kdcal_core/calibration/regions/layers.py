@@ -123,7 +123,7 @@ def all_columns(settings: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PartitionKind:
-    """A way to find partitions, and how the answers of its layers become one.
+    """A way to find partitions and to combine the answers of their layers.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class PartitionKind:
     combine : callable
         (layers, proba, X) -> (n, K).
     reads : callable
-        (settings, columns of X) -> those that the partition is found in; others are let be.
+        (settings, columns of X) -> those that the partition is found in; others are ignored.
     depth : int
         Of its trees, unless another is given.
     """
@@ -171,8 +171,8 @@ def fit_partition(
 ) -> PartitionFit:
     """The maps of a partition that is already there, as the only layer.
 
-    ``spare`` is a region of which nothing is said where it has no rows: it is kept for values
-    that the fit has not seen.
+    ``spare`` is the region of values that the fit has not seen; it is not reported if it has no
+    rows.
     """
     scores = Scores(rows.proba, rows.y, rows.weight)
     leaf = np.asarray(partition.apply(rows.X), dtype=np.int64)

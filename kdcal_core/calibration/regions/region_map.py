@@ -1,4 +1,4 @@
-"""Platt's map of one region: what becomes of a stated probability there."""
+"""Platt's map of one region, from stated to calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SURE = 1e-6  # stated probabilities are kept this far from 0 and 1, where log o
 
 @dataclass(frozen=True, eq=False)
 class RegionMap:
-    """What a region's map makes of a stated probability.
+    """A region's map of stated probabilities.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One map for each region, all fitted at once: what is done with a score inside its region.
+"""One map of the score for each region, all fitted together.
 
 :func:`fit_maps` fits the maps of a partition's regions, whatever made the partition; the table
 :data:`MAPS` names the kinds. With two classes the second class's probability is mapped and the

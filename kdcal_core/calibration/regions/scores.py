@@ -1,4 +1,4 @@
-"""What maps are fitted on, and what comes out: shared by all kinds of maps."""
+"""The data that maps are fitted on, and the fitted maps, for all kinds of maps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a split of a stage's tree is worth: how far it would lower the log loss, to second order.
+"""The gain of a split of a stage's tree: how far it lowers the log loss, to second order.
 
 With r the residual ``y_k - p_k`` of a class, v its curvature ``p_k (1 - p_k)`` and z its logit, all
 weighted, an offset of its own for a region lowers the log loss by half of
@@ -7,8 +7,8 @@ weighted, an offset of its own for a region lowers the log loss by half of
 
     s = (sum r, sum r z),    I = (sum v, sum v z; sum v z, sum v z**2).
 
-A region whose slope alone is wrong has residuals that sum to nothing: only the second sees it.
-Where offsets are wrong it spends half of its evidence on slopes, and is a little worse.
+If only the slope of a region is wrong, its residuals sum to zero, and only the second gain shows
+it. If offsets are wrong, the second gain uses half of its evidence on slopes and is slightly worse.
 """
 
 from __future__ import annotations

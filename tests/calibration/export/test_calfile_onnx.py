@@ -206,7 +206,7 @@ def test_what_cannot_be_exported_is_told(tmp_path):
     info = dataclasses.replace(
         model_info(wrapped, tmp_path / "model.onnx", "model.onnx"), name="model.skops"
     )
-    assert "no ONNX file" in str(can_export_onnx(plain, info))
+    assert "not an ONNX file" in str(can_export_onnx(plain, info))
     assert not out.exists()
 
 
