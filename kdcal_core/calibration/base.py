@@ -74,7 +74,7 @@ class Calibrator(BaseEstimator, metaclass=ABCMeta):
         --------
         >>> from kdcal_core.calibration import TopLabelHistogram
         >>> TopLabelHistogram().why_no_onnx()
-        >>> TopLabelHistogram(strategy="quantile").why_no_onnx()[:15]
+        >>> TopLabelHistogram(strategy="quantile").why_no_onnx()[:13]
         'its steps lie'
         """
         return self._why_no_onnx

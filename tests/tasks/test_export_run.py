@@ -388,7 +388,7 @@ def test_an_altered_file_and_one_of_a_newer_version_are_refused(
         tried(forest, altered, tmp_path / "out")
     about, arrays = read_archive(platt.calibrator_file, "calibrator", newest=3, sealed=True)
     write_archive(newer, "calibrator", {**about, "version": 4}, arrays)
-    with pytest.raises(InputError, match="is of version 4"):
+    with pytest.raises(InputError, match="has version 4"):
         tried(forest, newer, tmp_path / "out")
 
 
