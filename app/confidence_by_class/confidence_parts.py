@@ -18,10 +18,10 @@ from kdcal_core.charts import (
     shrinkage_words,
 )
 from kdcal_core.diagnostics import reliability_finding, telling
+from kdcal_core.evaluation import Losses
 from kdcal_core.review import Review, Which
 from kdcal_core.tasks import (
     ClassCurves,
-    Losses,
     SetOverview,
     class_curves,
     class_halves,

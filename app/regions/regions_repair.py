@@ -244,8 +244,12 @@ def _methods_table(view: View, repair: Repair) -> None:
             "Change": st.column_config.TextColumn(
                 help="Log loss minus the model's, row by row on the same rows: below 0 is better."
             ),
-            "Regions": st.column_config.TextColumn(help="Over all trees of the last fit."),
-            "Seconds": st.column_config.TextColumn(help="To fit, over all folds."),
+            "Regions": st.column_config.TextColumn(
+                help="Over all trees of the fit on the whole calibration set."
+            ),
+            "Seconds": st.column_config.TextColumn(
+                help="To fit, over all folds and the whole set."
+            ),
         },
         alt="Log loss, its change, AUROC lift, regions and time of every way to calibrate",
     )

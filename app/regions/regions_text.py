@@ -144,8 +144,8 @@ def settings_words(settings: RegionsSettings) -> str:
     many = [told for key, told in trees.items() if key in settings.partitions]
     more = f", {settings.n_trees} trees in {' and '.join(many)}" if many else ""
     return (
-        f"Set here: trees of at most {depth}, {least} rows or more in a region{more}. Compare "
-        "takes each calibrator's own settings, so its figures may differ."
+        f"Set here: trees of at most {depth}, {least} rows or more in a region{more}. With each "
+        "calibrator's own settings the figures are those of Compare."
     )
 
 

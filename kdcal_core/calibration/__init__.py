@@ -14,9 +14,7 @@ from kdcal_core.calibration.calibrators import (
 )
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
-from kdcal_core.calibration.compare import MethodComparison, compare_methods
 from kdcal_core.calibration.confidence_curve import ConfidenceCurve, HistogramAnchor
-from kdcal_core.calibration.crossfit import cross_fit_confidence
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.graph import (
@@ -58,7 +56,6 @@ __all__ = [
     "KernelDensityGraph",
     "KernelDensityNetwork",
     "Located",
-    "MethodComparison",
     "MethodLosses",
     "PlattScaling",
     "Selection",
@@ -73,8 +70,6 @@ __all__ = [
     "VennAbers",
     "calibrated",
     "calibrator_entry",
-    "compare_methods",
-    "cross_fit_confidence",
     "fit_calibrator",
     "histogram_anchor",
     "methods_by_class",

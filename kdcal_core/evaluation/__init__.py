@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import compare
 from kdcal_core.evaluation.comparison import (
     Against,
@@ -10,6 +11,8 @@ from kdcal_core.evaluation.comparison import (
     MethodScores,
     PairedDifference,
 )
+from kdcal_core.evaluation.fits import Answer
+from kdcal_core.evaluation.held_out import HeldOut, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
     Group,
@@ -17,20 +20,28 @@ from kdcal_core.evaluation.measures import (
     compared_measures,
     meaning_of,
 )
+from kdcal_core.evaluation.methods import Method, methods_of
 from kdcal_core.evaluation.ranks import CriticalDifference, critical_difference
 
 __all__ = [
     "MEASURES",
     "Against",
+    "Answer",
     "Comparison",
     "CriticalDifference",
     "Group",
+    "HeldOut",
     "Judge",
+    "Losses",
     "Measure",
+    "Method",
     "MethodScores",
     "PairedDifference",
     "compare",
     "compared_measures",
     "critical_difference",
+    "held_out_answers",
+    "losses_by_class",
     "meaning_of",
+    "methods_of",
 ]

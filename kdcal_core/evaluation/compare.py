@@ -13,7 +13,7 @@ from kdcal_core.calibration import Calibrator
 from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics.reliability import confidence_reliability
 from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.diagnostics.targets import check_choice, check_level, check_seed
+from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.comparison import (
     Against,
@@ -22,9 +22,9 @@ from kdcal_core.evaluation.comparison import (
     MethodScores,
     PairedDifference,
 )
-from kdcal_core.evaluation.divisions import joined, judging_rows, parts_of
 from kdcal_core.evaluation.far import FarRows, far_rows
-from kdcal_core.evaluation.fits import Answer, Task, run_tasks
+from kdcal_core.evaluation.fits import Answer
+from kdcal_core.evaluation.held_out import held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
     Judged,
@@ -143,30 +143,27 @@ def compare(
     if n_boot < 100:
         raise InputError(f"n_boot is {n_boot}", fix="Choose at least 100 draws.")
     methods = methods_of(calibrators, seed)
-    if judge is None:
-        judge = "cross-fitted" if review.evaluation is None else "evaluation"
-    check_choice("judge", judge, ("evaluation", "cross-fitted"))
-    rows, fold = judging_rows(review, judge, folds, seed)
     notes: list[str] = []
     distant = _distant(review, far, seed, notes)
-    parts = parts_of(review, rows, fold, distant)
-    tasks = [
-        Task(one, part, review.training, review.model if one.asks_model else None)
-        for part in parts
-        for one in methods
-    ]
-    done = run_tasks(tasks, part_of(progress, 0.0, FITTING), executor)
-    answers = {one.key: done[at :: len(methods)] for at, one in enumerate(methods)}
-    failed = {key: words for key, found in answers.items() if (words := _failure(found))}
-    if REFERENCE in failed:
-        raise InputError(f"The model's own scores cannot be judged: {failed[REFERENCE]}")
-    left = [one for one in methods if one.key not in failed]
-    fits = [[answer for answer in answers[one.key] if answer is not None] for one in left]
+    held = held_out_answers(
+        methods,
+        review,
+        judge=judge,
+        folds=folds,
+        seed=seed,
+        also={} if distant is None else {"far": (distant.proba, distant.X)},
+        timed=True,
+        progress=part_of(progress, 0.0, FITTING),
+        executor=executor,
+    )
+    if REFERENCE in held.failed:
+        raise InputError(f"The model's own scores cannot be judged: {held.failed[REFERENCE]}")
+    rows, left, fits = held.rows, held.methods, held.fits
     judged = Judged(
         rows.y,
         check_weight(rows.weight, rows.n_rows),
-        fold,
-        tuple(joined(found, fold) for found in fits),
+        held.fold,
+        held.said,
         () if distant is None else tuple(found[-1].answers["far"].proba for found in fits),
         _prior(review.calibration),
         review.classes,
@@ -207,12 +204,12 @@ def compare(
         best={key: keys[at] for key, at in best.items()},
         paired=paired,
         n=rows.n_rows,
-        folds=folds if judge == "cross-fitted" else 0,
-        judged=JUDGED[judge],
+        folds=folds if held.judge == "cross-fitted" else 0,
+        judged=JUDGED[held.judge],
         overlap=shared,
         seed=seed,
         notes=tuple(notes),
-        failed=failed,
+        failed=held.failed,
         level=level,
     )
 
@@ -228,11 +225,6 @@ def _distant(review: ReviewData, far: bool | None, seed: int, notes: list[str]) 
             raise
         notes.append(str(error))
         return None
-
-
-def _failure(answers: Sequence[Answer | None]) -> str | None:
-    """The first sentence that says why a method could not be fitted."""
-    return next((one.failure for one in answers if one is not None and one.failure), None)
 
 
 def _prior(rows: ScoredSet) -> FloatArray:

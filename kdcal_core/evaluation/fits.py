@@ -18,7 +18,7 @@ from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.methods import Method
 from kdcal_core.models import Model
-from kdcal_core.progress import Progress
+from kdcal_core.progress import Progress, part_of
 
 Rows = tuple[FloatArray, pd.DataFrame | None]
 
@@ -50,13 +50,17 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of a task; where it could not be done, ``failure`` says why."""
+    """What came of a task; where it could not be done, ``failure`` says why.
+
+    ``n_regions`` counts those of all partitions of a calibrator by regions.
+    """
 
     answers: dict[str, Calibrated] = field(default_factory=dict)
     fit_seconds: float = np.nan
     pace: float = np.nan
     size: int = 0
     notes: tuple[str, ...] = ()
+    n_regions: int = 0
     failure: str | None = None
 
 
@@ -92,7 +96,8 @@ def run_tasks(
         task = tasks[at]
         tell(task)
         if task.method.key not in failed:
-            answer = answers[at] = carry_out(task)
+            share = part_of(progress, done / len(tasks), (done + 1) / len(tasks))
+            answer = answers[at] = carry_out(task, share)
             if answer.failure is not None:
                 failed.add(task.method.key)
         done += 1
@@ -124,12 +129,12 @@ def _send(
         wait(running)
 
 
-def carry_out(task: Task) -> Answer:
-    """Fit, time, ask. What goes wrong with one method is told, and stops no other."""
+def carry_out(task: Task, progress: Progress | None = None) -> Answer:
+    """Fit, time, ask. What goes wrong with one method is reported, and stops no other."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
-            return _carried_out(task)
+            return _carried_out(task, progress)
     except InputError as error:
         return Answer(failure=str(error))
     except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
@@ -137,7 +142,7 @@ def carry_out(task: Task) -> Answer:
         return Answer(failure=f"It cannot be fitted on these rows: {words}.")
 
 
-def _carried_out(task: Task) -> Answer:
+def _carried_out(task: Task, progress: Progress | None) -> Answer:
     part, method = task.part, task.method
     n_classes = part.rows.proba.shape[1]
     if method.binary_only and n_classes > 2:
@@ -146,12 +151,19 @@ def _carried_out(task: Task) -> Answer:
         )
     begin = perf_counter()
     fitted = fit_calibrator(
-        clone(method.calibrator), part.rows, part.X, training=task.training, model=task.model
+        clone(method.calibrator),
+        part.rows,
+        part.X,
+        training=task.training,
+        model=task.model,
+        progress=progress
+        and (lambda share, note: progress(share, f"{method.name}, {part.words}: {note}")),
     )
     seconds = perf_counter() - begin
     answers = {name: calibrated(fitted, *rows) for name, rows in part.asked.items()}
     pace = _pace(fitted, part.rows.proba, part.X) if part.timed else np.nan
-    return Answer(answers, seconds, pace, state_bytes(fitted), tuple(fitted.notes_))
+    n_regions = sum(layer.partition.n_leaves for layer in getattr(fitted, "layers_", ()))
+    return Answer(answers, seconds, pace, state_bytes(fitted), tuple(fitted.notes_), n_regions)
 
 
 def _pace(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None) -> float:

@@ -146,7 +146,6 @@ from kdcal_core.tasks.regions_run import regions_request
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
     Keep,
-    Losses,
     PredictedClass,
     SetFitness,
     SetOverview,
@@ -231,7 +230,6 @@ __all__ = [
     "LabRows",
     "LabRun",
     "LabSettings",
-    "Losses",
     "MethodResult",
     "ModelEstimates",
     "PitGroup",

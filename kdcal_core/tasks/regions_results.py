@@ -65,9 +65,9 @@ class RegionsMethod:
         The model's (a) and this one's (b); None for the model, for more than two classes, and
         where the judged rows hold one class only.
     n_regions : int
-        Of the last fit, over all its partitions.
+        Of the fit on the whole calibration set, over all its partitions.
     seconds : float
-        To fit, over all folds.
+        To fit, over all folds and the whole calibration set.
     notes : tuple of str
         Untrusted text: regions are named.
     """

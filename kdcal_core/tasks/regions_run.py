@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration import Calibrator, calibrated, fit_calibrator
+from kdcal_core.calibration import Calibrator
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.data import FloatArray, IntArray, ScoredSet, stratified_folds
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
 from kdcal_core.diagnostics import Estimate, log_loss, paired_auc, paired_difference
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import Answer, held_out_answers, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.partition.tree import unusable_columns
 from kdcal_core.progress import Progress, part_of
@@ -96,18 +96,6 @@ def _check(review: Review, settings: RegionsSettings) -> None:
         raise InputError("No column is named to partition by", fix="Choose a column.")
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """What every method is fitted and judged on."""
-
-    data: ReviewData
-    fit: ScoredSet
-    judged: ScoredSet
-    fit_inputs: pd.DataFrame
-    judged_inputs: pd.DataFrame
-    training: tuple[pd.DataFrame, IntArray] | None
-
-
 def calibrate_regions(
     read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
 ) -> dict[str, Any]:
@@ -130,65 +118,45 @@ def calibrate_regions(
     reader = opened_reader(read, READS)
     _check(reader.review, chosen)
     progress(0.0, "Reading the rows")
-    data = review_data(reader, with_model=True)
-    rows, notes = _rows_of(data)
+    whole = review_data(reader, with_model=True)
+    data, notes = _usable(whole)
+    judged = data.evaluation or data.calibration
     shared = overlap(data)
     if shared is not None and (sentence := overlap_words(shared)) is not None:
         notes.append(sentence)
     binary = len(data.classes) == 2
-    scores: dict[str, EventScores] = {}
-    methods = [_model(rows, binary, scores)]
-    keys = (ONE_MAP, *dict.fromkeys(chosen.partitions))
-    for at, key in enumerate(keys):
-        report = part_of(progress, 0.05 + 0.95 * at / len(keys), 0.05 + 0.95 * (at + 1) / len(keys))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InputWarning)  # the fit's notes say the same
-            try:
-                methods.append(_method(rows, key, chosen, binary, scores, report))
-            except InputError as error:
-                notes.append(f"{_title(key, chosen)} was left out. {error}")
+    methods, scores = _repaired(data, chosen, binary, part_of(progress, 0.05, 1.0), notes)
     if others := left_out(reader.review):
         notes.append(left_out_words(others))
     record = RegionsRecord(
         settings=chosen,
         judged_on="cross-fitted" if data.evaluation is None else "evaluation",
-        n_fit=rows.fit.n_rows,
-        n_judged=rows.judged.n_rows,
-        n_training=0 if rows.training is None else len(rows.training[1]),
+        n_fit=data.calibration.n_rows,
+        n_judged=judged.n_rows,
+        n_training=0 if data.training is None else len(data.training[1]),
         event=data.classes[1] if binary else None,
         methods=tuple(methods),
-        weighted=rows.judged.weight is not None,
+        weighted=judged.weight is not None,
         notes=tuple(notes),
     )
-    training = _training_scores(data, binary, chosen.seed)
-    save(path, RegionsRun(record, scores, training, rows.judged.weight, path))
+    training = _training_scores(whole, binary, chosen.seed)  # the model reads all its inputs
+    save(path, RegionsRun(record, scores, training, judged.weight, path))
     return {"methods": [one.key for one in methods]}
 
 
-def _rows_of(data: ReviewData) -> tuple[_Rows, list[str]]:
-    inputs = data.inputs["calibration"]
-    left_out = unusable_columns(inputs)
-    kept = [name for name in inputs.columns if name not in left_out]
+def _usable(data: ReviewData) -> tuple[ReviewData, list[str]]:
+    """The rows with the inputs that trees can cut, and notes on those that they cannot."""
+    aside = unusable_columns(data.inputs["calibration"])
+    kept = [name for name in data.inputs["calibration"].columns if name not in aside]
     if not kept:
         raise InputError(
             "The tables hold no inputs to cut into regions",
             fix="Add tables with the rows' features, or columns that describe them.",
         )
-    training = data.training
-    if training is not None:
-        training = training[0][kept], training[1]
-    which = "calibration" if data.evaluation is None else "evaluation"
-    notes = [f"{name} is left out. {reason}." for name, reason in left_out.items()]
+    inputs = {which: frame[kept] for which, frame in data.inputs.items()}
     return (
-        _Rows(
-            data,
-            data.calibration,
-            data.calibration if data.evaluation is None else data.evaluation,
-            inputs[kept],
-            data.inputs[which][kept],
-            training,
-        ),
-        notes,
+        replace(data, inputs=inputs),
+        [f"{name} is left out. {reason}." for name, reason in aside.items()],
     )
 
 
@@ -198,10 +166,10 @@ def _title(key: str, settings: RegionsSettings) -> str:
     return "One map for all rows" if key == ONE_MAP else PARTITION_TITLES[key]
 
 
-def _calibrator(key: str, settings: RegionsSettings) -> Calibrator | str:
+def _calibrator(key: str, settings: RegionsSettings) -> tuple[str, Calibrator] | str:
     if key == ONE_MAP:
         return "platt"
-    return HeterogeneousCalibrator(
+    return key, HeterogeneousCalibrator(
         key,
         max_depth=settings.max_depth,
         min_rows=settings.min_rows,
@@ -211,47 +179,65 @@ def _calibrator(key: str, settings: RegionsSettings) -> Calibrator | str:
     )
 
 
-def _method(
-    rows: _Rows,
-    key: str,
+def _repaired(
+    data: ReviewData,
     settings: RegionsSettings,
     binary: bool,
-    scores: dict[str, EventScores],
     progress: Progress,
+    notes: list[str],
+) -> tuple[list[RegionsMethod], dict[str, EventScores]]:
+    """The model and every method on rows held out from the fit; what is left out goes to notes."""
+    model = methods_of([])[0]
+    judged = data.evaluation or data.calibration
+    methods = [_model(judged)]
+    scores = {MODEL: _event_scores(judged.proba, judged.y, binary)}
+    keys = (ONE_MAP, *dict.fromkeys(settings.partitions))
+    for at, key in enumerate(keys):
+        title = _title(key, settings)
+        calibrator = replace(methods_of([_calibrator(key, settings)])[1], key=key, name=title)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # the fit's notes say the same
+            try:
+                found = held_out_answers(
+                    [model, calibrator],
+                    _read_by(data, key, settings.column),
+                    folds=settings.folds,
+                    seed=settings.seed,
+                    progress=part_of(progress, at / len(keys), (at + 1) / len(keys)),
+                )
+            except InputError as error:
+                notes.append(f"{title} was left out. {error}")
+                continue
+        if key in found.failed:
+            notes.append(f"{title} was left out. {found.failed[key]}")
+            continue
+        proba = found.said[1].proba
+        scores[key] = _event_scores(proba, judged.y, binary)
+        methods.append(_method(key, title, proba, judged, found.fits[1], binary))
+    return methods, scores
+
+
+def _method(
+    key: str,
+    title: str,
+    proba: FloatArray,
+    judged: ScoredSet,
+    fits: Sequence[Answer],
+    binary: bool,
 ) -> RegionsMethod:
-    fit_inputs, judged_inputs, training = _read_by(rows, key, settings.column)
-    title, seconds = _title(key, settings), 0.0
-    proba = np.empty_like(rows.judged.proba)
-    divisions = list(_divisions(rows, settings))
-    fitted: Calibrator | None = None
-    for at, (kept, held) in enumerate(divisions):
-        report = part_of(progress, at / len(divisions), (at + 1) / len(divisions))
-        report(0.0, title)
-        start = time.perf_counter()
-        fitted = fit_calibrator(
-            _calibrator(key, settings),
-            _taken(rows.fit, kept),
-            fit_inputs.iloc[kept],
-            training=training,
-            progress=lambda share, note, to=report: to(share, f"{title}: {note}"),  # type: ignore[misc]
-        )
-        seconds += time.perf_counter() - start
-        proba[held] = calibrated(fitted, rows.judged.proba[held], judged_inputs.iloc[held]).proba
-    assert fitted is not None
-    scores[key] = _event_scores(proba, rows.judged.y, binary)
-    y, weight = rows.judged.y, rows.judged.weight
+    y, weight = judged.y, judged.weight
     pair = None
     if binary and len(np.unique(y)) == 2:
-        pair = paired_auc(rows.judged.proba[:, 1], proba[:, 1], y, sample_weight=weight)
+        pair = paired_auc(judged.proba[:, 1], proba[:, 1], y, sample_weight=weight)
     return RegionsMethod(
         key=key,
         title=title,
         log_loss=log_loss(proba, y, sample_weight=weight),
-        difference=_change(proba, rows.judged),
+        difference=_change(proba, judged),
         auc=pair,
-        n_regions=sum(layer.partition.n_leaves for layer in getattr(fitted, "layers_", ())),
-        seconds=seconds,
-        notes=fitted.notes_,
+        n_regions=fits[-1].n_regions,
+        seconds=sum(one.fit_seconds for one in fits),
+        notes=fits[-1].notes,
     )
 
 
@@ -267,46 +253,25 @@ def _change(proba: FloatArray, judged: ScoredSet) -> Estimate:
     return replace(found, expected=None)
 
 
-def _read_by(
-    rows: _Rows, key: str, column: str | None
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[pd.DataFrame, IntArray] | None]:
-    """What a method reads: the inputs, or the one column, which need not be an input."""
+def _read_by(data: ReviewData, key: str, column: str | None) -> ReviewData:
+    """The rows as a method reads them: all inputs, or the one column, which need not be one."""
     if key != "column":
-        return rows.fit_inputs, rows.judged_inputs, rows.training
-    which = "calibration" if rows.data.evaluation is None else "evaluation"
-    found = []
-    for name, inputs in (("calibration", rows.fit_inputs), (which, rows.judged_inputs)):
-        for frame in (inputs, rows.data.groups[name]):
-            if column in frame.columns:
-                found.append(frame[[column]])
-                break
-    if len(found) < 2:
-        raise InputError(
-            "A table lacks the column to partition by",
-            fix="Choose a column that every table has.",
-            column=column,
-        )
-    return found[0], found[1], None
+        return data
+    inputs = {}
+    for which in data.inputs.keys() - {"training"}:
+        frames = (data.inputs[which], data.groups.get(which, pd.DataFrame()))
+        frame = next((one for one in frames if column in one.columns), None)
+        if frame is None:
+            raise InputError(
+                "A table lacks the column to partition by",
+                fix="Choose a column that every table has.",
+                column=column,
+            )
+        inputs[which] = frame[[column]]
+    return replace(data, inputs=inputs, training_y=None)
 
 
-def _divisions(rows: _Rows, settings: RegionsSettings) -> Iterator[tuple[IntArray, IntArray]]:
-    """Rows to fit on and rows to answer for."""
-    if rows.data.evaluation is not None:
-        yield np.arange(rows.fit.n_rows), np.arange(rows.judged.n_rows)
-        return
-    fold = stratified_folds(rows.fit.y, settings.folds, settings.seed)
-    for one in range(settings.folds):
-        yield np.flatnonzero(fold != one), np.flatnonzero(fold == one)
-
-
-def _taken(rows: ScoredSet, kept: IntArray) -> ScoredSet:
-    weight = None if rows.weight is None else rows.weight[kept]
-    return replace(rows, proba=rows.proba[kept], y=rows.y[kept], weight=weight)
-
-
-def _model(rows: _Rows, binary: bool, scores: dict[str, EventScores]) -> RegionsMethod:
-    judged = rows.judged
-    scores[MODEL] = _event_scores(judged.proba, judged.y, binary)
+def _model(judged: ScoredSet) -> RegionsMethod:
     found = log_loss(judged.proba, judged.y, sample_weight=judged.weight)
     return RegionsMethod(MODEL, "The model as it is", found, None, None, 0, 0.0)
 

@@ -18,10 +18,8 @@ from kdcal_core.calibration import (
     CALIBRATORS,
     ConfidenceCurve,
     HistogramAnchor,
-    MethodLosses,
     TopLabelCalibrator,
     TopLabelKDE,
-    compare_methods,
     histogram_anchor,
     score_calibrator,
     two_halves,
@@ -42,6 +40,7 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import Losses, losses_by_class
 from kdcal_core.progress import Progress, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which
 from kdcal_core.tasks.spaces import Space, read_space
@@ -385,24 +384,11 @@ def class_method(sets: Sets, *, which: Which, labels: Sequence[int], key: str) -
     return ClassMethod(is_curve, tuple(points))
 
 
-@dataclass(frozen=True, eq=False)
-class Losses:
-    """Losses on the calibration set itself, cross-fitted, and on the evaluation set."""
-
-    resubstitution: MethodLosses
-    cross_fitted: MethodLosses
-    evaluation: MethodLosses | None
-
-
 def method_losses(sets: Sets, *, methods: Sequence[str], with_evaluation: bool) -> Losses:
     """Losses by class of methods fitted on the calibration set."""
     evaluation = sets.read("evaluation") if with_evaluation else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        found = compare_methods(
-            sets.read("calibration"), evaluation, methods=tuple(methods), progress=sets.progress
-        )
-    return Losses(found.resubstitution, found.cross_fitted, found.evaluation)
+    rows = sets.read("calibration")
+    return losses_by_class(rows, evaluation, methods, progress=sets.progress)
 
 
 def largest_classes(joint: FloatArray, most: int) -> IntArray:

@@ -19,6 +19,7 @@ from kdcal_core.calibration.losses import top_label_losses
 from kdcal_core.charts.parts import tiers
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputWarning
+from kdcal_core.evaluation import losses_by_class
 
 ROOT = Path(__file__).parents[2]
 N_CLASSES = 20
@@ -59,7 +60,7 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
     curves = [kde.curve(k) for k in range(N_CLASSES)]
     monotone = [kde.with_rule("mon").curve(k) for k in range(N_CLASSES)]
     keys = ("uncalibrated", "histogram", "kde_mon2", "sts")
-    compared = calibration.compare_methods(scored, methods=keys, folds=2)
+    compared = losses_by_class(scored, None, keys, folds=2)
     line = (np.linspace(0.1, 1, 400), np.linspace(0.1, 1, 400) ** 2)
     cloud = (np.sort(np.random.default_rng(1).random(9000)), np.linspace(0, 1, 9000))
 

@@ -17,15 +17,15 @@ from kdcal_core import load_calibrator
 from kdcal_core.calibration import (
     CALIBRATORS,
     calibrated,
-    compare_methods,
     fit_calibrator,
     methods_by_class,
+    top_label_losses,
 )
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.cli import main
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation import compare
+from kdcal_core.evaluation import compare, losses_by_class
 from kdcal_core.evaluation.far import far_rows
 from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
@@ -174,12 +174,18 @@ def test_the_page_by_regions_shows_the_same_maps(reviewed, compared, tmp_path):
         np.testing.assert_allclose(score, expected, rtol=0, atol=1e-12)
 
 
-def test_the_page_by_class_shows_the_same_curves(reviewed, compared):
+def test_the_page_by_class_shows_the_same_losses(reviewed, compared):
     keys = [key for key in methods_by_class() if key != "uncalibrated"]
-    fitted = compare_methods(reviewed.data.calibration, methods=keys, folds=2).calibrators
-    for key in keys:
-        said = fitted[key].predict_proba(reviewed.data.evaluation.proba)
-        np.testing.assert_allclose(said, compared[key]["judged"], rtol=0, atol=1e-12)
+    rows = reviewed.data.evaluation
+    found = losses_by_class(reviewed.data.calibration, rows, keys, folds=2).evaluation
+    predicted = rows.proba.argmax(axis=1)
+    confidences = {
+        key: np.clip(compared[key]["judged"][np.arange(rows.n_rows), predicted], 0, 1)
+        for key in keys
+    }
+    expected = top_label_losses(confidences, predicted, rows.y, n_classes=2, rows="evaluation set")
+    np.testing.assert_allclose(found.overall_nll, expected.overall_nll, rtol=1e-12)
+    np.testing.assert_allclose(found.brier, expected.brier, rtol=1e-12)
 
 
 def test_one_column_far_away_is_noticed_whatever_its_unit(reviewed):

@@ -8,17 +8,33 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
-from small_reviews import csv, quiet
+from small_reviews import csv, made, quiet, rows
 
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import stratified_folds
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled
 from kdcal_core.partition.tree import bin_inputs
-from kdcal_core.review import Workspace, add_table, create_review, load_set, score, set_roles
+from kdcal_core.review import (
+    Workspace,
+    add_table,
+    add_training,
+    create_review,
+    load_set,
+    score,
+    set_roles,
+)
 from kdcal_core.store import load
-from kdcal_core.tasks import MODEL, ONE_MAP, RegionsRun, RegionsSettings, regions_request
+from kdcal_core.tasks import (
+    MODEL,
+    ONE_MAP,
+    RegionsRun,
+    RegionsSettings,
+    regions_request,
+    regions_run,
+)
 from kdcal_core.tasks.regions_partition import class_regions
 from kdcal_core.tasks.regions_run import calibrate_regions
 
@@ -208,3 +224,18 @@ def test_too_few_rows_are_told_with_what_would_do(opened):
     scored, inputs = load_set(workspace, review.id, "calibration"), table(600, 2)[["side", "age"]]
     with pytest.raises(InputError, match="at least 800 rows"):
         class_regions(scored, bin_inputs(inputs), min_rows=200)
+
+
+def test_the_model_answers_for_training_rows_whose_columns_trees_cannot_cut(tmp_path, monkeypatch):
+    """Such columns are kept from the trees; the model still needs them."""
+    known, fit = rows(200, 3), rows(300, 4)
+    inputs = ["a", "b"]
+    model = LogisticRegression().fit(known[inputs], known["kind"])
+    opened = made(tmp_path, model, {"calibration": fit})
+    add_training(opened.workspace, opened.review.id, csv(known), "training.csv")
+    monkeypatch.setattr(regions_run, "unusable_columns", lambda frame: {"b": "It cannot be cut"})
+    review = opened.workspace.read(opened.review.id)
+    run = ran(opened.workspace, review, tmp_path, RegionsSettings(("tree",), folds=2))
+    expected = model.predict_proba(known[inputs])[:, 1]
+    np.testing.assert_allclose(run.training.score, expected, atol=1e-6)
+    assert "b is left out. It cannot be cut." in run.record.notes

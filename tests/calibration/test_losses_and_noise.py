@@ -3,17 +3,11 @@ import pytest
 from scipy.stats import binomtest
 
 from kdcal_core.calibration import (
-    CALIBRATORS,
-    TopLabelHistogram,
-    TopLabelKDE,
-    compare_methods,
-    cross_fit_confidence,
     histogram_anchor,
     top_label_losses,
     two_halves,
 )
 from kdcal_core.data import ScoredSet
-from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
@@ -64,63 +58,6 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
         got = top_label_losses({"m": confidence}, np.zeros(400, int), y, n_classes=2, rows="r")
         covered += got.brier_low[0, 0] <= 1 / 6 <= got.brier_high[0, 0]
     assert 0.91 <= covered / 300 <= 0.985
-
-
-def test_cross_fitting_uses_the_other_folds_only():
-    data = scored()
-    fold = stratified_folds(data.y, 4, 7)
-    got = cross_fit_confidence(TopLabelHistogram(), data.proba, data.y, n_folds=4, seed=7)
-    for i in range(4):
-        part = TopLabelHistogram().fit(data.proba[fold != i], data.y[fold != i])
-        np.testing.assert_array_equal(
-            got[fold == i], part.predict_confidence(data.proba[fold == i])
-        )
-
-
-def test_progress_can_cancel():
-    def stop(share, sentence):
-        raise KeyboardInterrupt
-
-    data = scored(60)
-    with pytest.raises(KeyboardInterrupt):
-        cross_fit_confidence(TopLabelKDE(), data.proba, data.y, progress=stop)
-    with pytest.raises(KeyboardInterrupt):
-        compare_methods(data, progress=stop)
-
-
-def test_comparison():
-    data, new = scored(900, sharp=5.0), scored(900, seed=5, name="evaluation", sharp=5.0)
-    told = []
-    got = compare_methods(data, new, folds=3, progress=lambda s, text: told.append(s))
-    assert told == sorted(told)
-    assert told[-1] == 1
-    keys = [key for key, entry in CALIBRATORS.items() if entry.compared]
-    assert list(got.resubstitution.methods) == keys
-    assert "3 folds" in got.cross_fitted.rows
-    mon2 = keys.index("kde_mon2")
-    alone = TopLabelKDE().fit(data.proba, data.y)
-    for losses, confidence, rows in (
-        (got.resubstitution, alone.predict_confidence(data.proba), data),
-        (got.evaluation, alone.predict_confidence(new.proba), new),
-        (
-            got.cross_fitted,
-            cross_fit_confidence(TopLabelKDE(), data.proba, data.y, n_folds=3),
-            data,
-        ),
-    ):
-        p = np.where(rows.proba.argmax(axis=1) == rows.y, confidence, 1 - confidence)
-        assert losses.overall_nll[mon2] == pytest.approx(-np.log(np.clip(p, 1e-12, 1)).mean())
-    # the model's scores are far too sharp: calibrating must help on new rows
-    assert got.evaluation.overall_nll[mon2] < got.evaluation.overall_nll[0]
-    assert compare_methods(data, methods=["sts"], folds=2).evaluation is None
-
-
-def test_comparison_refuses():
-    with pytest.raises(InputError, match="no method 'magic'"):
-        compare_methods(scored(), methods=["magic"])
-    other = ScoredSet(scored().proba, scored().y, ("x", "y", "z"), "d", "evaluation")
-    with pytest.raises(InputError, match="other classes"):
-        compare_methods(scored(), other)
 
 
 def test_anchor_is_equation_5_with_clopper_pearson():
