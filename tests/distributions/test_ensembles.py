@@ -135,7 +135,7 @@ def test_samples_without_spread_end_their_support():
 
 @pytest.mark.parametrize("m", [2, 5, 20])
 def test_equal_counts_have_a_tail_of_half_a_step(m):
-    ours = Empirical(np.full((1, m), 3.0))
+    ours = Empirical(np.repeat([[3.0], [4.0]], m, axis=1))[:1]
     beyond = 1 - ours.cdf([[3.0, 3.5, 4.0]])[0]
     assert beyond[0] == pytest.approx(1 / (m + 1))
     assert 0 < beyond[2] < beyond[1] < beyond[0]
@@ -143,6 +143,14 @@ def test_equal_counts_have_a_tail_of_half_a_step(m):
     grid = np.linspace(-60.0, 66.0, 400_001)
     integral = np.sum((ours.cdf(grid[None])[0] - (grid >= 5.0)) ** 2) * (grid[1] - grid[0])
     assert ours.crps(5.0)[0] == pytest.approx(integral, rel=1e-3)
+
+
+def test_zeros_among_fractions_are_no_counts():
+    """A dry day's forecast of rain keeps its end at zero, whatever the unit and the rows shown."""
+    rain = Empirical([[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.001, 0.002, 0.0035, 0.004]])
+    for dry in (rain, rain[:1]):
+        assert dry.cdf([[0.0]] * len(dry))[0] == 1.0
+        assert dry.ppf(0.99)[0] == 0.0
 
 
 @pytest.mark.parametrize("m", [5, 9, 16, 50])
