@@ -16,8 +16,8 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     "model": ("The model", "Its own probabilities, as they are."),
     "top-label": (
         "Confidence of the predicted class",
-        "Paper 002: how often a prediction of this class is right at this score. The predicted "
-        "class stays, and so does the ranking of classes.",
+        "Salamon et al.: how often a prediction of this class is right at this score. The "
+        "predicted class stays, and so does the ranking of classes.",
     ),
     "temperature": (
         "Temperature",
@@ -29,12 +29,12 @@ FAMILIES: dict[Family, tuple[str, str]] = {
     ),
     "partition": (
         "Region by region",
-        "Paper 004: the inputs are cut into regions, and each has a calibration of its own. These "
-        "can change the ranking of rows, and so the AUROC.",
+        "Durfee et al.: the inputs are cut into regions, and each has a calibration of its own. "
+        "These can change the ranking of rows, and so the AUROC.",
     ),
     "kernel density": (
         "Kernel density graph",
-        "Papers 000 and 001: also knows where the data end, and says the prior outside.",
+        "Dey et al.: also knows where the data end, and says the prior outside.",
     ),
 }
 

@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from app.shared import set_results
-from app.shared.charts import PAPER_002, drawn_once, estimate_row, is_dark, show
+from app.shared.charts import drawn_once, estimate_row, is_dark, show
+from app.shared.papers import cited_in
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve, methods_by_class
 from kdcal_core.charts import (
     bandwidth_chart,
@@ -54,8 +55,8 @@ RULE_WORDS = {
 DEFAULT_METHODS = ("uncalibrated", "histogram", "kde_mon2", "sts", "tswa", "cwoc")
 
 ADVICE = """
-* **Look first.** Paper 002 advises against using any calibrator whose curve nobody has looked at
-  (section XII). A curve that leaves its histogram is wrong, however good its average score.
+* **Look first.** Salamon et al. advise against using any calibrator whose curve nobody has looked
+  at (section XII). A curve that leaves its histogram is wrong, however good its average score.
 * **Fresh rows only.** Calibrate on rows the model was not trained or selected on; on others
   the result is as flattered as the model.
 * **Few rows.** High-scored errors and low-scored hits are rare, and there the paper's curves
@@ -346,4 +347,4 @@ def advice() -> None:
     """What the paper asks of anyone who uses a calibrator."""
     with st.expander("Before you rely on a calibrator", icon=":material/menu_book:"):
         st.markdown(ADVICE)
-        st.caption(f"In our words. {PAPER_002}")
+        st.caption(f"In our words. {cited_in(ADVICE)}")

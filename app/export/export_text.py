@@ -46,7 +46,7 @@ FAR = (
 )
 REGIONS_OF = (
     "A tree may cut the columns themselves, or what a hidden layer of the network makes of them "
-    "(paper 004 section 5); or the values of a column, such as a branch or a device, are the "
+    "(Durfee et al., section 5); or the values of a column, such as a branch or a device, are the "
     "regions."
 )
 NO_COLUMNS = "Choose at least one column to divide the rows by."

@@ -44,7 +44,7 @@ WHICH_ROWS = """
 not for choosing its settings. On rows it has seen, a model looks more certain and more right than
 it is, and a calibrator fitted there learns that flattery.
 
-**The papers use other words for it.** Salamon et al. (paper 002) say test set, *Model-Free Local
+**The papers use other words for it.** Salamon et al. say test set, *Model-Free Local
 Recalibration* (003) validation set, *Heterogeneous Calibration* (004) calibration split. Here it is
 always the calibration set.
 

@@ -11,6 +11,7 @@ from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.foreign_results import Chosen, View
 from app.shared.graph_results import Version
 from app.shared.numbers import interval, number
+from app.shared.papers import cited_in
 from app.shared.row_tables import most_text
 from kdcal_core.charts import blend_words, exponent_chart, inside_words, surest_words
 from kdcal_core.diagnostics import Estimate, Surest
@@ -132,4 +133,4 @@ def advice() -> None:
     """What the papers say of such a version, and what they do not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
         st.markdown(text.ADVICE)
-        st.caption(f"In our words. {text.PAPERS}")
+        st.caption(f"In our words. {cited_in(text.ADVICE)}")

@@ -12,6 +12,7 @@ from app.shared.equal_notes import equal_notes
 from app.shared.foreign_results import Method, View
 from app.shared.graph_results import Fit, Foreign, Version
 from app.shared.numbers import number
+from app.shared.papers import cited_in
 from kdcal_core.charts import (
     by_confidence_words,
     confidence_only_words,
@@ -202,7 +203,7 @@ def _finding(view: View, far: ByDistance | None, answers: ForeignAnswers | None)
         st.caption(by_confidence_words(told.estimates[1], told.by_confidence, largest))
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(text.TILES)
-        st.caption(text.PAPERS)
+        st.caption(cited_in(text.TILES))
 
 
 def _distance(view: View, far: ByDistance | None) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 WILL_SHOW = (
     "Here you will see how confident the model stays as rows leave its data, beside its **kernel "
     "density version**: the same model, read as regions with a density in each. It keeps its "
-    "answers among the data and falls back to the class frequencies far outside (papers 000 and "
-    "001)."
+    "answers among the data and falls back to the class frequencies far outside (Dey et al.)."
 )
 TILES = r"""
 **OCE** is the mean distance between the largest probability of a foreign row and the largest class
-prior (paper 000 Eq. 20). It assumes that the true class frequencies are known; here they are those
-of the rows of the fit ("empirical").
+prior (Dey et al., Eq. 20). It assumes that the true class frequencies are known; here they are
+those of the rows of the fit ("empirical").
 
 **AUROC** and **FPR at 95% TPR** ask something easier: whether ordinary rows score above foreign
 ones, by the log density for the kernel density version, by the largest probability for the model,
@@ -24,16 +23,17 @@ No foreign row was used in any fit: the method needs none (section 1).
 """
 INSIDE = """
 A version that is cautious outside must still answer among the data: it should keep the accuracy and
-be no worse calibrated (paper 001 section 3.4). Both columns are computed on the same ordinary rows.
+be no worse calibrated (Dey et al., earlier version, section 3.4). Both columns are
+computed on the same ordinary rows.
 """
 ADVICE = """
 * **Calibrating inside does not correct confidence outside.** ReLU networks grow arbitrarily
   confident far from their data, and isotonic or sigmoid calibration leaves that as it is (papers
   000 and 001, section 1).
 * **Calibration is harder than detection.** A calibrated model detects foreign rows; one that
-  detects them may still state wrong confidences (paper 000, appendix A).
+  detects them may still state wrong confidences (Dey et al., appendix A).
 * **How far is far enough is not guaranteed.** That confidence falls to the prior is proven in the
-  limit of infinite distance only (Prop. 2), and no theorem says how soon for any data (paper 000,
+  limit of infinite distance only (Prop. 2), and no theorem says how soon for any data (Dey et al.,
   appendix A): look at the chart. Only the share of ordinary rows called unknown is bounded.
 * **The prior must be right.** OCE and the answer outside assume the class frequencies of the fit.
   Where those of new rows differ, both are wrong.
@@ -54,8 +54,3 @@ FITTED_ON = {
     "never seen these rows, but there are fewer rows, and places where only training rows lie "
     "count as unknown. Add the training set on the Load page to see the difference.",
 }
-PAPERS = (
-    "Paper 000: Dey et al., *Simple Calibration via Geodesic Kernels*. Paper 001: Dey et al., "
-    "*Deep Discriminative to Kernel Density Graph for In- and Out-of-distribution Calibrated "
-    "Inference*."
-)

@@ -18,8 +18,8 @@ from kdcal_core.text import escape_markdown, p_text
 
 TESTS = """
 Four tests ask whether the PIT values of all rows could have come from the uniform distribution,
-as those of right distributions do (paper 003 section 4.1 uses several). **Statistic**: how far they
-are from it, each in its own measure. **p value**: how often right distributions would give
+as those of right distributions do (Torres et al., section 4.1 uses several). **Statistic**: how far
+they are from it, each in its own measure. **p value**: how often right distributions would give
 as large a statistic with as many rows; below 0.05 is commonly called a departure beyond chance.
 With very many rows a small p value can stand for a difference too small to matter: the histogram
 shows how large it is.
@@ -203,7 +203,7 @@ def _width_table(whole: PitOverview) -> None:
         key="pit_widths",
         column_config={
             "Scaled score": st.column_config.TextColumn(
-                help=f"{MEASURES['smis95'].meaning} Paper 003 Eq. 5, as Gneiting and Raftery "
+                help=f"{MEASURES['smis95'].meaning} Torres et al., Eq. 5, as Gneiting and Raftery "
                 "define the score."
             )
         },

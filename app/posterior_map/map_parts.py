@@ -52,8 +52,8 @@ OFFER = (
 SETTINGS = """
 * **Alpha** sets the floor $c$ from held-out rows: the share of ordinary rows that may count as
   unknown. A larger alpha lets the prior in closer to the data (in place of the constant that
-  paper 000 prints, which lowers the accuracy inside).
-* **The exponent** of the kernel (paper 000 Eq. 18: gamma times log n) says how fast the rows of
+  Dey et al. print, which lowers the accuracy inside).
+* **The exponent** of the kernel (Dey et al., Eq. 18: gamma times log n) says how fast the rows of
   other polytopes stop counting: small exponents smooth, large ones leave each polytope its own
   rows. It was chosen by the log loss of held-out rows.
 * **The least variance** is the lambda that keeps a Gaussian from being infinitely narrow (paper

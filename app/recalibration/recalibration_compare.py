@@ -10,6 +10,7 @@ from app.recalibration import recalibration_text as text
 from app.recalibration.recalibration_results import View
 from app.shared.charts import csv_button, drawn_once, is_dark, show
 from app.shared.numbers import interval, number
+from app.shared.papers import PAPERS
 from kdcal_core.charts import (
     MeasuredRecalibration,
     Moments,
@@ -181,4 +182,4 @@ def advice() -> None:
     """What the paper says of such a repair, and what it does not promise."""
     with st.expander("Before you rely on it", icon=":material/menu_book:"):
         st.markdown(text.ADVICE)
-        st.caption(text.PAPER)
+        st.caption(f"In our words. {PAPERS['Torres et al.']}.")

@@ -13,6 +13,7 @@ from app.recalibration.recalibration_results import Finished, View
 from app.shared import job_results, session
 from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
 from app.shared.map_results import Box
+from app.shared.papers import PAPERS
 from kdcal_core.charts import coverage_by_chart, misses_chart
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
@@ -99,7 +100,7 @@ def finding(view: View) -> None:
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(text.TILES)
             st.markdown(text.WORK)
-            st.caption(text.PAPER)
+            st.caption(f"In our words. {PAPERS['Torres et al.']}.")
         st.caption(escape_markdown(text.how_judged(view.run.record), 400))
     outside = view.review.sets[view.judged.which].outside
     for note in (*method.notes, *text.outside_notes(outside)):

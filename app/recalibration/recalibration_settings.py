@@ -7,6 +7,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from app.recalibration import recalibration_text as text
+from app.shared.papers import PAPERS
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.review import Review
 from kdcal_core.tasks import RecalibrationSettings, space_names, space_title
@@ -18,7 +19,7 @@ KERNELS = {"epanechnikov": "Nearer rows count more (Epanechnikov)", "uniform": "
 SMOOTHING = {
     "auto": "Smoothed as much as CRPS asks",
     "kernel": "Smoothed by Silverman's rule",
-    "none": "As in paper 003",
+    "none": "As in Torres et al.",
 }
 SEARCH = {"exact": "Exact", "approximate": "Approximate, faster for many rows"}
 _KEPT: dict[str, Any] = {"persist_state": "session"}
@@ -150,7 +151,7 @@ def _more() -> dict[str, Any]:
         with st.popover("What the settings mean", icon=":material/help:", type="tertiary"):
             st.markdown(text.SETTINGS)
             st.markdown(text.WORK)
-            st.caption(text.PAPER)
+            st.caption(f"In our words. {PAPERS['Torres et al.']}.")
     return {
         "kernel": kernel,
         "smoothing": smoothing,

@@ -19,12 +19,12 @@ WILL_SHOW = (
     "Here you will see the same predictions before and after a repair that needs no new training: "
     "which outcomes their intervals miss, whether quantiles come true, and what it gained in every "
     "measure. Nothing in the model is changed; its stated distributions are bent to fit the "
-    "outcomes of the calibration set (paper 003)."
+    "outcomes of the calibration set (Torres et al.)."
 )
 SETTINGS = r"""
 * **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
-  (paper 003 Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map of
-  probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
+  (Torres et al., Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map
+  of probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
   *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition):
   where the model is right, local costs 1 to 2% of CRPS and this next to nothing.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
@@ -76,9 +76,6 @@ ADVICE = """
 * **Like with like.** A repair holds for rows like the calibration rows. Far from all of them the
   nearest are not near, and nothing is learnt about such a row.
 """
-PAPER = (
-    "In our words. Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
-)
 
 
 def finding(model: MethodResult, method: MethodResult) -> str:

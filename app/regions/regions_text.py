@@ -10,7 +10,7 @@ from kdcal_core.tasks import RegionsMethod, RegionsRecord, RegionsSettings
 from kdcal_core.text import counted
 
 SETTINGS = r"""
-* **Tree regions**: paper 004 Algorithm 1. A shallow tree on the training rows parts the
+* **Tree regions**: Durfee et al., Algorithm 1. A shallow tree on the training rows parts the
   classes, and each of its regions gets a Platt map of its own. Without training rows a fifth of the
   calibration rows grows each of five trees and the rest fits its maps (decision D102).
 * **Boosted regions**: maps nested in one another, each on the regions where the ones
@@ -26,9 +26,9 @@ rows are drawn to the region around them. Fitted on the calibration set and judg
 set; without one, each calibration row is calibrated by the other four fifths.
 """
 ADVICE = """
-* **When it pays** (paper 004 section 5.1): the model is too sure of itself, the inputs fall into
-  regions that can be told apart, and there are enough rows that the model has not seen. All three
-  are checked above on these very rows.
+* **When it pays** (Durfee et al., section 5.1): the model is too sure of itself, the inputs fall
+  into regions that can be told apart, and there are enough rows that the model has not seen. All
+  three are checked above on these very rows.
 * **Fresh rows beat validation rows.** Algorithm 1 calibrates on validation rows; where these also
   chose the model, they flatter it. A calibration set of its own is preferable (section 5.1).
 * **Over-confidence alone does not hurt the order.** Correcting it with one map mends the stated

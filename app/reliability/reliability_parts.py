@@ -29,8 +29,8 @@ KINDS: dict[Kind, str] = {
 }
 KIND_QUESTIONS: dict[Kind, str] = {
     "confidence": "When the model is this sure of its prediction, how often is it right?",
-    "top-label": "The same question for the rows that were predicted to be one class. Paper 002 "
-    "advises this one: a model can be right overall and wrong class by class.",
+    "top-label": "The same question for the rows that were predicted to be one class. Salamon et "
+    "al. advise this one: a model can be right overall and wrong class by class.",
     "class": "When the model gives a class this probability, predicted or not, how often is the "
     "row of that class?",
 }

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.shared.numbers import interval, number
+from app.shared.papers import cited_in
 from kdcal_core.charts import Chart
 from kdcal_core.data.csv_out import to_csv
 from kdcal_core.diagnostics import Estimate
@@ -29,14 +30,6 @@ _CONFIG = {
     "scrollZoom": False,
 }
 _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d")
-PAPER_002 = (
-    "Paper 002: Salamon et al., *Estimating Classification Confidence Using Kernel Densities*."
-)
-PAPER_003 = "Paper 003: Torres et al., *Model-Free Local Recalibration of Neural Networks*."
-PAPER_004 = (
-    "Paper 004: Durfee et al., *Heterogeneous Calibration: A post-hoc model-agnostic framework for "
-    "improved generalization*."
-)
 
 
 def is_dark() -> bool:
@@ -143,9 +136,8 @@ def show(
     with st.container(horizontal=True, gap="small"):
         with st.popover("How to read this", type="tertiary", icon=":material/help:"):
             st.markdown(shown.how_to_read)
-            for paper in (PAPER_002, PAPER_003, PAPER_004):
-                if paper.partition(":")[0].lower() in shown.how_to_read.lower():
-                    st.caption(paper)
+            if papers := cited_in(shown.how_to_read):
+                st.caption(papers)
         csv_button(shown.table, key=f"{key}_csv", name=name)
 
 

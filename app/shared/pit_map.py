@@ -125,8 +125,8 @@ def _space_name(judged: Judged) -> str:
         persist_state="session",
         width=210,
         help="What makes two rows neighbours: like inputs, like activations of a hidden layer of "
-        "the model, or like predictions (mean and spread). Each column is standardised. Paper 003 "
-        "recalibrates in any of them; faults show best where the model tells rows apart.",
+        "the model, or like predictions (mean and spread). Each column is standardised. Torres et "
+        "al. recalibrate in any of them; faults show best where the model tells rows apart.",
     )
     return name
 

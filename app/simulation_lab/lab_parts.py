@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.shared.charts import dragged, drawn_once, estimate_row, is_dark, show
 from app.shared.numbers import interval, number
+from app.shared.papers import cited_in
 from app.simulation_lab import lab_text as text
 from app.simulation_lab.lab_results import answers_of, measures_of
 from kdcal_core import evaluation
@@ -92,7 +93,7 @@ def flaws() -> None:
     """Where the papers' texts contradict each other or themselves, and what is done here."""
     with st.expander("Where the papers' texts go wrong", icon=":material/menu_book:"):
         st.markdown(text.FLAWS)
-        st.caption(text.PAPER_000)
+        st.caption(cited_in("Dey et al. and the earlier version"))
 
 
 def _finding(run: LabRun, measures: Measures) -> None:

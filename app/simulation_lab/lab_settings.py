@@ -151,7 +151,7 @@ def _network() -> _Shape:
             options=tuple(OUTPUT_LAYERS),
             format_func=OUTPUT_LAYERS.__getitem__,
             key="lab_output_layer",
-            help="Paper 000 lets paths end in the output layer, whose units have no ReLU.",
+            help="Dey et al. let paths end in the output layer, whose units have no ReLU.",
             **_KEPT,
         )
     return {"layers": layers, "width": width, "epochs": epochs, "output_layer": output_layer}

@@ -1,8 +1,6 @@
-"""How to read the simulation lab: the equations of paper 000, and its flaws plainly said."""
+"""How to read the simulation lab: the equations of Dey et al., and its flaws plainly said."""
 
 from __future__ import annotations
-
-PAPER_000 = "Paper 000: *Simple Calibration via Geodesic Kernels*; paper 001 is its first version."
 
 INTRODUCTION = (
     "Here the truth is known. Draw rows, train a forest or a network on the spot, and see where "
@@ -32,7 +30,7 @@ needs no new fit:
 
 * **Exponent** $\gamma\log n$: how much other polytopes lend to the counts. The kernel
   $\mathcal K(r,s)$ is the share of leaves or activation paths in common, and polytope $s$ counts
-  in $r$ with weight $\mathcal K(r,s)^{\gamma\log n}$ (paper 000 Eqs. 16 and 18). A large one
+  in $r$ with weight $\mathcal K(r,s)^{\gamma\log n}$ (Dey et al., Eqs. 16 and 18). A large one
   lends nothing, and a polytope with one row is then sure of its class.
 * **Floor** $b$: a constant added to every class's density, $\hat f_y=\tilde f_y+b/\log n$
   (Eq. 8). Where the densities are far smaller than it, the posterior is the prior (Prop. 2).
@@ -74,5 +72,6 @@ The texts contradict each other and themselves in places. What is simulated here
   not cut.
 * **Spheres**: normalised Gaussian vectors. Normalised points of a cube are not uniform.
 * **Logarithm**: natural, in $b/\log n$ as in $\gamma\log n$.
-* **Division**: 70% to train and fit, 30% held out (paper 001 has 90 and 10).
+* **Division**: 70% to train and fit, 30% held out (the earlier version of Dey et al. has 90 and
+  10).
 """

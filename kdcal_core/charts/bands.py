@@ -75,7 +75,8 @@ def distance_figure(
     data_radius: float = 1.0,
     band_words: str = "middle 80%",
 ) -> go.Figure:
-    """Mean max confidence against distance from the data (papers 000 Fig. 3, 001 Fig. 1).
+    """Mean max confidence against distance from the data (Dey et al., Fig. 3; Fig. 1 of the earlier
+    version).
 
     ``x`` is the distance from the centre in units of the data's largest norm; the data end at
     ``data_radius``. ``prior`` is the largest class prior: where confidence should end.

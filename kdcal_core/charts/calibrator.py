@@ -27,7 +27,7 @@ Across what the model states, up what the calibrator makes of it. On the dashed 
 changes; below it confidence is taken back, above it added. Dots are real rows, at most 1,000.
 
 With two classes the score is the probability of the second class. With more it is the confidence
-in the predicted class, with a line for each class that is predicted. With regions (paper 004
+in the predicted class, with a line for each class that is predicted. With regions (Durfee et al.,
 section 5) each has a line of its own. Where the answer depends on more than the score, as on the
 other classes' probabilities or on several partitions that are averaged, there are dots alone. At
 most eight lines are drawn, those with most rows.
@@ -38,8 +38,8 @@ DIAGRAMS = """
 Left the model as it is, right the same rows calibrated by fits that have not seen them. Points on
 the dashed diagonal: stated and observed agree. Grey boxes are where the points of a perfectly
 calibrated model would fall in 95% of all samples of this size, so a point in its box is no evidence
-of a fault. The bars below count the rows: a calibrator may move rows to other scores. Paper 002
-section XII: no calibrator without its picture.
+of a fault. The bars below count the rows: a calibrator may move rows to other scores. Salamon et
+al., section XII: no calibrator without its picture.
 """
 
 

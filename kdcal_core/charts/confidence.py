@@ -24,7 +24,7 @@ MAX_CLOUD = 2000
 
 CURVE = r"""
 Only rows that were **predicted** to be this class count: the right ones are true positives, the
-wrong ones false positives (paper 002 Eqs. 3 and 4).
+wrong ones false positives (Salamon et al., Eqs. 3 and 4).
 
 **Below**: the two densities of scores, each row blurred by a normal kernel of bandwidth $b$ and
 scaled by its number of rows (Eqs. 7 and 8). **Above**: green as a share of green plus orange,
@@ -55,10 +55,10 @@ The curve is thin where rows are few and a hairline where there are none.
 
 
 BANDWIDTHS = r"""
-Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (paper 002
-Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the histogram.
-Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under each panel
-are the right and wrong rows of each bin, on one logarithmic scale for all classes.
+Solid: $b_{mon2}$, the smallest bandwidth whose curve changes direction at most twice (Salamon et
+al., Eq. 20). Dotted: $b_{mon}$, the smallest whose curve never falls (Eq. 19). Dashes: the
+histogram. Both are the paper's curves alone (Eq. 9), to which no rows are added. The bars under
+each panel are the right and wrong rows of each bin, on one logarithmic scale for all classes.
 
 Where both lie together the choice does not matter. Where they part, look at the histogram: a dip
 that it does not show is noise, and $b_{mon}$ is the better choice.
@@ -68,7 +68,7 @@ that it does not show is noise, and $b_{mon}$ is the better choice.
 METHODS = r"""
 All methods over one histogram. Those that use only the score are lines. Those that use the whole
 probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
-confidences: they are clouds, of rows of the calibration set (paper 002 Figs. 10 to 12).
+confidences: they are clouds, of rows of the calibration set (Salamon et al., Figs. 10 to 12).
 
 * **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
   where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
@@ -80,9 +80,9 @@ confidences: they are clouds, of rows of the calibration set (paper 002 Figs. 10
 
 
 NOISE = """
-The rows are cut in two at random and a histogram is made of each half (paper 002 Fig. 4). Both
-halves come from one model and one source, so all that differs between them is noise. The noise of
-all rows together is smaller by a factor of about 1.4. A calibrator that follows features of this
+The rows are cut in two at random and a histogram is made of each half (Salamon et al., Fig. 4).
+Both halves come from one model and one source, so all that differs between them is noise. The noise
+of all rows together is smaller by a factor of about 1.4. A calibrator that follows features of this
 size follows noise.
 """
 _HOVER_ROWS = (
@@ -208,7 +208,7 @@ def confidence_curve_figure(
 
     In between a strip has the right and wrong rows of each of the histogram's bins. The densities
     are scaled by their row counts, so that their ratio can be seen: confidence is
-    green over green plus orange (paper 002 Fig. 5, Eq. 9). ``others`` adds further methods as
+    green over green plus orange (Salamon et al., Fig. 5, Eq. 9). ``others`` adds further methods as
     registry key -> (scores, confidences), sorted by score.
 
     Where the calibrator draws the ratio to a shared temperature, its answer is the full line and
@@ -392,7 +392,7 @@ def bandwidth_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """b_mon2 against b_mon for every class over its histogram (paper 002 Fig. 14).
+    """b_mon2 against b_mon for every class over its histogram (Salamon et al., Fig. 14).
 
     A strip at the foot of each panel has the right and wrong rows of each bin, all on one scale.
     """
@@ -448,7 +448,7 @@ def noise_figure(
 ) -> go.Figure:
     """Two histograms of one class, each from half of the rows: all difference is noise.
 
-    Paper 002 Fig. 4.
+    Salamon et al., Fig. 4.
     """
     colours = palette(dark)
     titles = [class_names[first.label] for first, _ in halves]
@@ -498,7 +498,7 @@ def method_cloud(
     n_rows: int,
     lines: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
 ) -> go.Figure:
-    """Methods over the histogram they should follow (paper 002 Figs. 8 to 12).
+    """Methods over the histogram they should follow (Salamon et al., Figs. 8 to 12).
 
     Methods that use the whole probability vector give no curve in the score but a cloud, one
     point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted

@@ -54,15 +54,15 @@ BY_DISTANCE = r"""
 **Across**: how far rows lie from the centre of the data. At 1 lies the farthest row of the training
 set (of the calibration set where there is none), every feature measured in its standard deviation;
 the shaded part is where the data are. **Up**:
-the largest probability, averaged over 1,000 rows spread evenly over each sphere (paper 000 section
-3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class prior, where
-confidence should end, because for a row unlike all others only the class frequencies are known. The
-sentence above says from which radius on the line and its band stay within 0.02 of it. That radius
-may lie inside the shaded part: with many features, a point in a random direction is unlike every
-row long before it is as far out as the farthest one.
+the largest probability, averaged over 1,000 rows spread evenly over each sphere (Dey et al.,
+section 3.1.1), with the band that holds the middle 80% of them. **Dashes**: the largest class
+prior, where confidence should end, because for a row unlike all others only the class frequencies
+are known. The sentence above says from which radius on the line and its band stay within 0.02 of
+it. That radius may lie inside the shaded part: with many features, a point in a random direction is
+unlike every row long before it is as far out as the farthest one.
 
 **The model** may stay sure all the way: a ReLU network becomes arbitrarily confident far away, and
-a forest answers as in its outermost leaves (papers 000 and 001, section 1). **Isotonic, sigmoid
+a forest answers as in its outermost leaves (Dey et al., section 1). **Isotonic, sigmoid
 and KDE** see only the model's probabilities and not the row, so they treat a foreign row like an
 ordinary one with the same probabilities: they do not correct confidence outside.
 
@@ -77,7 +77,7 @@ Among the data, where $c$ is small against the densities, that is the class shar
 is blended there with the model's own answer, by weights chosen on held-out rows, because neither is
 always the better one (our addition to the papers). Far out every $\tilde f$ is small against $c$,
 and the answer is the prior (Prop. 2). **Euclidean** finds the nearest region by Euclidean distance
-instead; paper 000 (section 3.1.1) continues with geodesic, which works with more features.
+instead; Dey et al. (section 3.1.1) continue with geodesic, which works with more features.
 """
 
 
@@ -89,18 +89,18 @@ kernel density version; farther left the prior has more, 98% at four units from 
 
 The floor is a quantile of the held-out rows' log densities, the $\lfloor\alpha(h+1)\rfloor$-th
 smallest of $h$: a fresh row like them falls below it with probability at most
-$\max(\alpha, 1/(h+1))$. The constant that paper 000 prints would lower the accuracy among the data.
+$\max(\alpha, 1/(h+1))$. The constant that Dey et al. print would lower the accuracy among the data.
 There is no such guarantee for foreign rows: how many are found depends on how foreign they are, and
-paper 000 proves only the limit at infinite distance (Prop. 2).
+Dey et al. prove only the limit at infinite distance (Prop. 2).
 """
 
 
 EXPONENT = r"""
-The kernel is raised to the power $\gamma\log n$ (paper 000 Eq. 18). With a small exponent the rows
-of distant regions count too, which smooths the class shares; with a large one only a region's own
-rows count. The exponent with the least log loss on held-out rows is chosen, and of equal ones the
-largest. The losses are those of the class shares alone, before the model's own answer is blended
-in.
+The kernel is raised to the power $\gamma\log n$ (Dey et al., Eq. 18). With a small exponent the
+rows of distant regions count too, which smooths the class shares; with a large one only a region's
+own rows count. The exponent with the least log loss on held-out rows is chosen, and of equal ones
+the largest. The losses are those of the class shares alone, before the model's own answer is
+blended in.
 """
 
 

@@ -31,7 +31,7 @@ LAB_BANDED = ("model", "geodesic", "euclidean")  # more bands would hide each ot
 
 MAPS = r"""
 Each map shows the probability of class 1: blue near 0, red near 1, **white at the prior**. The
-dashed box holds the data. This is paper 000 Fig. 8.
+dashed box holds the data. This is Fig. 8 of Dey et al.
 
 * **True posterior**: from the formula of the simulation; the prior outside the box, where there
   are no rows (Eq. 4). *Trunk* has rows everywhere, ever fewer, and its truth knows no end.
@@ -51,7 +51,7 @@ map is the papers' own fit, with their floor and the shares alone.
 
 DISTANCE = r"""
 Mean of the largest probability over 1,000 points drawn uniformly on a sphere about the origin
-(paper 000 section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
+(Dey et al., section 3.1 and Fig. 3). At distance 1 lies the row farthest out. **Bands** hold the
 middle half of the points, those without one tell it where a mark is pointed at.
 
 Nothing was ever seen beyond 1, so that only the prior (dashed) is justified there. Isotonic and
@@ -78,13 +78,13 @@ A dot is the value, its stroke the 95% interval, the pale band the model's inter
 * **Confidence at radius 2**: should be the prior.
 
 The model was trained, and the graphs were fitted, on seven tenths of the rows. The other three
-tenths set isotonic, sigmoid, the exponent and the floor (paper 000 section 3).
+tenths set isotonic, sigmoid, the exponent and the floor (Dey et al., section 3).
 """
 SIZES = r"""
 Each point is the median over the repetitions, each band goes from the first to the third quartile
-(paper 000 Fig. 3, paper 001 Fig. 1). A repetition draws its own rows, trains its own model and
-judges it on its own fresh rows. Exponent and floor are those that the data choose each time; the
-sliders above do not act here.
+(Dey et al., Fig. 3; Fig. 1 of the earlier version). A repetition draws its own rows, trains its own
+model and judges it on its own fresh rows. Exponent and floor are those that the data choose each
+time; the sliders above do not act here.
 """
 
 

@@ -1,4 +1,4 @@
-"""Where distributions are wrong, and how: neighbourhoods on a map (paper 003 Fig. 1e)."""
+"""Where distributions are wrong, and how: neighbourhoods on a map (Torres et al., Fig. 1e)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ red diamonds, spread too narrow; wide blue diamonds, too wide. Larger and strong
 off. Small grey marks: nothing found beyond chance, which is not a proof of being right.
 
 Click a mark, or drag a box, to see the PIT histogram of the rows there. Good coverage over all rows
-can hide local faults, so always look here (paper 003 sections 4.1, 4.2 and 5).
+can hide local faults, so always look here (Torres et al., sections 4.1, 4.2 and 5).
 """
 
 

@@ -25,10 +25,10 @@ _HEIGHT = _TITLE + _SQUARE + _BETWEEN + _STRIP + _TICKS
 _GAP = 0.03
 
 PICTURES = """
-No calibrator without its picture (paper 002 section XII). Each point is a bin: across the stated
-confidence, up how often it was right, with its Clopper-Pearson interval; pale points have few
-rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below count
-the rows on the same scale in every panel: where they are thin, the picture says little, and a
+No calibrator without its picture (Salamon et al., section XII). Each point is a bin: across the
+stated confidence, up how often it was right, with its Clopper-Pearson interval; pale points have
+few rows. The grey boxes are where a perfectly calibrated model's points would lie. The bars below
+count the rows on the same scale in every panel: where they are thin, the picture says little, and a
 calibrator that states one number for all rows looks perfect in its only bin.
 """
 

@@ -21,8 +21,8 @@ _WIDEST = 300.0  # largest loss over the smallest that still has its own place
 _ROW_HEIGHT = 13
 
 LOSSES = r"""
-Mean of $-\log$ of the confidence given to what happened: right or wrong (paper 002 Eq. 14), by
-predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
+Mean of $-\log$ of the confidence given to what happened: right or wrong (Salamon et al., Eq. 14),
+by predicted class (Fig. 17), with its 95% interval. Lower is better; the axis is logarithmic.
 
 A method's loss on the rows it was fitted on flatters it, the more so the more it can bend. That
 is why rows it has not seen are shown: the evaluation set, or the calibration set cross-fitted
@@ -81,7 +81,7 @@ def losses_figure(
     methods: Sequence[str] | None = None,
     beside: MethodLosses | None = None,
 ) -> go.Figure:
-    """Mean log loss by predicted class and method, with intervals (paper 002 Figs. 17 to 19).
+    """Mean log loss by predicted class and method, with intervals (Salamon et al., Figs. 17 to 19).
 
     ``methods`` are the keys to draw, all where not given. ``beside`` adds the losses on other
     rows as hollow marks; the paper reads noise from their distance. The axis is logarithmic,

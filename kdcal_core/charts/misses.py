@@ -1,4 +1,4 @@
-"""Outcomes that their intervals missed, on a map before and after (paper 003 Figs. 3e and 3f)."""
+"""Outcomes that their intervals missed, on a map before and after: Torres et al., Figs. 3e, 3f."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OTHERS = 10  # marks that are no rows, such as the ends of a line
 
 MISSES = r"""
 Every mark is a row at its place on the map; light red ones are outcomes that their interval missed
-(paper 003 Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If intervals
-are right **everywhere**, misses are strewn evenly over the rows; clusters of them, and regions
-without any, are local faults even where the total is right. The same rows are drawn on both sides,
-a uniform sample where they are too many; the counts above are those of all rows.
+(Torres et al., Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If
+intervals are right **everywhere**, misses are strewn evenly over the rows; clusters of them, and
+regions without any, are local faults even where the total is right. The same rows are drawn on both
+sides, a uniform sample where they are too many; the counts above are those of all rows.
 """
 
 

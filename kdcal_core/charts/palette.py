@@ -23,7 +23,7 @@ class Palette:
     truth : str
         Truth, perfect calibration and the histogram anchor.
     right, wrong : str
-        True and false positives (paper 002's green and orange).
+        True and false positives (Salamon et al.'s green and orange).
     foreign : str
         Rows far from the data.
     text, muted, grid, surface : str
@@ -38,7 +38,7 @@ class Palette:
         Faults of a predictive distribution, told apart by colour-blind readers too. Too narrow
         is over-confident and so red, too wide under-confident and so blue, as `diverging` has it.
     miss : str
-        Outcomes outside their intervals (paper 003 Fig. 3: light red).
+        Outcomes outside their intervals (Torres et al., Fig. 3: light red).
     """
 
     model: str

@@ -98,7 +98,7 @@ def anchor_traces(
 ) -> list[go.Scatter]:
     """The histogram that lies under a smooth curve: dashed strokes, its intervals as pale boxes.
 
-    The lowest bar is dotted: below the first rows a kernel density says little (paper 002
+    The lowest bar is dotted: below the first rows a kernel density says little (Salamon et al.,
     section XIII.D).
     """
     left, right = anchor.edges[:-1], anchor.edges[1:]

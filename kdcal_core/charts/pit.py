@@ -34,9 +34,9 @@ _MAX_LEVELS = 1000
 
 PIT_HISTOGRAM = r"""
 Each outcome has a **PIT value** (probability integral transform): the probability that its own
-predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (paper 003 section 2).
-If the distributions are right, these values are spread evenly from 0 to 1 and every bar has height
-1, the dashed line.
+predictive distribution gave to values at or below it, $p_i = \hat F_i(y_i)$ (Torres et al., section
+2). If the distributions are right, these values are spread evenly from 0 to 1 and every bar has
+height 1, the dashed line.
 
 **Bars high on the right**: outcomes fall above what was predicted, so predictions are too low;
 **on the left**: too high. **High at both ends** (a U): the stated spread is too narrow. **High in
@@ -47,32 +47,32 @@ this size. Bars outside are strong, those inside pale. A flat histogram over all
 prove that the model is right: opposite faults in two places cancel. Look at neighbourhoods too.
 """
 PIT_PANELS = r"""
-The same picture for different groups of rows, on one scale (paper 003 Figs. 1f, 5c and 5d). The
-global histogram mixes all neighbourhoods; a model can look right in it and be too low in one place
-and too high in another. The grey band is wider where a group has fewer rows. The colour is that of
-the fault: amber too low, pink too high, red too narrow, blue too wide; slate where no fault was
-found in the model, teal where none was found after recalibration.
+The same picture for different groups of rows, on one scale (Torres et al., Figs. 1f, 5c and 5d).
+The global histogram mixes all neighbourhoods; a model can look right in it and be too low in one
+place and too high in another. The grey band is wider where a group has fewer rows. The colour is
+that of the fault: amber too low, pink too high, red too narrow, blue too wide; slate where no fault
+was found in the model, teal where none was found after recalibration.
 """
 ECDF = r"""
 The share of PIT values at or below each level, minus the level itself: right distributions stay
-around 0 (paper 003 Eq. 1, read for all levels at once). A line **above** 0 has more outcomes below
-that quantile than stated, a line **below** 0 fewer. In an S that first rises and then falls below
-0 the stated spread is too narrow; first below and then above, too wide.
+around 0 (Torres et al., Eq. 1, read for all levels at once). A line **above** 0 has more outcomes
+below that quantile than stated, a line **below** 0 fewer. In an S that first rises and then falls
+below 0 the stated spread is too narrow; first below and then above, too wide.
 
 The grey band is simultaneous: right distributions stay inside everywhere in 95% of all samples.
 Unlike a histogram it needs no bins.
 """
 BEFORE_AFTER = r"""
 PIT values of all judged rows before and after: where each outcome fell in its own distribution
-(paper 003 section 2). Right distributions spread them evenly, and all bars end inside the grey band
-in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat says
-nothing about single places. The maps above do.
+(Torres et al., section 2). Right distributions spread them evenly, and all bars end inside the grey
+band in 95% of all samples. Every repair flattens this histogram, a global one too: that it is flat
+says nothing about single places. The maps above do.
 """
 AROUND_ROWS = r"""
-PIT values of the judged rows nearest to each picked row, before and after (paper 003 Figs. 5c and
-5d), in the space in which the repair looked for neighbours. High on the right: predictions there
-are too low; high at both ends: intervals too narrow. After a local repair they should be as flat as
-the grey band allows.
+PIT values of the judged rows nearest to each picked row, before and after (Torres et al., Figs. 5c
+and 5d), in the space in which the repair looked for neighbours. High on the right: predictions
+there are too low; high at both ends: intervals too narrow. After a local repair they should be as
+flat as the grey band allows.
 """
 
 
@@ -157,7 +157,8 @@ def ecdf_chart(difference: EcdfDifference, *, dark: bool) -> Chart:
 def pit_figure(
     histogram: PitHistogram, *, dark: bool, kind: str = "none", who: Who = "model"
 ) -> go.Figure:
-    """The PIT histogram (paper 003 Fig. 1d): relative density, where 1 is a right distribution.
+    """The PIT histogram (Torres et al., Fig. 1d): relative density, where 1 is a right
+    distribution.
 
     The grey boxes are where the bars of a right distribution would stand; bars outside are
     strong, bars inside pale. ``kind`` is the kind of a `Fault` and sets the colour.
@@ -181,7 +182,7 @@ def pit_figure(
 def pit_panels(panels: Sequence[PitPanel], *, dark: bool, columns: int = 3) -> go.Figure:
     """Histograms beside each other on one scale: all rows, neighbourhoods, regions, before, after.
 
-    Paper 003 Figs. 1f, 5c and 5d. Above each stand its name, its rows and its fault in words.
+    Torres et al., Figs. 1f, 5c and 5d. Above each stand its name, its rows and its fault in words.
     """
     colours = palette(dark)
     titles = [

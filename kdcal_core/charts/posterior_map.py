@@ -45,7 +45,7 @@ knowledge of the row. **The dashed box** is the range of the data. Beyond it the
 whatever a model says there is extrapolation.
 
 **A forest or a ReLU network cuts its inputs into polytopes** and answers alike, or ever more
-surely, all the way out in the outermost ones (paper 000 section 1; Fig. 8 is this picture). **The
+surely, all the way out in the outermost ones (Dey et al., section 1; Fig. 8 is this picture). **The
 kernel density version** keeps the polytopes and puts a Gaussian in each, centred on its own rows
 (Eqs. 14, 15 and 19). A constant is added to every density, so that the posterior
 
@@ -69,8 +69,8 @@ The rows in the box alone. **Across**: what each model states. **Up**: how often
 the dashed diagonal the two agree; points below it are over-confident, points above it
 under-confident. Slate points are the model, teal ones its kernel density version; bars are exact
 (Clopper-Pearson) 95% intervals, grey boxes where the points of a perfectly calibrated model with
-the stated confidences would fall in 95% of all samples of this size (paper 002 Eq. 5 has the
-bins). Points from fewer than 100 rows are pale, from fewer than 20 paler.
+the stated confidences would fall in 95% of all samples of this size (Salamon et al., Eq. 5, have
+the bins). Points from fewer than 100 rows are pale, from fewer than 20 paler.
 
 A model that is well calibrated over all rows can be over-confident in one corner and
 under-confident in another: that is what the box is for.

@@ -1,4 +1,4 @@
-"""Predictive densities of picked rows, before and after (paper 003 Figs. 1c and 5b)."""
+"""Predictive densities of picked rows, before and after (Torres et al., Figs. 1c and 5b)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {"model": "Model", "calibrated": "Recalibrated"}
 
 DENSITIES = r"""
 The predictive density of single rows before (slate) and after recalibration (teal), with the
-outcome as a dashed line (paper 003 Figs. 1c and 5b); the strokes below are the central 95%
+outcome as a dashed line (Torres et al., Figs. 1c and 5b); the strokes below are the central 95%
 intervals. The PIT is the share of each density to the left of the outcome.
 
 After Algorithm 1 a distribution is a set of weighted samples, which has no density of its own: the
@@ -113,7 +113,7 @@ def density_table(panels: Sequence[DensityPanel]) -> pd.DataFrame:
 
 
 def _told(shown: DensityPanel) -> str:
-    """The PIT before and after: paper 003 writes it beside the density (Fig. 1c)."""
+    """The PIT before and after: Torres et al. write it beside the density (Fig. 1c)."""
     return "PIT " + ", then ".join(f"{curve.pit:.4f}" for curve in shown.curves)
 
 

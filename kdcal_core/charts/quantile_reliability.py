@@ -1,4 +1,4 @@
-"""Reliability of stated quantiles: paper 003 Eq. 1, drawn."""
+"""Reliability of stated quantiles: Torres et al., Eq. 1, drawn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kdcal_core.diagnostics.regression.results import QuantileReliability
 from kdcal_core.text import counted, escape_html
 
 QUANTILES = r"""
-**Across**: a stated quantile. **Up**: the share of outcomes at or below it (paper 003 Eq. 1). On
-the dashed diagonal both agree. Bars are exact (Clopper-Pearson) intervals of each point alone, the
-grey band is where all points of right distributions stay at once. A curve above the diagonal all
-along: predictions too high; below: too low. First above and then below it: the stated spread is too
-narrow; first below and then above: too wide.
+**Across**: a stated quantile. **Up**: the share of outcomes at or below it (Torres et al., Eq. 1).
+On the dashed diagonal both agree. Bars are exact (Clopper-Pearson) intervals of each point alone,
+the grey band is where all points of right distributions stay at once. A curve above the diagonal
+all along: predictions too high; below: too low. First above and then below it: the stated spread is
+too narrow; first below and then above: too wide.
 """
 
 

@@ -36,13 +36,13 @@ HOW_TO_READ = r"""
 Each panel is a measure, each line a method; bars are 95% intervals, and the pale band is the
 model's own. **CRPS** and **log score** judge the whole distribution, lower is better. **MSE against
 the outcomes** has the noise in it and cannot fall to 0; **MSE against the true mean** exists only
-where the truth is known (paper 003 Tables 1 and 2 use one each). **sMIS** is the width of the
+where the truth is known (Torres et al., Tables 1 and 2 use one each). **sMIS** is the width of the
 intervals plus a penalty for each miss, divided by the mean absolute outcome of the calibration set
-(paper 003 Eq. 5, as Gneiting and Raftery define the score).
+(Torres et al., Eq. 5, as Gneiting and Raftery define the score).
 
 Two methods judged on the same rows share most of their noise: the **changes** below are paired, row
 by row, and tell differences that the intervals above would hide. Recalibration is not made to lower
-the MSE (paper 003 section 5).
+the MSE (Torres et al., section 5).
 """
 
 

@@ -23,7 +23,7 @@ _APART = 0.012  # of the logarithmic axis, so that bars of two spaces do not lie
 SELECTION = r"""
 Cross-fitted CRPS, lower is better, over the number of neighbours, one curve for each space in which
 neighbours are looked for. Few neighbours follow local faults closely but are noisy; many are steady
-but blur (paper 003 section 3). The ring is the choice; bars are 95%
+but blur (Torres et al., section 3). The ring is the choice; bars are 95%
 intervals of the difference to it, row by row. Choices whose bars reach its height are as good, and
 among them a larger k is steadier. Slate is the model without any repair.
 """

@@ -20,9 +20,9 @@ from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.text import escape_html
 
 TRUTH = r"""
-Each mark is a row: its true mean or standard deviation across, the estimate up (paper 003 Fig. 2).
-Right estimates lie on the dashed diagonal. A global repair bends all rows alike; a local one can
-move each. Shown only where the truth is known, as in simulations.
+Each mark is a row: its true mean or standard deviation across, the estimate up (Torres et al., Fig.
+2). Right estimates lie on the dashed diagonal. A global repair bends all rows alike; a local one
+can move each. Shown only where the truth is known, as in simulations.
 """
 
 

@@ -23,8 +23,8 @@ _SHIFT = 0.1  # of the log odds; a smaller one is next to nothing
 _FLAT = 0.1  # slope below which a map forgets the score
 
 MAPS = r"""
-Platt's map of each region (paper 004 section 2.1 and Algorithm 1): log odds times a slope plus an
-offset, fitted on the region's rows. **On the dashed line** nothing changes; a line **above** it
+Platt's map of each region (Durfee et al., section 2.1 and Algorithm 1): log odds times a slope plus
+an offset, fitted on the region's rows. **On the dashed line** nothing changes; a line **above** it
 says that the class is stated too low there, **below** it too high. A slope **below 1** pulls
 probabilities towards one half: the model was too sure. A slope of **0** forgets the score and
 leaves the region's rate, so the maps lie between the model and the tree (section 5.2). A

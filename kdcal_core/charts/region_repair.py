@@ -22,11 +22,12 @@ _LINE = 40
 
 LIFT = r"""
 How much larger the AUROC became, as a share of what it was (decision D108), with the interval of
-the paired comparison on the same rows (paper 004 Fig. 3 draws it over runs). **One map for all rows
-cannot change the order of the rows**, and so leaves the AUROC where it was, however over-confident
-the model is (sections 2 and 4.1). Maps that differ from region to region can, and the best ones
-only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where each row is
-calibrated by the other folds, every fold has a map of its own, which may move the AUROC by a trace.
+the paired comparison on the same rows (Durfee et al., Fig. 3 draws it over runs). **One map for all
+rows cannot change the order of the rows**, and so leaves the AUROC where it was, however
+over-confident the model is (sections 2 and 4.1). Maps that differ from region to region can, and
+the best ones only raise it (Lemmas 4.3 and 4.4). Judged on rows that no map was fitted on; where
+each row is calibrated by the other folds, every fold has a map of its own, which may move the AUROC
+by a trace.
 """
 LOSSES = r"""
 Each row's log loss after the repair minus before it, on average over rows that no map was fitted
@@ -37,7 +38,7 @@ lies to its left is what the regions add.
 BEFORE_AFTER = r"""
 Slate: the model as it is; teal: calibrated by regions. Judged on rows that had no part in the fit.
 Points on the diagonal say what they see. One map for all rows would correct this picture too; only
-regions can correct the order of the rows (paper 004 sections 2 and 4).
+regions can correct the order of the rows (Durfee et al., sections 2 and 4).
 """
 
 
@@ -103,7 +104,8 @@ def loss_change_chart(lines: Sequence[tuple[str, Estimate]], *, dark: bool) -> C
 
 
 def auc_lift_figure(lines: Sequence[tuple[str, PairedAuc]], *, dark: bool) -> go.Figure:
-    """One line a way to calibrate: (b - a) / a with its interval (paper 004 Fig. 3, decision D108).
+    """One line a way to calibrate: (b - a) / a with its interval (Durfee et al., Fig. 3, decision
+    D108).
 
     At 0 the order of the rows is as it was. Titles are untrusted.
     """

@@ -57,8 +57,9 @@ _LINES_OF_PIT = r"""
 **How to read the chart.** A line for each value of the column, or for each stretch of its numbers,
 with the mean of the PIT values there and its interval. At one half, the tick, predictions lie
 neither too high nor too low. The colours name the fault, by the place and the spread of the PIT
-values (paper 003 section 2); a hollow mark differs by no more than chance explains. All rows judge,
-as no outcome had a say in where the regions lie; p values are corrected for their number (Holm).
+values (Torres et al., section 2); a hollow mark differs by no more than chance explains. All rows
+judge, as no outcome had a say in where the regions lie; p values are corrected for their number
+(Holm).
 """
 _HALVES = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. So one half of the rows
@@ -78,14 +79,14 @@ sum of outcome minus stated probability over its variance (our addition).
 _PURPOSES = r"""
 **Where it is wrong** grows the tree on outcome minus stated probability: the question of a
 review (our addition). **Where classes differ** grows it on the classes, on the training rows if
-there are any, as paper 004 does (section 5.1, Algorithm 1). **Along a column**
+there are any, as Durfee et al. do (section 5.1, Algorithm 1). **Along a column**
 takes its values, or ten stretches of numbers.
 """
 _TREE_OF_PIT = r"""
 **How to read the tree.** Every row starts at the left and takes the branch whose words fit it; at
 the end of its way it is in one region. The larger the mark, the more rows. The colours name the
-fault of the predicted distributions there, by the place and the spread of the PIT values (paper 003
-section 2); a hollow region differs by no more than chance explains.
+fault of the predicted distributions there, by the place and the spread of the PIT values (Torres et
+al., section 2); a hollow region differs by no more than chance explains.
 
 One half of the rows finds the regions and the outcomes of the other half judge them; p values are
 corrected for their number (Holm), so that of a model that is right everywhere any region is
@@ -95,7 +96,7 @@ BESIDE = r"""
 Left the rows of the picked region, right all judged rows, on one scale. Points on the dashed line:
 stated and observed agree. Grey boxes hold the points of a calibrated model in 95% of all samples
 of that size. A model can be right over all rows and wrong in every region, when faults of
-opposite sign cancel (paper 004 section 3 builds such a case).
+opposite sign cancel (Durfee et al., section 3 builds such a case).
 """
 
 

@@ -42,21 +42,21 @@ fall in 95% of all samples of this size. A point inside its box is no evidence a
 **The line** is a kernel average with its 95% band, **the dotted steps** the isotonic (CORP)
 curve: neither depends on the bins. **The bars below** count the rows of each bin.
 
-A bin is $(a, b]$, the first closed at 0 (paper 002 Eq. 5).
+A bin is $(a, b]$, the first closed at 0 (Salamon et al., Eq. 5).
 """
 BY_CLASS = """
 One diagram a class on one scale, with its number of rows. Grey boxes hold the points of a
-perfectly calibrated model in 95% of all samples. Paper 002 (sections III and VI) reads them by
+perfectly calibrated model in 95% of all samples. Salamon et al. (sections III and VI) read them by
 predicted class: only rows that were given the class count, right ones against wrong ones. Under
 the question "One class against the rest" every row counts in every diagram.
 """
 SCORES = """
 How sure the model was where it was right (above) and where it was wrong (below). The two count
-axes differ, because errors are rarer. Paper 002 section V takes confidence from these two: the
-share of right among all rows at one score.
+axes differ, because errors are rarer. Salamon et al. (section V) take confidence from these two:
+the share of right among all rows at one score.
 """
 CONFUSION = r"""
-Rows of the table are true classes, columns predicted ones (paper 002 Fig. 1).
+Rows of the table are true classes, columns predicted ones (Salamon et al., Fig. 1).
 
 * **Counts**: how many rows there are; coloured by the square root, so that rare errors show.
 * **By true class**: each row adds to 1. On the diagonal, the share of a class that is found.
@@ -315,7 +315,8 @@ def confusion_figure(
     *,
     dark: bool,
 ) -> go.Figure:
-    """One of the three tables of paper 002 Fig. 1 as a heat table; rows true, columns predicted.
+    """One of the three tables of Salamon et al., Fig. 1, as a heat table; rows true, columns
+    predicted.
 
     Counts are coloured by their square root, so that the errors show beside the diagonal.
     Numbers stand in the cells up to 15 classes; beyond, hovering shows them.

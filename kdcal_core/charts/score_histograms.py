@@ -19,7 +19,7 @@ from kdcal_core.text import counted
 _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)
 
 SCORES = r"""
-How the scores of both labels are spread, on the scale of log odds (paper 004 Fig. 1). An
+How the scores of both labels are spread, on the scale of log odds (Durfee et al., Fig. 1). An
 over-confident model parts its training rows far more cleanly than fresh rows: the two heaps stand
 far apart on the left panel and run into each other on the next. Calibration pulls them back to
 what fresh rows bear out. What lies beyond 0.1% and 99.9% stands in the outermost bars.
@@ -50,7 +50,7 @@ def score_panels_chart(panels: Sequence[ScorePanel], *, dark: bool) -> Chart:
 def score_panels_figure(
     panels: Sequence[ScorePanel], *, dark: bool, labels: tuple[str, str]
 ) -> go.Figure:
-    """Histograms of scores by label on one scale of log odds (paper 004 Fig. 1).
+    """Histograms of scores by label on one scale of log odds (Durfee et al., Fig. 1).
 
     ``labels`` name the rows that are not of the class, and those that are: our own words.
     """

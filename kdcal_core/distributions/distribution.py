@@ -78,7 +78,7 @@ class PredictiveDistribution(ABC):
         return f"{type(self).__name__}({len(self):,} rows)"
 
     def cdf(self, y: ArrayLike) -> FloatArray:
-        """P(Y <= y): the PIT values of paper 003 section 2 where y are the outcomes.
+        """P(Y <= y): the PIT values of Torres et al., section 2, where y are the outcomes.
 
         Raises
         ------

@@ -54,7 +54,7 @@ _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 def randomised_pit(distribution: PredictiveDistribution, y: ArrayLike, seed: int) -> FloatArray:
-    """PIT values p_i = F^_i(y_i), (n,) in [0, 1] (paper 003 section 2).
+    """PIT values p_i = F^_i(y_i), (n,) in [0, 1] (Torres et al., section 2).
 
     Where the distribution function jumps at the outcome, the value lies between the jump's foot and
     its top, so that a calibrated prediction has uniform PIT values all the same. Rows with the same

@@ -215,7 +215,7 @@ STEP = 0.5
 
 
 class Empirical(Piecewise):
-    """m equally likely samples a row: Monte Carlo dropout, ensembles (paper 003 section 4.2).
+    """m equally likely samples a row: Monte Carlo dropout, ensembles (Torres et al., section 4.2).
 
     Where outcome and samples are draws alike, the outcome is as likely to fall into any of the
     m + 1 gaps between and beyond the samples. So the distribution function is i / (m + 1) at the

@@ -1,4 +1,4 @@
-"""Weighted samples as predictive distribution: what recalibration returns (paper 003 Alg. 1)."""
+"""Weighted samples as predictive distribution: what recalibration gives (Torres et al., Alg. 1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
 class Weighted(PredictiveDistribution):
-    """k weighted samples a row (paper 003 Alg. 1, Eq. 3).
+    """k weighted samples a row (Torres et al., Alg. 1, Eq. 3).
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def far_rows(review: ReviewData, seed: int) -> FarRows:
     """The review's foreign rows, at most 10,000; else 1,000 on a sphere about the data.
 
     The sphere's radius is five times the distance of the farthest row from the centre, every
-    column measured in its standard deviation (paper 000 section 3.1.1).
+    column measured in its standard deviation (Dey et al., section 3.1.1).
 
     Raises
     ------

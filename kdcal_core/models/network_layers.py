@@ -233,7 +233,7 @@ class Head:
 
 
 def find_head(steps: Sequence[Step], target: str, inputs: Iterable[str]) -> Head | None:
-    """The dense ReLU head that a network's scores come from (paper 000 section 3.2).
+    """The dense ReLU head that a network's scores come from (Dey et al., section 3.2).
 
     Walks back from the last dense layer, in single file: where two values that depend on the
     rows meet, or something stands that is neither dense, affine nor ReLU, the encoder ends.

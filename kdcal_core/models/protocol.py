@@ -84,7 +84,7 @@ class Regressor(Protocol):
 
 @runtime_checkable
 class HasLayers(Protocol):
-    """A network whose hidden layers have names (the layer l of paper 003 Algorithm 1).
+    """A network whose hidden layers have names (the layer l of Torres et al., Algorithm 1).
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class HasLayers(Protocol):
 
 @runtime_checkable
 class HasDropout(Protocol):
-    """A network of one output that can be run with its dropout active (paper 003 section 4.2)."""
+    """A network of one output that can be run with its dropout (Torres et al., section 4.2)."""
 
     def sample(
         self, X: Features, m: int, seed: int, progress: Progress | None = None
@@ -155,7 +155,7 @@ class HasLogits(Protocol):
 
 @runtime_checkable
 class HasHead(Protocol):
-    """An encoder with a head of dense ReLU layers (paper 000 section 3.2).
+    """An encoder with a head of dense ReLU layers (Dey et al., section 3.2).
 
     The encoder is everything before the last unbroken run of dense layers with ReLUs:
     convolutions, attention, recurrent layers, activations other than ReLU. The head cuts the
@@ -180,7 +180,7 @@ class NamesActivations(Protocol):
     ----------
     other_activations : tuple of str
         For people, in the order of computation and counting every activation:
-        "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Paper 000 defines paths
+        "layer 2: sigmoid", "layer 3: GELU". Empty where all are ReLU. Dey et al. define paths
         for ReLU alone (section 2.4.2), so bits are taken of ReLU only: a LeakyReLU's sign would
         cut the space too, but its unit goes on answering on both sides.
     """

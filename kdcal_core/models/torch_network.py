@@ -343,7 +343,7 @@ class TorchRegressor(TorchModel):
     def _sample(
         self, network: Network, X: Features, m: int, seed: int, progress: Progress | None = None
     ) -> FloatArray:
-        """Predictions of ``m`` random passes, (n, m) float64 (paper 003 section 4.2).
+        """Predictions of ``m`` random passes, (n, m) float64 (Torres et al., section 4.2).
 
         Each block of rows has a stream of its own, so that the first passes of a longer run are
         those of a shorter one.

@@ -48,7 +48,7 @@ class ActivationCodes:
 
     Notes
     -----
-    A bit is 1 where the unit's output is positive (paper 000 section 2.4.2; decision D3).
+    A bit is 1 where the unit's output is positive (Dey et al., section 2.4.2; decision D3).
     """
 
     words: NDArray[np.uint64]
@@ -158,7 +158,7 @@ class Polytopes:
 
 
 def find_polytopes(codes: Codes) -> Polytopes:
-    """Merge the rows whose kernel is 1, which are those of equal codes (paper 000 Algorithm 2).
+    """Merge the rows whose kernel is 1, which are those of equal codes (Dey et al., Algorithm 2).
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ STEPS_PER_DOUBLING = 3
 def default_exponents() -> NDArray[np.float64]:
     """Exponents gamma * log n to choose from: 21, from 0.5 to 50.8, three a doubling.
 
-    A forest wants about 1, a ReLU network 5 to 20 (paper 000 Eq. 18 leaves the grid open,
+    A forest wants about 1, a ReLU network 5 to 20 (Dey et al., Eq. 18 leaves the grid open,
     decision D10).
 
     Examples
@@ -53,7 +53,7 @@ def class_masses(
 ) -> NDArray[np.float64]:
     """Smoothed class counts of every polytope, for all exponents in one pass.
 
-    ``out[g, r, y] = sum_s K(r, s)**exponents[g] * counts[s, y]``, the n~_ry of paper 000
+    ``out[g, r, y] = sum_s K(r, s)**exponents[g] * counts[s, y]``, the n~_ry of Dey et al.,
     Eq. 16 with the weights of Eq. 18, where an exponent is gamma * log n. The kernel's matrix is
     never held.
 
@@ -157,7 +157,7 @@ LARGEST = 2**30
 def geodesic_kernel(a: Codes, b: Codes | None = None) -> NDArray[np.float64]:
     """Kernel K between the rows of two codes; the geodesic distance is 1 - K.
 
-    Forest: the share of trees in which both rows fall into one leaf (paper 000 Eq. 11).
+    Forest: the share of trees in which both rows fall into one leaf (Dey et al., Eq. 11).
     Network: the share of activation paths, one unit a layer, on which both rows are activated
     identically (Eq. 12), which is the product over the layers of the share of equal bits
     (decision D5).

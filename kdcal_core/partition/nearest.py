@@ -58,7 +58,7 @@ def nearest_polytopes(
     executor: Executor | None = None,
     threads: int | None = None,
 ) -> Nearest:
-    """The polytope of the largest geodesic kernel for each row (paper 000 Eqs. 6 and 19).
+    """The polytope of the largest geodesic kernel for each row (Dey et al., Eqs. 6 and 19).
 
     Ties go to the centre nearest in Euclidean distance, then to the lowest index (decision D7).
     A row that shares nothing with any polytope has kernel 0 with all: a tie of all.

@@ -41,7 +41,7 @@ class RegressionSimulated:
 
 
 def heteroscedastic(n: int, *, seed: int) -> RegressionSimulated:
-    """A parabola whose noise widens to the right (paper 003 Eq. 4).
+    """A parabola whose noise widens to the right (Torres et al., Eq. 4).
 
     X is uniform on (2, 20), and Y is normal with mean 10 + 5 X^2 and standard deviation 30 X
     (decision D89). The best straight line through it is -460 + 110 X, with a residual standard
@@ -71,7 +71,7 @@ def heteroscedastic(n: int, *, seed: int) -> RegressionSimulated:
 
 
 def rosenbrock_gamma(n: int, *, seed: int) -> RegressionSimulated:
-    """Gamma outcomes around Rosenbrock's curved valley (paper 003 section 4.2).
+    """Gamma outcomes around Rosenbrock's curved valley (Torres et al., section 4.2).
 
     X1 is uniform on (-2, 2) and X2 on (-1, 5); the mean is (1 - x1)^2 + 10 (x2 - x1^2)^2 and the
     shape 100, so that the standard deviation is a tenth of the mean. Arguments and errors as for
@@ -90,7 +90,7 @@ def rosenbrock_gamma(n: int, *, seed: int) -> RegressionSimulated:
 
 
 def nonlinear20(n: int, *, seed: int) -> RegressionSimulated:
-    """Twenty correlated features of which ten tell something (paper 003 Eq. 6).
+    """Twenty correlated features of which ten tell something (Torres et al., Eq. 6).
 
     The features are standard normal with correlation 0.5^abs(i - j); the outcome is
     5 + 10 x1 + 10/(x2^2 + 1) + 5 x3 x4 + 2 x4 + 5 x4^2 + 5 x5 + 2 x6 + 10/(x7^2 + 1) + 5 x8 x9

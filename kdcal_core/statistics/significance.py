@@ -18,9 +18,9 @@ def one_sided_wilcoxon(a: Any, b: Any, paired: bool = False) -> float:
     a, b : (n,), (m,) array-like
         Improvements of two methods; infinities rank like any number.
     paired : bool
-        False: the rank-sum test that paper 001 states (Mann and Whitney's U). True: the
-        signed-rank test, the one for methods run on the same data sets (decision D31); equal
-        pairs say nothing and are left out, and where all are equal p is 1.
+        False: the rank-sum test that the earlier version of Dey et al. states (Mann and Whitney's
+        U). True: the signed-rank test, the one for methods run on the same data sets (decision
+        D31); equal pairs say nothing and are left out, and where all are equal p is 1.
 
     Raises
     ------

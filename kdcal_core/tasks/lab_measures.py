@@ -46,7 +46,7 @@ METHODS: dict[Method, str] = {
 }
 MEASURES = ("error", "hellinger", "box", "ece", "log_loss", "confidence")
 PAPER_LOG_FLOOR = -1e7  # log b, decision D1
-PAPER_VARIANCE_FLOOR = 1e-6  # paper 000 Tables 3 and 4
+PAPER_VARIANCE_FLOOR = 1e-6  # Dey et al., Tables 3 and 4
 PRINTED_LOG_FLOOR = -1e-7  # what the papers' tables print
 FAR = 2.0  # the radius that confidence outside is told at
 SURE = 0.9
@@ -174,7 +174,7 @@ def all_answers(run: LabRun, choice: GraphChoice) -> dict[Method, LabAnswers]:
 
 
 def measured(run: LabRun, answers: LabAnswers, *, n_boot: int = 200) -> dict[str, Estimate]:
-    """The measures of paper 000 section 2.9 for one method, each with its interval.
+    """The measures of Dey et al., section 2.9, for one method, each with its interval.
 
     Error, calibration error (top label, 15 equal-width bins), log loss and "hellinger", the
     Hellinger distance to the true posterior, on the test rows. "box" is that distance on the
@@ -227,7 +227,7 @@ def far_position(run: LabRun) -> int:
 def distance_curves(
     run: LabRun, answers: Mapping[Method, LabAnswers]
 ) -> dict[Method, DistanceCurve]:
-    """Confidence against distance (paper 000 Fig. 3), with the middle half of the points."""
+    """Confidence against distance (Dey et al., Fig. 3), with the middle half of the points."""
     settings = run.record.settings
     return {
         method: confidence_by_distance(
@@ -252,7 +252,7 @@ def switch_distances(graph: KernelDensityGraph) -> FloatArray:
     """How far from each centre a polytope's density falls to the floor, (p,).
 
     In units of the data's largest norm, on average over the directions; 0 where the density is
-    below the floor even at the centre. Beyond it the prior outweighs the polytope (paper 000
+    below the floor even at the centre. Beyond it the prior outweighs the polytope (Dey et al.,
     Eq. 8). For one row alone, and log b of -1e7 at a variance floor of 1e-6, that is the root of
     20, 4.47, in any dimension (decision D1).
     """

@@ -1,4 +1,4 @@
-"""Models trained on the spot: the papers' forest and ReLU network (paper 000 Tables 3 and 4)."""
+"""Models trained on the spot: the papers' forest and ReLU network (Dey et al., Tables 3 and 4)."""
 
 from __future__ import annotations
 

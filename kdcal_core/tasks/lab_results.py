@@ -20,7 +20,7 @@ Distance = Literal["geodesic", "euclidean"]
 Asked = Literal["grid", "spheres", "test"]
 
 DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
-MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (paper 000 Fig. 8)
+MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (Dey et al., Fig. 8)
 
 _RANGES: dict[str, tuple[float, float]] = {
     "n": (20, 100_000),
@@ -59,7 +59,7 @@ class LabSettings:
     output_layer : str
         As for `GraphSettings`.
     radii : tuple of float
-        Of the spheres, in units of the largest norm of the rows drawn (paper 000 section 3.1).
+        Of the spheres, in units of the largest norm of the rows drawn (Dey et al., section 3.1).
     n_sphere, n_test : int
         Points on each sphere; rows of the test set.
     resolution : int

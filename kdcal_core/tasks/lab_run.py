@@ -1,6 +1,6 @@
 """The simulation lab: draw data, train a model, fit its kernel density versions, ask them all.
 
-This is one panel of the papers' simulation figures (paper 000 Figs. 3 and 8) at one seed.
+This is one panel of the papers' simulation figures (Dey et al., Figs. 3 and 8) at one seed.
 """
 
 from __future__ import annotations

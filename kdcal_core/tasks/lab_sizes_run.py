@@ -1,6 +1,6 @@
 """A simulation over training sizes: every measure of every method, several times at each size.
 
-One row of the papers' simulation figures (paper 000 Fig. 3, paper 001 Fig. 1).
+One row of the papers' simulation figures (Dey et al., Fig. 3; Fig. 1 of the earlier version).
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class RecalibrationSettings:
         Neighbours within this distance of the standardised space instead of the k nearest.
     kernel : str
     smoothing : str
-        How the neighbours' PIT values become a distribution: "kernel", "none" as in paper 003, or
-        "auto", by CRPS. Isotonic recalibration draws straight lines for "none".
+        How the neighbours' PIT values become a distribution: "kernel", "none" as in Torres et al.,
+        or "auto", by CRPS. Isotonic recalibration draws straight lines for "none".
     search : str
         "exact" or "approximate".
     choose : bool

@@ -1,4 +1,4 @@
-"""A partition where the classes differ, as paper 004 takes it, and what is wrong in its regions."""
+"""A partition by where classes differ, as in Durfee et al., and what is wrong in its regions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def class_regions(
     seed: int = 0,
     level: float = 0.95,
 ) -> RegionSearch:
-    """A tree that parts the classes (paper 004 Algorithm 1), its regions judged on other rows.
+    """A tree that parts the classes (Durfee et al., Algorithm 1), its regions judged on other rows.
 
     It is grown on the model's training rows (decision D102); without them on one random half of
     the rows, and the other half judges.

@@ -63,7 +63,7 @@ def test_how_the_prior_takes_over_below_the_floor(below, said):
 
 
 def test_the_limit_is_one_of_distance_at_any_number_of_rows():
-    """Prop. 2 of paper 000 has no limit over rows: four of them fall to the prior as well."""
+    """Prop. 2 of Dey et al. has no limit over rows: four of them fall to the prior as well."""
     few = graph(
         [[2, 0], [0, 2]], np.array([[[2.0, 0.0], [0.0, 2.0]]]), np.array([0.5, 0.5]),
         variance_floor=1e-2, log_floor=-1e7,

@@ -191,7 +191,7 @@ def test_confidence_densities_are_drawn_so_that_their_ratio_is_the_curve(kde) ->
     figure = charts.confidence_curve_figure(curve, _anchor(3), dark=False)
     right, wrong = (trace for trace in figure.data if trace.yaxis == "y2")
     line = next(trace for trace in figure.data if trace.name == "Conf_KDE")
-    # paper 002 Eq. 9
+    # Salamon et al., Eq. 9
     np.testing.assert_allclose(line.y, right.y / (right.y + wrong.y), atol=1e-5)
 
 

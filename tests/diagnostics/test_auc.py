@@ -17,7 +17,7 @@ ROWS = st.lists(st.tuples(SCORES, SCORES, st.booleans(), st.floats(0.1, 5.0)), m
 
 
 def pair_table(score, y):
-    """Paper 004 Def. 2.1 with ties counting half: one entry a pair, positives down."""
+    """Durfee et al., Def. 2.1 with ties counting half: one entry a pair, positives down."""
     up, down = score[y == 1][:, None], score[y == 0][None, :]
     return (up > down) + 0.5 * (up == down)
 

@@ -1,4 +1,4 @@
-"""Scores against scikit-learn, brute force and simulation; matrices against paper 002 Fig. 1."""
+"""Scores against scikit-learn, brute force and simulation; matrices of Salamon et al., Fig. 1."""
 
 import numpy as np
 import pytest

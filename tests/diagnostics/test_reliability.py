@@ -22,7 +22,7 @@ def draw(n, n_classes, seed, sharp=1.0):
 
 
 def brute_bins(score, hit, weight, edges):
-    """Paper 002 Eq. 5, row by row."""
+    """Salamon et al., Eq. 5, row by row."""
     rows = []
     for b in range(len(edges) - 1):
         inside = [

@@ -11,7 +11,7 @@ from kdcal_core.partition import LeafCodes, pack_bits
 
 
 def brute_kernel(bits_a, bits_b):
-    """Paper 000 Eq. 12: the share of all paths, one unit a layer, with equal strings."""
+    """Dey et al., Eq. 12: the share of all paths, one unit a layer, with equal strings."""
     paths = list(product(*[range(len(layer)) for layer in bits_a]))
     equal = [
         all(a[unit] == b[unit] for a, b, unit in zip(bits_a, bits_b, path, strict=True))

@@ -19,7 +19,7 @@ from kdcal_core.partition._forest import find_members
 
 
 def plain_masses(leaves, counts, exponents):
-    """Paper 000 Eqs. 16 and 18, one polytope after the other."""
+    """Dey et al., Eqs. 16 and 18, one polytope after the other."""
     masses = np.zeros((len(exponents), len(leaves), counts.shape[1]))
     for r, row in enumerate(leaves):
         kernel = (leaves == row).mean(axis=1)
@@ -126,7 +126,7 @@ def test_at_exponent_one_the_masses_average_the_leaves_of_the_trees():
 
 
 def test_at_a_great_exponent_a_polytope_has_its_own_rows_only():
-    """Paper 000 Eq. 17."""
+    """Dey et al., Eq. 17."""
     codes, counts = drawn(50, 6, 5, seed=3)
     assert (class_masses(codes, counts, np.array([1e6]))[0] == counts).all()
 

@@ -17,12 +17,12 @@ from kdcal_core.partition import ActivationCodes, LeafCodes, geodesic_kernel, pa
 
 
 def share_of_trees(a, b):
-    """Paper 000 Eq. 11, tree by tree."""
+    """Dey et al., Eq. 11, tree by tree."""
     return sum(int(u == v) for u, v in zip(a, b, strict=True)) / len(a)
 
 
 def share_of_paths(a, b):
-    """Paper 000 Eq. 12: every path picks one unit a layer; the strings must be identical."""
+    """Dey et al., Eq. 12: every path picks one unit a layer; the strings must be identical."""
     paths = list(itertools.product(*(range(len(layer)) for layer in a)))
     same = 0
     for path in paths:
@@ -92,7 +92,7 @@ def test_kernel_of_a_fitted_network_counts_its_activation_paths():
 
 @given(st.one_of(leaf_rows.map(LeafCodes), layer_bits.map(lambda d: pack_bits(drawn(*d)))))
 def test_one_minus_the_kernel_is_a_metric_of_codes(codes):
-    """Paper 000 Proposition 1."""
+    """Dey et al., Proposition 1."""
     kernel = geodesic_kernel(codes)
     distance = 1 - kernel
     rows = codes.leaves if isinstance(codes, LeafCodes) else codes.words

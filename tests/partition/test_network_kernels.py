@@ -30,7 +30,7 @@ def masses(codes, counts, exponents):
 
 
 def paths_shared(a, b):
-    """Paper 000 Eq. 12: the share of paths, one unit a layer, with one string of activations."""
+    """Dey et al., Eq. 12: the share of paths, one unit a layer, with one string of activations."""
     shared = total = 0
     for path in itertools.product(*(range(len(layer)) for layer in a)):
         strings = [[layer[unit] for layer, unit in zip(row, path, strict=True)] for row in (a, b)]

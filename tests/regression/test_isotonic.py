@@ -24,7 +24,7 @@ def test_the_printed_map_is_isotonic_regression_of_the_ecdf():
     model, y = too_wide(200)
     fitted = IsotonicRecalibration("printed", smoothing="none").fit(model, y)
     pit = stats.norm.cdf(y, model.mean(), 3.0)
-    target = [np.mean([other <= p for other in pit]) for p in pit]  # paper 003 section 2
+    target = [np.mean([other <= p for other in pit]) for p in pit]  # Torres et al., section 2
     library = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(pit, target)
     inside = np.linspace(pit.min(), pit.max(), 500)
     recalibrated = np.interp(inside, fitted.knots_, fitted.values_)

@@ -1,4 +1,4 @@
-"""Algorithm 1 of paper 003: by loops, at its edges, and on the misspecified line of section 4.1."""
+"""Algorithm 1 of Torres et al.: by loops, at its edges, and on the line of section 4.1."""
 
 from __future__ import annotations
 

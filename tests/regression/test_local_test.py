@@ -11,7 +11,7 @@ from kdcal_core.regression._smooth_test import legendre, step_down
 
 
 def misspecified_line(n, seed):
-    """Paper 003 section 4.1: the best line through a parabola whose noise widens."""
+    """Torres et al., section 4.1: the best line through a parabola whose noise widens."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(2, 20, n)
     y = 10 + 5 * x**2 + rng.normal(0, 30 * x)

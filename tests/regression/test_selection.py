@@ -1,4 +1,4 @@
-"""Choice of space and number of neighbours: the grid against paper 003's algorithm by loops."""
+"""Choice of space and number of neighbours: the grid against Torres et al.'s algorithm by loops."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from kdcal_core.regression import select_neighbours
 
 
 def line(n, seed=0):
-    """A misspecified line with a constant spread, as in paper 003 section 4.1."""
+    """A misspecified line with a constant spread, as in Torres et al., section 4.1."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(2, 20, n)
     y = 10 + 5 * x**2 + rng.normal(0, 30 * x)

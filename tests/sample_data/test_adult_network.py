@@ -62,7 +62,7 @@ def test_the_network_knows_its_training_rows_by_heart() -> None:
 
 
 def test_a_partition_lifts_the_auc_beyond_chance() -> None:
-    """Algorithm 1 of paper 004 by scikit-learn, and DeLong's paired interval written out."""
+    """Algorithm 1 of Durfee et al. by scikit-learn, and DeLong's paired interval written out."""
     table = pd.get_dummies(pd.concat([rows(part)[0] for part in PARTS], keys=PARTS))
     tree = DecisionTreeClassifier(max_depth=2, min_samples_leaf=100, random_state=0)
     tree.fit(table.loc["training"], rows("training")[1])

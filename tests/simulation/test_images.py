@@ -1,4 +1,4 @@
-"""The images against Eqs. 22 to 25 of paper 000, pixel by pixel."""
+"""The images against Eqs. 22 to 25 of Dey et al., pixel by pixel."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The toy of paper 004 against numeric integration of its densities, and against draws."""
+"""The toy of Durfee et al. against numeric integration of its densities, and against draws."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_the_posterior_is_calibrated_and_the_network_over_confident():
 
 
 def test_training_rows_lead_to_the_weight():
-    """The weight is what cross entropy asks for on training rows (paper 004 section 3.2)."""
+    """The weight is what cross entropy asks for on training rows (Durfee et al., section 3.2)."""
     drawn = overconfident_scores(400_000, seed=3, rows="training", weight=0.0)
     X = np.column_stack([drawn.score, drawn.feature])
     slope, jump = LogisticRegression(C=np.inf).fit(X, drawn.y).coef_[0]

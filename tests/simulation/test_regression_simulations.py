@@ -1,4 +1,4 @@
-"""Paper 003's simulations: printed formulas, moments, and what theory says of the line."""
+"""Torres et al.'s simulations: printed formulas, moments, and what theory says of the line."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_xor_keeps_its_corners():
 
 
 def plain_posterior(name, point):
-    """Bayes' rule with the densities of paper 000 appendix D, written out for one point."""
+    """Bayes' rule with the densities of Dey et al., appendix D, written out for one point."""
     x, y = point[:2]
     if name == "gaussian_xor":
         f = [

@@ -43,7 +43,7 @@ from kdcal_core.tasks.space_run import keep_space
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
-    """The misspecified line of paper 003 section 4.1, with its predictions."""
+    """The misspecified line of Torres et al., section 4.1, with its predictions."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(2, 20, n)
     y = 10 + 5 * x**2 + rng.normal(size=n) * 30 * x

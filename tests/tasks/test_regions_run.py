@@ -108,7 +108,7 @@ def test_fitted_on_one_set_and_judged_on_the_other(opened, tmp_path):
 
 
 def test_one_map_for_all_rows_leaves_the_order_as_it_was(opened, tmp_path):
-    """Paper 004 section 4.1."""
+    """Durfee et al., section 4.1."""
     workspace, review, _ = opened
     run = ran(workspace, review, tmp_path, RegionsSettings(("tree",)))
     assert run.method(ONE_MAP).auc.difference.value == 0

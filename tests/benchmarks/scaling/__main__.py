@@ -1,7 +1,7 @@
 """Measure how time and memory grow, and draw it: ``python -m tests.benchmarks.scaling``.
 
 ``rows``: against n, for a forest of 500 trees and a network of four layers of 1,000 nodes.
-``nodes``: against the nodes of a layer at n = 10,000 (paper 000 Fig. 6). Each case runs in a
+``nodes``: against the nodes of a layer at n = 10,000 (Dey et al., Fig. 6). Each case runs in a
 process of its own; where the table already has it, the quicker run is kept.
 """
 

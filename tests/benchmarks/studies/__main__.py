@@ -1,11 +1,11 @@
 """Run the papers' experiments over many seeds and write tables, pictures and a verdict.
 
-``python -m tests.benchmarks.studies simulations`` for papers 000 Figs. 3 and 7;
+``python -m tests.benchmarks.studies simulations`` for Dey et al., Figs. 3 and 7;
 ``python -m tests.benchmarks.studies tables --data FOLDER`` for real tables (a folder of Parquet
 files whose column ``y`` is the class); ``depth`` for 000 Fig. 2 (with ``--data FOLDER`` on
-``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all of paper 003's
-tables, its simulation study and real tables (more of them with ``--data FOLDER``), or with
-``--only`` some of these; ``heterogeneous`` for paper 004's tables on the shipped census, or on
+``fashion_mnist.npz`` too) and ``images`` for 000 Fig. 5; ``recalibration`` for all tables of
+Torres et al., their simulation study and real tables (more of them with ``--data FOLDER``), or with
+``--only`` some of these; ``heterogeneous`` for Durfee et al.'s tables on the shipped census, or on
 five real tables with ``--data FOLDER`` (``--cache FOLDER`` keeps the networks' scores, so that the
 calibrators can be measured again without training); ``comparison`` for all offered calibrators
 over the shipped samples and, with ``--data FOLDER``, further real tables, and how they rank;

@@ -1,4 +1,4 @@
-"""Paper 000 section 2.5 and Fig. 2: the kernel in deep networks, before and after training."""
+"""Dey et al., section 2.5 and Fig. 2: the kernel in deep networks, before and after training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 000 section 3.2.1 and Fig. 5, 001 Fig. 3: circles and rectangles that shift."""
+"""Dey et al., section 3.2.1 and Fig. 5, 001 Fig. 3: circles and rectangles that shift."""
 
 from __future__ import annotations
 

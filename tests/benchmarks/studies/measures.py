@@ -45,5 +45,5 @@ def mmc(proba: FloatArray) -> float:
 
 
 def oce(proba: FloatArray, prior: FloatArray) -> float:
-    """Paper 000 Eq. 20."""
+    """Dey et al., Eq. 20."""
     return float(np.abs(proba.max(axis=1) - prior.max()).mean())

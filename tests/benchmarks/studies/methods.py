@@ -65,7 +65,7 @@ class Outcome:
 
 
 class Methods:
-    """All methods on one training set, split 70/30 as paper 000 section 3 does.
+    """All methods on one training set, split 70/30 as Dey et al., section 3 does.
 
     The model and the graph are fitted on the 70%; isotonic, sigmoid, the exponent and the floor
     on the 30%. ``standardise`` divides features by their standard deviation first.

@@ -1,4 +1,4 @@
-"""The papers' models (paper 000 Tables 3 and 4), trained on the spot."""
+"""The papers' models (Dey et al., Tables 3 and 4), trained on the spot."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def network(
 
 
 def cnn(X: FloatArray, y: IntArray, seed: int) -> Model:
-    """One 3 x 3 convolution, dense layers of 10 and 2 (paper 000 section 3.2.1) on square images.
+    """One 3 x 3 convolution, dense layers of 10 and 2 (Dey et al., section 3.2.1) on square images.
 
-    Three channels are those of paper 001 section 5.2; paper 000 does not say. Ten units over
-    thousands of inputs that are never negative often die in the first steps: then other random
-    weights are tried.
+    Three channels are those of the earlier version of Dey et al., section 5.2; the later one does
+    not say. Ten units over thousands of inputs that are never negative often die in the first
+    steps: then other random weights are tried.
 
     Raises
     ------

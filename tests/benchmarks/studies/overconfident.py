@@ -1,4 +1,4 @@
-"""Paper 004's toy network that trusts its own score too much and a simple feature too little.
+"""Durfee et al.'s toy network that trusts its own score too much and a simple feature too little.
 
 The text of section 3 has lost its distributions; decision D109 rebuilds them from what is left.
 Classes are equally frequent, and a score s lies around +1 for class 1 and -1 for class 0, with a
@@ -76,7 +76,7 @@ def overconfident_scores(
     rows: Rows = "held out",
     weight: float = BEST_WEIGHTS["training"],
 ) -> OverconfidentScores:
-    """Scores and labels of paper 004 sections 3.1 and 3.2, as decision D109 rebuilds them.
+    """Scores and labels of Durfee et al., sections 3.1 and 3.2, as decision D109 rebuilds them.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def overconfident_scores(
 
 
 def auc_of_weight(weight: Any, *, rows: Rows = "held out") -> FloatArray:
-    """The toy network's exact AUROC as a function of the feature's weight (paper 004 Fig. 2).
+    """The toy network's exact AUROC as a function of the feature's weight (Durfee et al., Fig. 2).
 
     The scores of a row of either class differ by N(2, 2 v), shifted by w where only the row of
     class 1 has the feature (chance 9/16) and by -w where only the other has it (1/16).

@@ -1,4 +1,4 @@
-"""Images of simple shapes and their shifts (paper 000 section 3.2.1, Eqs. 22 to 25).
+"""Images of simple shapes and their shifts (Dey et al., section 3.2.1, Eqs. 22 to 25).
 
 At size 100 the circle has radius 10 and the rectangle 20 by 50 pixels, as printed; other sizes
 scale both. Centres are uniform over the image, so that an object may be cut by the border.
@@ -41,7 +41,7 @@ class Images:
 
 
 def circles(n: int, *, seed: int, size: int = SIZE, intensity: float = INTENSITY) -> Images:
-    """``n`` images of a circle, paper 000 Eq. 22.
+    """``n`` images of a circle, Dey et al., Eq. 22.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def circles(n: int, *, seed: int, size: int = SIZE, intensity: float = INTENSITY
 
 
 def rectangles(n: int, *, seed: int, size: int = SIZE, intensity: float = INTENSITY) -> Images:
-    """``n`` images of an upright rectangle, paper 000 Eq. 23. Arguments as for :func:`circles`.
+    """``n`` images of an upright rectangle, Dey et al., Eq. 23. Arguments as for :func:`circles`.
 
     Examples
     --------

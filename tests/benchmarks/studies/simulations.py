@@ -1,4 +1,4 @@
-"""Papers 000 Figs. 3 and 7, 001 Fig. 1: simulations over size, distance and dimension."""
+"""Dey et al., Figs. 3, 7 (earlier version 1): simulations over size, distance and dimension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Papers 000 Fig. 4, 001 Fig. 2: real tables, as improvement over the model."""
+"""Dey et al., Fig. 4 and earlier version, Fig. 2: real tables, as improvement over the model."""
 
 from __future__ import annotations
 

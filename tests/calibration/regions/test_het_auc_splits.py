@@ -14,7 +14,7 @@ counts = st.lists(st.integers(0, 4), min_size=1, max_size=6)
 
 
 def auc_of_pairs(value, y):
-    """Paper 004 Definition 2.1 over every pair of a positive and a negative row."""
+    """Durfee et al., Definition 2.1 over every pair of a positive and a negative row."""
     positive, negative = value[y][:, None], value[~y][None, :]
     return ((positive > negative) + 0.5 * (positive == negative)).mean()
 

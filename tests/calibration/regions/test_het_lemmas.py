@@ -1,4 +1,4 @@
-"""Lemmas 4.1 to 4.4 and 9.1 of paper 004 on simulated distributions, and what they promise."""
+"""Lemmas 4.1 to 4.4 and 9.1 of Durfee et al. on simulated distributions, and what they promise."""
 
 import numpy as np
 import pandas as pd

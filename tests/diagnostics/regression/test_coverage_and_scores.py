@@ -1,4 +1,4 @@
-"""Coverage, interval scores and all other measures: by brute force, by scipy, by paper 003."""
+"""Coverage, interval scores and all other measures: by brute force, by scipy, by Torres et al.."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_weighted_rows_count_by_their_weight():
 
 
 def test_papers_misspecified_line():
-    """Paper 003 section 4.1: the highlighted point, and Table 1's row of the linear model."""
+    """Torres et al., section 4.1: the highlighted point, and Table 1's row of the linear model."""
     assert Normal(1484.01, 384.41).cdf(2146.22)[0] == pytest.approx(0.9575, abs=5e-5)
     # the best line's limit, -460 + 110 x with residual standard deviation 384.4
     calibration, evaluation = (heteroscedastic(10_000, seed=s) for s in (1, 2))

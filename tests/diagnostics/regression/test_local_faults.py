@@ -25,7 +25,7 @@ from kdcal_core.simulation import heteroscedastic
 
 @pytest.fixture(scope="module")
 def line():
-    """Paper 003's misspecified line: x, the statements and the outcomes of 6,000 rows."""
+    """Torres et al.'s misspecified line: x, the statements and the outcomes of 6,000 rows."""
     drawn = heteroscedastic(6000, seed=0)
     x = drawn.X[:, 0]
     return x, Normal(-460.0 + 110.0 * x, 384.4), drawn.y

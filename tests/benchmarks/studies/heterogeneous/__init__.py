@@ -1,1 +1,1 @@
-"""Paper 004's experiments: networks before and after calibration by regions, on real tables."""
+"""Durfee et al.'s experiments: networks before and after calibration by regions, on real tables."""

@@ -1,4 +1,4 @@
-"""Paper 004's tables and claims from the runs."""
+"""Durfee et al.'s tables and claims from the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multilayer perceptrons of paper 004: three sizes, regularised or not, many learning rates."""
+"""Multilayer perceptrons of Durfee et al.: three sizes, regularised or not, many learning rates."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def write(rows: pd.DataFrame, out: Path) -> None:
 
 
 def boxes(rows: pd.DataFrame) -> go.Figure:
-    """Lifts of single runs of the top three variants of each size (paper 004 Fig. 3)."""
+    """Lifts of single runs of the top three variants of each size (Durfee et al., Fig. 3)."""
     auc = answers.best(rows, ["table", "size"], 3)
     lift = (100 * (auc[answers.TUNED] / auc["network"] - 1)).reset_index(name="lift")
     names = answers.names(rows)

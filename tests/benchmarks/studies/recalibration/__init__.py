@@ -1,1 +1,1 @@
-"""Paper 003's tables and simulation study, repeated over seeds and beside kdcal's own settings."""
+"""Torres et al.'s tables and simulation study, over many seeds and beside kdcal's settings."""

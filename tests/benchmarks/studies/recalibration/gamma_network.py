@@ -1,4 +1,4 @@
-"""The network of paper 003 section 4.4: ReLU layers, a Gamma mean and one shape for all rows."""
+"""The network of Torres et al., section 4.4: ReLU layers, a Gamma mean, one shape for all rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks of paper 003 sections 4.2 and 4.3, trained in torch on one thread."""
+"""The networks of Torres et al., sections 4.2 and 4.3, trained in torch on one thread."""
 
 from __future__ import annotations
 

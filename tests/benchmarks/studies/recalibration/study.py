@@ -1,4 +1,4 @@
-"""Paper 003 section 4.3: two networks on twenty features, recalibrated at several layers."""
+"""Torres et al., section 4.3: two networks on twenty features, recalibrated at several layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 003 Table 1 and the point of Fig. 1: the misspecified line on heteroscedastic rows."""
+"""Torres et al., Table 1 and the point of Fig. 1: the misspecified line on heteroscedastic rows."""
 
 from __future__ import annotations
 

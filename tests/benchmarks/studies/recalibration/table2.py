@@ -1,4 +1,4 @@
-"""Paper 003 Table 2: the Rosenbrock function with Gamma outcomes, WSIR and Monte Carlo dropout."""
+"""Torres et al., Table 2: Rosenbrock with Gamma outcomes, WSIR and Monte Carlo dropout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 003 Table 3: prices of diamonds by a GLM and a network, both with Gamma outcomes.
+"""Torres et al., Table 3: prices of diamonds by a GLM and a network, both with Gamma outcomes.
 
 The paper does not give the GLM's terms: both one on the logarithm of the carats and one on the
 columns as they are ("raw") are measured.

@@ -1,1 +1,1 @@
-"""Calibrators on few rows: paper 002's and the standard ones, as they are and pooled."""
+"""Calibrators on few rows: Salamon et al.'s and the standard ones, as they are and pooled."""
