@@ -1,4 +1,4 @@
-"""The one error type for bad input: what is wrong, where, and how to mend it."""
+"""The one error type for bad input: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ LONGEST_NAME = 200  # letters of a file's or column's name that are shown
 
 
 class InputError(ValueError):
-    """Bad input, told so that the person who sent it can mend it.
+    """Bad input, described so that the person who sent it can fix it.
 
     Parameters
     ----------
     what : str
         What is wrong, as a sentence without its final full stop.
     fix : str
-        How to mend it, as a full sentence. May be empty where nothing helps.
+        How to fix it, as a full sentence. May be empty where nothing helps.
     file, column : str, optional
         Where it is. Names come from the user's files and are untrusted: escape them
         (``kdcal_core.data.escape_markdown``) before they reach a screen.

@@ -24,11 +24,11 @@ WILL_SHOW = (
 SETTINGS = r"""
 * **Methods.** *Local* lets each row learn from the PIT values of its nearest calibration rows
   (Torres et al., Algorithm 1). *Global* takes all of them for every row, *isotonic* one rising map
-  of probabilities for all rows (section 2): both mend the whole and leave local faults as they are.
+  of probabilities for all rows (section 2): both correct the whole and leave local faults.
   *Local where needed* repairs only rows whose neighbourhood is wrong beyond chance (our addition):
   where the model is right, local costs 1 to 2% of CRPS and this next to nothing.
   *Density estimation* trains a small network that learns the outcome's quantiles from the model's
-  own forecast, so large and small predictions are mended differently (section 4.3).
+  own forecast, so large and small predictions are corrected differently (section 4.3).
   *Nearest neighbour regression* does not use the model at all and stands there to compare with.
 * **Space**: where rows are near each other. The inputs, the model's prediction, both (our
   addition, and most often the best on real tables), or a hidden layer of the model. Intermediate
@@ -60,7 +60,7 @@ two values. An interval of the change that holds 0 may be chance.
 ADVICE = """
 * **Always look locally.** Coverage near nominal over all rows can hide opposite local faults (paper
   003 sections 4.1, 4.2 and 5). A global or isotonic repair makes the whole right and leaves them.
-* **A lower squared error is no promise.** Recalibration mends stated distributions and is not made
+* **A lower squared error is no promise.** Recalibration corrects distributions and is not made
   to minimise MSE (section 5). Where the model's mean was wrong, the mean moves too, and the error
   may fall; where it was right, it stays or rises a little.
 * **Few neighbours: less bias, more noise.** With k too small the repaired intervals follow the

@@ -31,7 +31,7 @@ ADVICE = """
   three are checked above on these very rows.
 * **Fresh rows beat validation rows.** Algorithm 1 calibrates on validation rows; where these also
   chose the model, they flatter it. A calibration set of its own is preferable (section 5.1).
-* **Over-confidence alone does not hurt the order.** Correcting it with one map mends the stated
+* **Over-confidence alone does not hurt the order.** Correcting it with one map corrects the stated
   probabilities and leaves the AUROC; only partitions change it (sections 2 and 4.1).
 * **It narrows what tuning would decide.** In the paper's experiments the calibrated AUROC hardly
   depended on the learning rate, so that calibration may save some of the search (sections 6.3, 7).
@@ -47,7 +47,7 @@ SEARCHES = (
     "to name, and must be asked for."
 )
 HARDER = (
-    "Grows the tree on all rows, and 200 trees more on outcomes drawn anew from the stated "
+    "Grows the tree on all rows, and 200 trees more on outcomes drawn from the stated "
     "probabilities: what those show is chance. In 5,000 rows it found a gap of 0.15 that takes two "
     "columns to name in 90% of trials, the quick search in 33%. It takes seconds for thousands of "
     "rows and minutes for a million, and is kept. The price: p values go no lower than 0.005, and "

@@ -86,7 +86,7 @@ def begin(asked: Request, review: Review) -> JobSnapshot:
 
 
 def answer_of(job: JobSnapshot, read: Callable[[str, Path], T]) -> T | None:
-    """What a job has left; where that is damaged, says so and offers to compute it anew."""
+    """What a job has left; where that is damaged, says so and offers to compute it again."""
     assert job.folder is not None  # of every job with a key that is done
     try:
         return read(job.key, job.folder)

@@ -15,7 +15,7 @@ _POLL = 0.5  # seconds, while there is something to wait for
 def show() -> None:
     """Draw the badge; it polls only while a job is queued or running.
 
-    When one of them ends the page runs anew, once, so that it shows the result. Each run and each
+    When one of them ends the page runs again, once, so that it shows the result. Each run and each
     poll also says that somebody is there: jobs whose review nobody has open are stopped after a
     while (`kdcal_core.jobs.limits`).
     """

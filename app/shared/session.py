@@ -267,7 +267,7 @@ def telling() -> Iterator[None]:
 
 
 def error_box(error: InputError) -> None:
-    """What is wrong, where, and how to mend it; every name in it escaped."""
+    """What is wrong, where, and how to fix it; every name in it escaped."""
     where = f" ({escape_markdown(error.where, 300)})" if error.where else ""
     fix = f"\n\n{escape_markdown(error.fix, 1000)}" if error.fix else ""
     st.error(f"{escape_markdown(error.what, 1000)}{where}.{fix}", icon=":material/error:")

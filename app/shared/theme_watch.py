@@ -1,4 +1,4 @@
-"""The page runs anew when its reader changes between light and dark.
+"""The page runs again when its reader changes between light and dark.
 
 Figures are drawn with the colours of one theme, and Streamlit runs nothing when the theme changes:
 their text kept the other theme's colour until the next click.

@@ -74,7 +74,7 @@ def _uploader(
     disabled: bool = False,
 ) -> None:
     generation = st.session_state.setdefault(f"{which}_uploads", 0)
-    # nothing that is fitted or asked meanwhile reads a foreign table that comes anew
+    # nothing that is fitted or asked meanwhile reads a new foreign table
     busy = waiting.reading if which == "foreign" else waiting.busy
     waits = review is not None and busy(review.id)
     uploaded = st.file_uploader(
@@ -84,7 +84,9 @@ def _uploader(
         key=f"{which}_file_{generation}",
         disabled=disabled or waits,
     )
-    if uploaded is None or waits:  # a file that came meanwhile has its turn when the page runs anew
+    if (
+        uploaded is None or waits
+    ):  # a file that came meanwhile waits for the next run
         return
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:

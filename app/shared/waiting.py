@@ -11,7 +11,7 @@ A page that needs a long computation does this, at every run::
         waiting.run(target, kwargs, key=key, title=title, owner=review.id)
         st.rerun()
 
-`find` starts nothing, so what failed or was stopped does not begin anew by itself, and a page
+`find` starts nothing, so what failed or was stopped does not begin again by itself, and a page
 that first offers a button leaves `run` to the button.
 """
 
@@ -97,7 +97,7 @@ def reading(owner: str) -> bool:
 
 
 def follow(job_id: str) -> None:
-    """The job's progress, with a button that stops it; the page runs anew when it has ended.
+    """The job's progress, with a button that stops it; the page runs again when it has ended.
 
     Another review may have begun it. It becomes the open review's too, until Stop is pressed here.
     """

@@ -1,4 +1,4 @@
-"""The lab's jobs: offered, followed, read once they are done, and computed anew where damaged."""
+"""The lab's jobs: offered, followed, read once they are done, and computed again where damaged."""
 
 from __future__ import annotations
 

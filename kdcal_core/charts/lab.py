@@ -270,7 +270,7 @@ def interval_figure(
     width = (1.0 - _GAP * (len(measures) - 1)) / len(measures)
     names = [method.label for method in methods]
     bands: list[dict[str, Any]] = []
-    # set at once, because plotly checks the whole layout anew at every change
+    # set at once, because plotly checks the whole layout again at every change
     layout: dict[str, Any] = {
         "template": template(dark),
         "height": _ROW_HEIGHT * len(methods) + _ABOVE_AND_BELOW,

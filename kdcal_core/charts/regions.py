@@ -70,7 +70,7 @@ that would be found in four of five searches of this size: smaller faults may hi
 """
 _REDRAWN = r"""
 **Honest by construction.** Search long enough, and some region looks wrong. This thorough search
-grows its tree on all rows, and then does the same again and again on outcomes drawn anew from the
+grows its tree on all rows, and then does the same again and again on outcomes drawn from the
 stated probabilities, as if the model were right everywhere. A region is coloured where its evidence
 is larger than the largest of all but 5% of those searches; its p value is the share of them that
 reach it. Intervals are widened to hold for all regions that could be found. Evidence is the squared

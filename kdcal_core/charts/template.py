@@ -130,7 +130,7 @@ def new_grid(
 
     With ``strips`` each panel has a low one under it, on the same score axis (:func:`strip`).
     Panel ``at`` is reached by giving a trace the axes of :func:`panel`. The whole layout is set
-    at once, because plotly checks it anew at every change.
+    at once, because plotly checks it again at every change.
     """
     columns = min(columns, max(len(titles), 1))
     rows = max(-(-len(titles) // columns), 1)

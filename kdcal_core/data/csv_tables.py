@@ -46,7 +46,7 @@ _ENCODINGS = {
 class CsvSource:
     """An open file and what a first pass over it found.
 
-    ``again`` opens it anew: after an error Arrow's threads go on reading what they were given, so
+    ``again`` opens it again: after an error Arrow's threads go on reading what they were given, so
     that nobody else may read that. ``head`` holds its first bytes, ``size`` the number of all of
     them, and ``n_quotes`` how many quotation marks there are: where there is one, a field may hold
     a line break.

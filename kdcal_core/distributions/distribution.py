@@ -317,7 +317,7 @@ def checked_table(table: ArrayLike, name: str) -> FloatArray:
         row, column = suspicious[wrong[0, 0]], wrong[0, 1]
         raise InputError(
             f"The {name} in place {column + 1:,} of the row is {values[row, column]:g}",
-            fix="Mend the prediction, or leave the row out.",
+            fix="Correct the prediction, or leave the row out.",
             row=int(row) + 1,
         )
     return values

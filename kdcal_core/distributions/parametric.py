@@ -80,7 +80,7 @@ def refuse(wrong: NDArray[np.bool_], values: FloatArray, name: str, wanted: str)
         row = int(np.flatnonzero(wrong)[0])
         raise InputError(
             f"The parameter {name} is {np.ravel(values)[row]:g} and must be {wanted}",
-            fix="Mend the prediction, or leave the row out.",
+            fix="Correct the prediction, or leave the row out.",
             row=row + 1 if values.ndim else None,
         )
 

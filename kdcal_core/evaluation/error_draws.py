@@ -64,7 +64,7 @@ def smooth_spread(problems: Sequence[Target], n_draws: int, seed: int) -> Spread
     """Smooth ECE likewise: the gaps lie on a lattice of [0, 1].
 
     Where a kernel holds hardly a row, a miss drawn twice or not at all stays where it is, and
-    resampled rows show about half of the noise. So outcomes are drawn anew, a row being right
+    resampled rows show about half of the noise. So new outcomes are drawn, a row being right
     with its stated probability plus the gap of its bin, by one uniform number for all methods.
     """
     places = [lattice(one, COARSE) for one in problems]

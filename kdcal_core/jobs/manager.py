@@ -201,7 +201,7 @@ class JobManager:
             return job
 
     def forget(self, key: str) -> None:
-        """Delete the stored result of this key, because it is damaged, say; to ask computes anew.
+        """Delete the stored result of this key, as when it is damaged; asking computes it again.
 
         What is queued or running goes on.
         """

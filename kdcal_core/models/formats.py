@@ -420,7 +420,7 @@ def _tell_format(content: _Content, name: str) -> Format:
         found = f"is of the kind: {by_content.title}" if by_content else "is something else"
         raise InputError(
             f"The file is named like a {by_suffix.title}, but its content {found}",
-            fix="Save the model again in the format that the name says, or mend the suffix.",
+            fix="Save the model again in the format that the name says, or correct the suffix.",
             file=name,
         )
     return by_suffix

@@ -164,7 +164,7 @@ class GraphRun:
     ----------
     record : GraphRecord
     graph : KernelDensityGraph
-        Arrays only: gamma, variance and floor can be set anew at once.
+        Arrays only: gamma, variance and floor can be set again at once.
     rows : Rows
         The judged rows: the model's probabilities, places in the partition, true classes.
     positions : (m,) int64

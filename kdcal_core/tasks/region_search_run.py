@@ -1,4 +1,4 @@
-"""The thorough search for regions: on all rows of a set, held against outcomes drawn anew."""
+"""The thorough search for regions: on all rows of a set, compared with redrawn outcomes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def region_search_request(
 def _check(review: Review, settings: RegionSearchSettings) -> None:
     require_classification(
         review,
-        "outcomes can be drawn anew for classes only",
+        "outcomes can be redrawn for classes only",
         fix="Use find_pit_regions, which divides the rows.",
     )
     if settings.which not in review.sets:

@@ -61,7 +61,7 @@ def grow_tree(
     rows : (m,) int, optional
         Rows to grow on, with repetitions in a bootstrap sample; all where left out.
     features : int, optional
-        Columns drawn anew for every node, as in a random forest; all where left out.
+        Columns drawn again for every node, as in a random forest; all where left out.
     seed : int
         For the draws of columns.
     threads : int, optional
