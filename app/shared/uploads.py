@@ -84,9 +84,7 @@ def _uploader(
         key=f"{which}_file_{generation}",
         disabled=disabled or waits,
     )
-    if (
-        uploaded is None or waits
-    ):  # a file that came meanwhile waits for the next run
+    if uploaded is None or waits:  # a file that came meanwhile waits for the next run
         return
     review_id = review.id if review is not None else session.new_review()
     if (task := wanted_task()) is not None:

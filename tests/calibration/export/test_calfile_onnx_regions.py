@@ -218,7 +218,7 @@ def test_numbers_that_the_model_takes_as_text_are_told(folder, tmp_path):
 def test_maps_that_no_graph_should_hold_are_told(folder, tmp_path):
     for settings_, said in (
         ({"calibrator": "kde"}, "density curves"),
-        ({"partition": "boosted", "calibrator": "isotonic"}, "last digit"),
+        ({"partition": "boosted", "calibrator": "isotonic"}, "rounding in another runtime"),
     ):
         unfitted = HeterogeneousCalibrator(**settings_)
         assert said in str(can_export_onnx(unfitted, None))
