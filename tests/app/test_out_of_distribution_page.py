@@ -56,14 +56,25 @@ def linear(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> st
     return score(workspace, review_id).id
 
 
+def begun(review: str, label: str) -> AppTest:
+    """The page with its pictures, for which the button of this label is clicked where it must be."""
+    at = settled(launch(PAGE, review))
+    if not at.get("plotly_chart"):
+        (button,) = (one for one in at.button if one.label.startswith(label))
+        settled(button.click().run())
+    return healthy(at)
+
+
 @pytest.fixture
 def page(network: str) -> AppTest:
     """The page of the network, with its kernel density version fitted."""
-    at = settled(launch(PAGE, network))
-    if not at.get("plotly_chart"):
-        (fit,) = (button for button in at.button if button.label.startswith("Fit"))
-        settled(fit.click().run())
-    return healthy(at)
+    return begun(network, "Fit")
+
+
+@pytest.fixture
+def plain(linear: str) -> AppTest:
+    """The page of the model without a partition, which was asked about spheres."""
+    return begun(linear, "Ask")
 
 
 def lines(at: AppTest) -> list[str]:
@@ -251,9 +262,7 @@ def test_of_a_large_review_the_server_reads_no_rows(
     which: str, request: pytest.FixtureRequest, large
 ) -> None:
     review: str = request.getfixturevalue(which)
-    at_once = settled(launch(PAGE, review))
-    if which == "network":
-        at_once = request.getfixturevalue("page")
+    at_once: AppTest = request.getfixturevalue("page" if which == "network" else "plain")
     large()
     by_jobs = settled(launch(PAGE, review))
     assert by_jobs.get("plotly_chart")
