@@ -1,4 +1,4 @@
-"""Scored reviews of tables that tests draw, for pages with a browser and without one."""
+"""Tables, scored rows and reviews that tests draw, shared by pages, calibrators and engine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from kdcal_core.data import ScoredSet
 from kdcal_core.review import Workspace, add_table, create_review, score
 
 HOSTILE_CLASS = "no <b>*x*</b>"
@@ -55,3 +56,13 @@ def line(n: int, seed: int) -> pd.DataFrame:
             "true_mean": 10 + 5 * x**2,
         }
     )
+
+
+def scored(n: int = 300, seed: int = 0, name: str = "calibration", sharp: float = 1.0) -> ScoredSet:
+    """Rows of three classes; stated with more confidence than they deserve where ``sharp`` > 1."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.ones(3), n)
+    y = np.array([rng.choice(3, p=p) for p in proba])
+    proba = proba**sharp
+    proba /= proba.sum(axis=1, keepdims=True)
+    return ScoredSet(proba, y, ("a", "b", "c"), "digest", name)

@@ -21,7 +21,7 @@ def choose(review: Review) -> ComparisonSettings:
     """The settings that stand in the card."""
     usable = usable_calibrators(review)
     offered = default_calibrators(review)
-    st.markdown("**Calibrators**, held against the model as it is and against each other")
+    st.markdown("**Calibrators**, compared with the model as it is and with each other")
     chosen = [
         key
         for family in get_args(Family)

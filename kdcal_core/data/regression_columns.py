@@ -108,7 +108,7 @@ def true_mean_column(
     if roles.true_mean is None:
         return None
     frame, file = _opened(table, file)
-    return _finite(frame, roles.true_mean, "A true mean", "Fill it in.", file)
+    return _finite(frame, roles.true_mean, "A true mean", "Fill it in, or leave the row out.", file)
 
 
 def _check_numbers(columns: Mapping[str, str], file: str | None) -> None:

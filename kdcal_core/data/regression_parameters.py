@@ -250,7 +250,13 @@ def check_parameters(
     """
     for name, column in values.items():
         place = (columns or {}).get(name, name)
-        _refuse(np.isnan(column), "A prediction is missing", "Fill it in.", place, file)
+        _refuse(
+            np.isnan(column),
+            "A prediction is missing",
+            "Fill it in, or leave the row out.",
+            place,
+            file,
+        )
         _refuse(np.isinf(column), "A prediction is infinite", "Correct it.", place, file)
         beyond = np.abs(column) > _LARGEST
         _refuse(beyond, "A prediction is beyond 1e30", "Correct it.", place, file)

@@ -225,7 +225,13 @@ def numeric_matrix(
     for position, name in enumerate(columns):
         values = _numbers(_column(frame, name, file), name, file)
         if not allow_missing:
-            _raise_at(np.isnan(values), "A value is missing", "Fill it in.", name, file)
+            _raise_at(
+                np.isnan(values),
+                "A value is missing",
+                "Fill it in, or leave the row out.",
+                name,
+                file,
+            )
         if not allow_infinite:
             _raise_at(np.isinf(values), "A value is infinite", "Correct it.", name, file)
         matrix[:, position] = values

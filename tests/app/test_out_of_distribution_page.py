@@ -57,7 +57,7 @@ def linear(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 def begun(review: str, label: str) -> AppTest:
-    """The page with its pictures, for which the button of this label is clicked where it must be."""
+    """The page with its pictures; the button of this label is clicked where there are none yet."""
     at = settled(launch(PAGE, review))
     if not at.get("plotly_chart"):
         (button,) = (one for one in at.button if one.label.startswith(label))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from made_reviews import scored
 from scipy.stats import binomtest
 
 from kdcal_core.calibration import (
@@ -7,19 +8,9 @@ from kdcal_core.calibration import (
     top_label_losses,
     two_halves,
 )
-from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
-
-
-def scored(n=300, seed=0, name="calibration", sharp=1.0):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.ones(3), n)
-    y = np.array([rng.choice(3, p=p) for p in proba])
-    proba = proba**sharp
-    proba /= proba.sum(axis=1, keepdims=True)
-    return ScoredSet(proba, y, ("a", "b", "c"), "digest", name)
 
 
 def test_losses_are_equations_14_and_15():

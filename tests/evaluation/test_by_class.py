@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from made_reviews import scored
 
 from kdcal_core.calibration import TopLabelHistogram, TopLabelKDE, methods_by_class
 from kdcal_core.data import ScoredSet
@@ -13,15 +14,6 @@ from kdcal_core.evaluation import compare, held_out_answers, losses_by_class, me
 from kdcal_core.review import ReviewData
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
-
-
-def scored(n=300, seed=0, name="calibration", sharp=1.0):
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.ones(3), n)
-    y = np.array([rng.choice(3, p=p) for p in proba])
-    proba = proba**sharp
-    proba /= proba.sum(axis=1, keepdims=True)
-    return ScoredSet(proba, y, ("a", "b", "c"), "digest", name)
 
 
 def test_cross_fitting_uses_the_other_folds_only():

@@ -86,7 +86,7 @@ searches.'
         most = ". " if len(faulty) == 1 else ", most clearly this one. "
         return f"{count}{most}{region_finding(faulty[0], regression=search.regression)}"
     if search.one_part:
-        lead = "Nothing differs beyond chance over all rows, and no split was worth a look"
+        lead = "No part of the inputs stands out, and all rows together show no fault beyond chance"
     else:
         lead = f"None of {len(judged):,} regions differs beyond chance"
     return f"{lead}; {_detectable(judged, search.regression)}."
