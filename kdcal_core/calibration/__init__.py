@@ -14,7 +14,6 @@ from kdcal_core.calibration.calibrators import (
 )
 from kdcal_core.calibration.class_confidence import TopLabelConfidence
 from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
-from kdcal_core.calibration.confidence_curve import ConfidenceCurve, HistogramAnchor
 from kdcal_core.calibration.cumulative import CumulativeConfidence
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.graph import (
@@ -26,10 +25,8 @@ from kdcal_core.calibration.graph import (
 )
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.calibration.histogram import TopLabelHistogram
-from kdcal_core.calibration.kde import TopLabelKDE
+from kdcal_core.calibration.kde import ConfidenceCurve, TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
-from kdcal_core.calibration.losses import MethodLosses, top_label_losses
-from kdcal_core.calibration.noise import histogram_anchor, two_halves
 from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
@@ -49,14 +46,12 @@ __all__ = [
     "CumulativeConfidence",
     "DirichletScaling",
     "Family",
-    "HistogramAnchor",
     "IsotonicConfidence",
     "KernelDensityCalibrator",
     "KernelDensityForest",
     "KernelDensityGraph",
     "KernelDensityNetwork",
     "Located",
-    "MethodLosses",
     "PlattScaling",
     "Selection",
     "SigmoidConfidence",
@@ -71,11 +66,8 @@ __all__ = [
     "calibrated",
     "calibrator_entry",
     "fit_calibrator",
-    "histogram_anchor",
     "methods_by_class",
     "score_calibrator",
     "spread",
     "top_label",
-    "top_label_losses",
-    "two_halves",
 ]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -30,7 +32,6 @@ from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.calibration._temperature_fit import tempered
 from kdcal_core.calibration.base import rows_by_class, top_label
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.confidence_curve import ConfidenceCurve
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence, pooled
 from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
@@ -43,6 +44,67 @@ if TYPE_CHECKING:
 
 SPARSE = 20
 _MOST_LOG_ROWS = 50.0  # no calibration set holds exp(50) rows
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceCurve:
+    """Confidence against score for one predicted class, with the two densities behind it.
+
+    Attributes
+    ----------
+    label : int
+        The predicted class.
+    score : (G,)
+        Model's top-label probability, from ``lower_limit`` to 1.
+    confidence : (G,)
+        Conf_KDE(score), Salamon et al., Eq. 9 (or Conf1 where the class fell back).
+    density_tp, density_fp : (G,)
+        Kernel densities of the scores of true and false positives, Eqs. 7 and 8.
+    bandwidth : float
+        In score units; NaN where the class fell back to Conf1.
+    n_tp, n_fp : int
+        True and false positives behind the curve.
+    lower_limit : float
+        Below it the curve is held constant (decision D42).
+    fallback : str
+        Why the class fell back to Conf1; empty where it did not.
+    rows : (G,)
+        Kernel-weighted rows behind each score, A + B: a row at the score counts 1, one a bandwidth
+        away 0.61.
+    shrinkage : float or None
+        Rows m that were added to them (infinite where the shared temperature answers alone).
+        None if ``confidence`` is used unchanged.
+    safe : (G,)
+        The calibrator's answer at a score, (A + m c) / (A + B + m). With more than two classes c
+        differs between rows of equal score; here it is its mean over the class's calibration rows
+        near the score. NaN where there are none.
+    """
+
+    label: int
+    score: FloatArray
+    confidence: FloatArray
+    density_tp: FloatArray
+    density_fp: FloatArray
+    bandwidth: float
+    n_tp: int
+    n_fp: int
+    lower_limit: float
+    fallback: str = ""
+    rows: FloatArray | None = None
+    shrinkage: float | None = None
+    safe: FloatArray | None = None
+
+    def table(self) -> pd.DataFrame:
+        """The curve as a table, for download."""
+        columns = {
+            "score": self.score,
+            "confidence": self.confidence if self.safe is None else self.safe,
+            "confidence_kernel_densities_alone": self.confidence,
+            "rows_nearby": self.rows,
+            "density_true_positive": self.density_tp,
+            "density_false_positive": self.density_fp,
+        }
+        return pd.DataFrame({name: part for name, part in columns.items() if part is not None})
 
 
 @storable

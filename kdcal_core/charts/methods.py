@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.calibration import CALIBRATORS, MethodLosses
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics import MethodLosses
 from kdcal_core.text import escape_html
 
 _DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")

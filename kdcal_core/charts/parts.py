@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.confidence_curve import HistogramAnchor
 from kdcal_core.charts.palette import Palette, faded
 from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics import HistogramAnchor
 
 # (fewest rows, line width, opacity): what is known from few rows is drawn thin and pale
 TIERS = ((100, 2.2, 1.0), (20, 1.5, 0.7), (1, 0.9, 0.4))

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
+from kdcal_core.diagnostics.by_predicted_class import (
+    HistogramAnchor,
+    MethodLosses,
+    histogram_anchor,
+    top_label_losses,
+    two_halves,
+)
 from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
@@ -131,10 +138,12 @@ __all__ = [
     "Estimate",
     "Fault",
     "FaultKind",
+    "HistogramAnchor",
     "KernelSimilarity",
     "Kind",
     "LocalPit",
     "LogDensities",
+    "MethodLosses",
     "Misses",
     "Norm",
     "PairedAuc",
@@ -183,6 +192,7 @@ __all__ = [
     "fpr_at_95_tpr",
     "hellinger_distance",
     "hellinger_distances",
+    "histogram_anchor",
     "interval_coverage",
     "kernel_similarity",
     "kl_divergence",
@@ -221,6 +231,8 @@ __all__ = [
     "telling",
     "top_label_brier",
     "top_label_log_loss",
+    "top_label_losses",
+    "two_halves",
     "uniformity_tests",
     "unknown_share",
     "wasserstein",

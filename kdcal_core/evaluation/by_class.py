@@ -10,13 +10,12 @@ import numpy as np
 from kdcal_core.calibration import (
     CALIBRATORS,
     Calibrated,
-    MethodLosses,
     methods_by_class,
     score_calibrator,
     top_label,
-    top_label_losses,
 )
 from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import MethodLosses, top_label_losses
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation.held_out import held_out_answers
 from kdcal_core.evaluation.methods import methods_of

@@ -17,26 +17,26 @@ import numpy as np
 from kdcal_core.calibration import (
     CALIBRATORS,
     ConfidenceCurve,
-    HistogramAnchor,
     TopLabelCalibrator,
     TopLabelKDE,
-    histogram_anchor,
     score_calibrator,
-    two_halves,
 )
 from kdcal_core.data import Fitness, FloatArray, IntArray, RegressionFitness, ScoredSet
 from kdcal_core.diagnostics import (
     Confusion,
     Estimate,
+    HistogramAnchor,
     Kind,
     Reliability,
     ScoreHistogram,
     Strategy,
     all_estimates,
     confusion,
+    histogram_anchor,
     reliability,
     score_histogram,
     summary,
+    two_halves,
 )
 from kdcal_core.distributions import RegressionSet
 from kdcal_core.errors import InputError, InputWarning

@@ -28,8 +28,8 @@ def drawn(dark: bool) -> dict[str, Chart]:
     everything = diagnostics.reliability(proba, y, kind="class", n_bins=10, smooth=False)
     kde = calibration.TopLabelKDE(shrinkage=None).fit(proba, y)
     curves = [kde.curve(label) for label in range(2)]
-    anchors = [calibration.histogram_anchor(proba, y, label=label) for label in range(2)]
-    halves = [calibration.two_halves(proba, y, label=label) for label in range(2)]
+    anchors = [diagnostics.histogram_anchor(proba, y, label=label) for label in range(2)]
+    halves = [diagnostics.two_halves(proba, y, label=label) for label in range(2)]
     grid = np.linspace(0.0, 1.0, 101)
     none = np.zeros(0)
     densities = diagnostics.log_densities(

@@ -15,9 +15,9 @@ import plotly.io as pio
 import pytest
 
 from kdcal_core import calibration, charts, diagnostics
-from kdcal_core.calibration.losses import top_label_losses
 from kdcal_core.charts.parts import tiers
 from kdcal_core.data import ScoredSet
+from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputWarning
 from kdcal_core.evaluation import losses_by_class
 
@@ -55,8 +55,8 @@ def draw(scored: ScoredSet, kde: calibration.TopLabelKDE) -> Callable[[bool], di
     overall = diagnostics.reliability(proba, y).curves[0]
     by_class = diagnostics.reliability(proba, y, kind="top-label", smooth=False).curves
     tables = diagnostics.confusion(proba, y, N_CLASSES)
-    anchors = [calibration.histogram_anchor(proba, y, label=k) for k in range(N_CLASSES)]
-    halves = [calibration.two_halves(proba, y, label=k) for k in range(N_CLASSES)]
+    anchors = [diagnostics.histogram_anchor(proba, y, label=k) for k in range(N_CLASSES)]
+    halves = [diagnostics.two_halves(proba, y, label=k) for k in range(N_CLASSES)]
     curves = [kde.curve(k) for k in range(N_CLASSES)]
     monotone = [kde.with_rule("mon").curve(k) for k in range(N_CLASSES)]
     keys = ("uncalibrated", "histogram", "kde_mon2", "sts")
@@ -210,9 +210,9 @@ def test_the_curve_is_strong_only_where_there_are_rows(kde) -> None:
     assert not drawn[empty].any()
 
 
-def _anchor(label: int) -> calibration.HistogramAnchor:
+def _anchor(label: int) -> diagnostics.HistogramAnchor:
     scored = made()
-    return calibration.histogram_anchor(scored.proba, scored.y, label=label)
+    return diagnostics.histogram_anchor(scored.proba, scored.y, label=label)
 
 
 def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
@@ -222,7 +222,7 @@ def test_a_class_without_a_curve_is_drawn_as_its_overall_confidence() -> None:
     with pytest.warns(InputWarning):
         fitted = paper.fit(few.proba[~wrong], few.y[~wrong])
     curve = fitted.curve(0)
-    anchor = calibration.histogram_anchor(few.proba, few.y, label=0)
+    anchor = diagnostics.histogram_anchor(few.proba, few.y, label=0)
     figure = charts.confidence_curve_figure(curve, anchor, dark=False)
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert any(trace.name == "Conf1 (no curve)" for trace in figure.data)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.calibration import ConfidenceCurve, HistogramAnchor
-from kdcal_core.calibration.losses import top_label_losses
+from kdcal_core.calibration import ConfidenceCurve
 from kdcal_core.charts.confidence import (
     bandwidth_alt,
     bandwidth_words,
@@ -14,7 +13,7 @@ from kdcal_core.charts.confidence import (
 )
 from kdcal_core.charts.methods import losses_words
 from kdcal_core.charts.reliability import histogram_words
-from kdcal_core.diagnostics import ScoreHistogram
+from kdcal_core.diagnostics import HistogramAnchor, ScoreHistogram, top_label_losses
 
 EDGES = np.linspace(0, 1, 11)
 

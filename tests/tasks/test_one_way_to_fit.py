@@ -14,16 +14,11 @@ from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
 
 from kdcal_core import load_calibrator
-from kdcal_core.calibration import (
-    CALIBRATORS,
-    calibrated,
-    fit_calibrator,
-    methods_by_class,
-    top_label_losses,
-)
+from kdcal_core.calibration import CALIBRATORS, calibrated, fit_calibrator, methods_by_class
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
 from kdcal_core.cli import main
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import compare, losses_by_class
 from kdcal_core.evaluation.far import far_rows

@@ -3,11 +3,7 @@ import pytest
 from made_reviews import scored
 from scipy.stats import binomtest
 
-from kdcal_core.calibration import (
-    histogram_anchor,
-    top_label_losses,
-    two_halves,
-)
+from kdcal_core.diagnostics import histogram_anchor, top_label_losses, two_halves
 from kdcal_core.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
