@@ -17,7 +17,7 @@ from app.shared.charts import csv_button
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.review import Review
-from kdcal_core.tasks.export_try import try_request
+from kdcal_core.tasks.export import try_request
 from kdcal_core.text import bytes_text, escape_markdown
 
 SUFFIX = ".kdcal"

@@ -21,8 +21,7 @@ from kdcal_core.charts import (
 )
 from kdcal_core.errors import InputError
 from kdcal_core.review import Review
-from kdcal_core.tasks.export_results import Gain
-from kdcal_core.tasks.export_run import export_request
+from kdcal_core.tasks import Gain, export_request
 from kdcal_core.text import escape_markdown
 
 TILES = ("log_loss", "ece_debiased", "auc", "accuracy")

@@ -13,8 +13,8 @@ from kdcal_core.evaluation import Comparison
 from kdcal_core.jobs import JobSnapshot
 from kdcal_core.review import Review
 from kdcal_core.store import load
-from kdcal_core.tasks.comparison_results import ComparisonRun
-from kdcal_core.tasks.export_results import ExportRun, TriedRun
+from kdcal_core.tasks.comparison import ComparisonRun
+from kdcal_core.tasks.export import ExportRun, TriedRun
 
 LAST_COMPARISON = "compare_last"  # of the Compare page: the key of each review's last job
 

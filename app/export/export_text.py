@@ -14,7 +14,7 @@ from kdcal_core.calibration.export import CalibratorCard
 from kdcal_core.diagnostics import Estimate
 from kdcal_core.evaluation import MEASURES, Comparison, PairedDifference
 from kdcal_core.review import Review
-from kdcal_core.tasks.export_results import ExportRecord, Gain
+from kdcal_core.tasks import ExportRecord, Gain
 from kdcal_core.text import listed
 
 FAMILIES: dict[Family, str] = {

@@ -27,7 +27,7 @@ from kdcal_core.tasks import (
     recommended,
     space_title,
 )
-from kdcal_core.tasks.recalibration_results import STATED
+from kdcal_core.tasks.recalibration_answers import STATED
 from kdcal_core.text import escape_markdown
 
 TILES = ("crps", "coverage95", "smis95", "rmse")

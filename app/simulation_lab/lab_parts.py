@@ -30,6 +30,7 @@ from kdcal_core.charts import (
 from kdcal_core.diagnostics import DistanceCurve, Estimate
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.tasks import LabRows, LabRun
+from kdcal_core.tasks.lab import DISTANCES
 from kdcal_core.tasks.lab_measures import (
     FAR,
     METHODS,
@@ -45,7 +46,6 @@ from kdcal_core.tasks.lab_measures import (
     sure_outside,
     switch_distances,
 )
-from kdcal_core.tasks.lab_results import DISTANCES
 
 ALPHAS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 LOG_FLOORS = (

@@ -18,7 +18,7 @@ from kdcal_core.tasks.lab_measures import (
     graph_answers,
     measured,
 )
-from kdcal_core.tasks.lab_sizes_run import SizesRun
+from kdcal_core.tasks.lab_sizes import SizesRun
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the simulation")

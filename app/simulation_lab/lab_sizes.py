@@ -13,7 +13,7 @@ from app.simulation_lab.lab_results import sizes_of
 from kdcal_core.charts import LAB_BANDED, BandLine, lab_sizes_chart, sizes_words
 from kdcal_core.tasks import LabSettings
 from kdcal_core.tasks.lab_measures import FAR, METHODS
-from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, sizes_request
+from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, sizes_request
 
 SIZES = (100, 316, 1000, 3162, 10_000)
 REPETITIONS = (3, 5, 10)

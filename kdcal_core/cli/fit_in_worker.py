@@ -11,8 +11,7 @@ from kdcal_core.calibration.settings import configured
 from kdcal_core.cli.record import plain
 from kdcal_core.progress import Progress
 from kdcal_core.review import ReviewReader, Workspace
-from kdcal_core.tasks.export_fit import READS, Fitted, Wanted, fit_and_judge
-from kdcal_core.tasks.export_results import Gain
+from kdcal_core.tasks.export_fit import READS, Fitted, Gain, Wanted, fit_and_judge
 
 
 def fit_and_save(

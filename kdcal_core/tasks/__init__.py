@@ -6,22 +6,34 @@ is a ``..._request`` that says what to submit, a function for the worker, and a 
 ``read(folder)`` gives the result as objects.
 """
 
-from kdcal_core.tasks.comparison_results import ComparisonRun, ComparisonSettings
-from kdcal_core.tasks.comparison_run import (
+from kdcal_core.tasks.comparison import (
+    ComparisonRun,
+    ComparisonSettings,
     comparison_request,
     default_calibrators,
     usable_calibrators,
 )
 from kdcal_core.tasks.equal_sets import EqualNote, EqualSets, equal_sets
-from kdcal_core.tasks.export_results import (
+from kdcal_core.tasks.export import (
     ExportRecord,
     ExportRun,
     ExportSettings,
-    Gain,
     TriedRun,
+    export_request,
+    partition_columns,
+    try_request,
 )
-from kdcal_core.tasks.export_run import export_request, partition_columns
-from kdcal_core.tasks.export_try import try_request
+from kdcal_core.tasks.export_fit import Gain
+from kdcal_core.tasks.foreign import (
+    RADII,
+    ForeignKind,
+    ForeignRecord,
+    ForeignRun,
+    ForeignSet,
+    ForeignSettings,
+    foreign_frame,
+    foreign_request,
+)
 from kdcal_core.tasks.foreign_measures import (
     SAYS,
     VERSION_SAYS,
@@ -39,23 +51,17 @@ from kdcal_core.tasks.foreign_measures import (
     graph_chosen,
     surest_rows,
 )
-from kdcal_core.tasks.foreign_results import (
-    RADII,
-    ForeignKind,
-    ForeignRecord,
-    ForeignRun,
-    ForeignSet,
-    ForeignSettings,
+from kdcal_core.tasks.graph import (
+    GraphFacts,
+    GraphRecord,
+    GraphRun,
+    GraphSetting,
+    GraphSettings,
+    Rows,
+    graph_request,
 )
-from kdcal_core.tasks.foreign_run import foreign_frame, foreign_request
-from kdcal_core.tasks.graph_measures import GraphSetting
-from kdcal_core.tasks.graph_results import GraphFacts, GraphRecord, GraphRun, GraphSettings, Rows
-from kdcal_core.tasks.graph_run import graph_request
-from kdcal_core.tasks.grid_results import GridRecord, GridRun, GridSettings
-from kdcal_core.tasks.grid_run import grid_request
 from kdcal_core.tasks.inputs import Request
-from kdcal_core.tasks.lab_results import LabRecord, LabRows, LabRun, LabSettings
-from kdcal_core.tasks.lab_run import lab_request
+from kdcal_core.tasks.lab import LabRecord, LabRows, LabRun, LabSettings, lab_request
 from kdcal_core.tasks.map_measures import (
     FEWEST,
     BoxJudged,
@@ -82,6 +88,7 @@ from kdcal_core.tasks.pit_measures import (
     pit_places,
     pit_rows,
 )
+from kdcal_core.tasks.posterior_grid import GridRecord, GridRun, GridSettings, grid_request
 from kdcal_core.tasks.recalibrated_measures import (
     CoverageAlong,
     IntervalRows,
@@ -98,7 +105,8 @@ from kdcal_core.tasks.recalibrated_measures import (
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.recalibration_results import (
+from kdcal_core.tasks.recalibration import recalibration_request
+from kdcal_core.tasks.recalibration_answers import (
     MODEL,
     MethodResult,
     RecalibrationRecord,
@@ -108,7 +116,6 @@ from kdcal_core.tasks.recalibration_results import (
     Selection,
     recommended,
 )
-from kdcal_core.tasks.recalibration_run import recalibration_request
 from kdcal_core.tasks.region_measures import (
     FoundRegions,
     ModelEstimates,
@@ -128,12 +135,12 @@ from kdcal_core.tasks.region_measures import (
     regions_at_once,
     repair_scores,
 )
-from kdcal_core.tasks.region_search_run import (
+from kdcal_core.tasks.region_search import (
     RegionSearchRun,
     RegionSearchSettings,
     region_search_request,
 )
-from kdcal_core.tasks.regions_results import (
+from kdcal_core.tasks.regions import (
     ONE_MAP,
     PARTITION_TITLES,
     EventScores,
@@ -141,8 +148,8 @@ from kdcal_core.tasks.regions_results import (
     RegionsRecord,
     RegionsRun,
     RegionsSettings,
+    regions_request,
 )
-from kdcal_core.tasks.regions_run import regions_request
 from kdcal_core.tasks.set_measures import (
     ClassCurves,
     Keep,
@@ -170,13 +177,14 @@ from kdcal_core.tasks.set_run import (
     set_request,
     title_of,
 )
-from kdcal_core.tasks.space_run import load_space, space_request
 from kdcal_core.tasks.spaces import (
     LAYER,
     Space,
+    load_space,
     principal_axes,
     regression_space,
     space_names,
+    space_request,
     space_title,
 )
 

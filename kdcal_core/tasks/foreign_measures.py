@@ -32,10 +32,8 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Which
 from kdcal_core.store import load
-from kdcal_core.tasks.foreign_results import ForeignRun, ForeignSet
-from kdcal_core.tasks.foreign_run import foreign_frame
-from kdcal_core.tasks.graph_measures import Version
-from kdcal_core.tasks.graph_results import Rows
+from kdcal_core.tasks.foreign import ForeignRun, ForeignSet, foreign_frame
+from kdcal_core.tasks.graph import Rows, Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.tasks.set_measures import Sets, fitted
 

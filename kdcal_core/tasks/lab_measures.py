@@ -23,7 +23,7 @@ from kdcal_core.diagnostics import (
 from kdcal_core.errors import InputError
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.statistics import clopper_pearson
-from kdcal_core.tasks.lab_results import DISTANCES, Distance, LabRows, LabRun
+from kdcal_core.tasks.lab import DISTANCES, Distance, LabRows, LabRun
 
 Method = Literal[
     "model",

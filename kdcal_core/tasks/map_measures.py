@@ -26,9 +26,9 @@ from kdcal_core.diagnostics import (
 )
 from kdcal_core.review import Which
 from kdcal_core.store import load
-from kdcal_core.tasks.graph_measures import Version
-from kdcal_core.tasks.grid_results import GridRun
+from kdcal_core.tasks.graph import Version
 from kdcal_core.tasks.pit_measures import MAX_ROWS
+from kdcal_core.tasks.posterior_grid import GridRun
 from kdcal_core.tasks.set_measures import Sets
 
 RELIABILITY_BINS = 10

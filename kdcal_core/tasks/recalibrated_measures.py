@@ -43,7 +43,7 @@ from kdcal_core.tasks.pit_measures import (
     column_values,
     local_rows,
 )
-from kdcal_core.tasks.recalibration_results import GRID, MODEL, RecalibrationRun, RowAnswers
+from kdcal_core.tasks.recalibration_answers import GRID, MODEL, RecalibrationRun, RowAnswers
 from kdcal_core.tasks.set_measures import Keep, Sets
 
 COLUMN_BINS = 10

@@ -45,10 +45,9 @@ from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns
 from kdcal_core.review import Which, input_columns
 from kdcal_core.store import decode, load
 from kdcal_core.tasks.pit_measures import MAX_ROWS, PitRows, pit_rows, pit_values
-from kdcal_core.tasks.recalibration_results import MODEL
-from kdcal_core.tasks.region_search_run import RegionSearchRun
-from kdcal_core.tasks.regions_partition import class_regions
-from kdcal_core.tasks.regions_results import EventScores, RegionsRun
+from kdcal_core.tasks.recalibration_answers import MODEL
+from kdcal_core.tasks.region_search import RegionSearchRun, class_regions
+from kdcal_core.tasks.regions import EventScores, RegionsRun
 from kdcal_core.tasks.set_measures import Refused, Sets
 
 COLUMN_BINS, COLUMN_LEVELS = 10, 30

@@ -17,10 +17,10 @@ from kdcal_core.tasks import recalibrated_measures as recalibrated
 from kdcal_core.tasks import region_measures as regions
 from kdcal_core.tasks import set_measures as of
 from kdcal_core.tasks.equal_sets import equal_sets
-from kdcal_core.tasks.graph_run import READS as GRAPH_READS
-from kdcal_core.tasks.grid_run import READS as GRID_READS
+from kdcal_core.tasks.graph import READS as GRAPH_READS
 from kdcal_core.tasks.inputs import Request, opened_reader, review_request
-from kdcal_core.tasks.regions_run import READS as REGIONS_READS
+from kdcal_core.tasks.posterior_grid import READS as GRID_READS
+from kdcal_core.tasks.regions import READS as REGIONS_READS
 from kdcal_core.tasks.set_measures import Sets
 from kdcal_core.tasks.spaces import LAYER, SPACE_READS
 

@@ -1,10 +1,14 @@
-"""The spaces in which neighbours are sought: inputs, predictions, both, or a hidden layer."""
+"""The spaces in which neighbours are sought: inputs, predictions, both, or a hidden layer.
+
+A hidden layer is read by the model, in a worker process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,12 +17,19 @@ from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
-from kdcal_core.review import Part, Review, ReviewReader, Which
+from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
 from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
-from kdcal_core.tasks.inputs import require_regression
+from kdcal_core.store import load, save
+from kdcal_core.tasks.inputs import (
+    Request,
+    opened_reader,
+    require_regression,
+    review_request,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SPACE_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
 INPUTS = "inputs"
@@ -240,3 +251,36 @@ def _of_sets(reader: ReviewReader, name: str, coordinates: Callable[[Which], Flo
         coordinates("calibration"),
         coordinates("evaluation") if reader.has("evaluation") else None,
     )
+
+
+def space_request(workspace: Workspace, review_id: str, name: str) -> Request:
+    """The job that reads a space of the review.
+
+    Raises
+    ------
+    InputError
+        Where the review is not a scored regression.
+    """
+    reader = ReviewReader(workspace, review_id, SPACE_READS)
+    require_regression(reader.review)
+    return review_request(
+        "kdcal_core.tasks.spaces:keep_space", "Reading a hidden layer", reader, {"name": name}
+    )
+
+
+def keep_space(read: dict[str, Any], name: str, folder: str, progress: Progress) -> dict[str, Any]:
+    """Read a space, in a worker process; `load_space` reads what it leaves in ``folder``."""
+    space = read_space(opened_reader(read, SPACE_READS), name, progress)
+    save(Path(folder), space.single())
+    return {"name": name}
+
+
+def load_space(folder: str | Path) -> Space:
+    """What `keep_space` left.
+
+    Raises
+    ------
+    InputError
+        Where it is not there (any more), or damaged.
+    """
+    return load(folder, Space)

@@ -55,7 +55,7 @@ ROW_READERS = (  # what every way to rows goes through
     "kdcal_core.review.reader.scored_arrays",
     "kdcal_core.review.reader.regression_arrays",
     "kdcal_core.tasks.recalibrated_measures.load",
-    "kdcal_core.tasks.graph_measures.load",
+    "kdcal_core.tasks.graph.load",
     "kdcal_core.tasks.foreign_measures.load",
     "kdcal_core.tasks.map_measures.load",
 )

@@ -33,8 +33,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import ComparisonRun, ComparisonSettings, comparison_request
-from kdcal_core.tasks.export_results import ExportRun, ExportSettings
-from kdcal_core.tasks.export_run import export_request
+from kdcal_core.tasks.export import ExportRun, ExportSettings, export_request
 
 PAGE = "export"
 HOSTILE = "z <b>*x*</b>"

@@ -53,7 +53,7 @@ from kdcal_core.tasks import (
     space_request,
     try_request,
 )
-from kdcal_core.tasks.export_results import CALIBRATOR_FILE
+from kdcal_core.tasks.export import CALIBRATOR_FILE
 from kdcal_core.tasks.inputs import opened_reader, review_request
 
 pytestmark = pytest.mark.usefixtures("work_here")

@@ -21,7 +21,7 @@ from kdcal_core.tasks import (
     default_calibrators,
     usable_calibrators,
 )
-from kdcal_core.tasks.comparison_run import compare_calibrators
+from kdcal_core.tasks.comparison import compare_calibrators
 
 CHOSEN = ComparisonSettings(("heterogeneous_tree", "platt"), n_boot=100)
 

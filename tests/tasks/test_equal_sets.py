@@ -36,7 +36,7 @@ from kdcal_core.tasks import (
     set_overview,
     set_request,
 )
-from kdcal_core.tasks.graph_run import fit_graph
+from kdcal_core.tasks.graph import fit_graph
 from kdcal_core.tasks.set_run import measure_set
 
 

@@ -36,15 +36,18 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.store.archive import read_archive, write_archive
-from kdcal_core.tasks.export_results import ExportRun, ExportSettings, TriedRun
-from kdcal_core.tasks.export_run import (
+from kdcal_core.tasks.export import (
     FEW_TREES,
+    ExportRun,
+    ExportSettings,
+    TriedRun,
     export_calibrator,
     export_request,
     partition_columns,
+    try_calibrator,
+    try_request,
     wanted_of,
 )
-from kdcal_core.tasks.export_try import try_calibrator, try_request
 
 
 def exported(made: Made, folder: Path, settings: ExportSettings) -> ExportRun:

@@ -37,9 +37,9 @@ from kdcal_core.tasks import (
     graph_request,
     grid_request,
 )
-from kdcal_core.tasks.foreign_run import score_foreign
-from kdcal_core.tasks.graph_run import fit_graph
-from kdcal_core.tasks.grid_run import posterior_grid
+from kdcal_core.tasks.foreign import score_foreign
+from kdcal_core.tasks.graph import fit_graph
+from kdcal_core.tasks.posterior_grid import posterior_grid
 
 SMALL = ForeignSettings(radii=(0.0, 1.0, 10.0), n=50)
 

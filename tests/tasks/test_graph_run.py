@@ -27,7 +27,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GraphSettings, graph_request
-from kdcal_core.tasks.graph_run import fit_graph, load_estimator
+from kdcal_core.tasks.graph import fit_graph, load_estimator
 
 
 def fit(one, folder, settings=None):

@@ -15,10 +15,15 @@ from kdcal_core.errors import InputError
 from kdcal_core.review import Workspace, load_frame, load_set, rows_of, start_sample
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, GridRun, GridSettings, graph_request, grid_request
-from kdcal_core.tasks.graph_run import fit_graph
-from kdcal_core.tasks.grid_run import posterior_grid, stratified_sample
+from kdcal_core.tasks.graph import fit_graph
 from kdcal_core.tasks.map_measures import in_box
-from kdcal_core.tasks.plane import feature_plane, principal_plane, span
+from kdcal_core.tasks.posterior_grid import (
+    feature_plane,
+    posterior_grid,
+    principal_plane,
+    span,
+    stratified_sample,
+)
 
 
 def draw(workspace, review_id, folder, settings, graph=None):

@@ -17,6 +17,7 @@ from kdcal_core.calibration import (
 from kdcal_core.errors import InputError
 from kdcal_core.models import wrap_model
 from kdcal_core.tasks import LabSettings
+from kdcal_core.tasks.lab import explore, grow_forest, train_network
 from kdcal_core.tasks.lab_measures import (
     MEASURES,
     METHODS,
@@ -32,8 +33,6 @@ from kdcal_core.tasks.lab_measures import (
     sure_outside,
     switch_distances,
 )
-from kdcal_core.tasks.lab_models import grow_forest, train_network
-from kdcal_core.tasks.lab_run import explore
 
 SMALL = LabSettings(n=400, n_trees=30, n_sphere=60, n_test=500, resolution=21)
 

@@ -11,9 +11,9 @@ import pytest
 from kdcal_core.errors import InputError
 from kdcal_core.store import save
 from kdcal_core.tasks import LabSettings
+from kdcal_core.tasks.lab import explore
 from kdcal_core.tasks.lab_measures import MEASURES, METHODS, GraphChoice, all_answers, measured
-from kdcal_core.tasks.lab_run import explore
-from kdcal_core.tasks.lab_sizes_run import SizesRun, SizesSettings, repeat, sizes_request
+from kdcal_core.tasks.lab_sizes import SizesRun, SizesSettings, repeat, sizes_request
 
 LAB = LabSettings(n_trees=10, n_sphere=30, n_test=200, resolution=11)
 SMALL = SizesSettings(LAB, (40, 80), 3)

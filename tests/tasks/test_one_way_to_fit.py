@@ -27,11 +27,9 @@ from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
 from kdcal_core.store import load
 from kdcal_core.tasks import GraphRun, graph_request
-from kdcal_core.tasks.export_results import ExportRun, ExportSettings
-from kdcal_core.tasks.export_run import export_calibrator, export_request
-from kdcal_core.tasks.graph_run import fit_graph
-from kdcal_core.tasks.regions_results import RegionsRun, RegionsSettings
-from kdcal_core.tasks.regions_run import calibrate_regions, regions_request
+from kdcal_core.tasks.export import ExportRun, ExportSettings, export_calibrator, export_request
+from kdcal_core.tasks.graph import fit_graph
+from kdcal_core.tasks.regions import RegionsRun, RegionsSettings, calibrate_regions, regions_request
 
 KEYS = [key for key in CALIBRATORS if key != "uncalibrated"]
 BY_REGIONS = [key for key in KEYS if key.startswith("heterogeneous_")]

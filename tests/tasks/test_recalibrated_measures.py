@@ -29,14 +29,14 @@ from kdcal_core.tasks import (
     recalibrated_intervals,
     recalibrated_map,
     recalibrated_pit,
+    recalibration,
     recalibration_request,
-    recalibration_run,
     row_closely,
     set_request,
     shown_rows,
     true_means,
 )
-from kdcal_core.tasks.recalibration_run import recalibrate
+from kdcal_core.tasks.recalibration import recalibrate
 from kdcal_core.tasks.set_run import measure_set
 
 SET = {"which": "calibration"}
@@ -77,7 +77,7 @@ def made(tmp_path_factory):
         workspace, review_id, RecalibrationSettings(("local", "global"), k=60)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recalibration_run, "MOST_SHOWN", 100)
+        patch.setattr(recalibration, "MOST_SHOWN", 100)
         recalibrate(**asked.kwargs, folder=str(folder), progress=quiet)
     return workspace, review, load(folder, RecalibrationRun)
 

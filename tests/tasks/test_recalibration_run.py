@@ -38,8 +38,8 @@ from kdcal_core.tasks import (
     space_names,
     space_request,
 )
-from kdcal_core.tasks.recalibration_run import recalibrate
-from kdcal_core.tasks.space_run import keep_space
+from kdcal_core.tasks.recalibration import recalibrate
+from kdcal_core.tasks.spaces import keep_space
 
 
 def table(n: int, seed: int) -> pd.DataFrame:

@@ -44,8 +44,8 @@ from kdcal_core.tasks import (
     set_request,
 )
 from kdcal_core.tasks.region_measures import rows_in
-from kdcal_core.tasks.region_search_run import RegionSearchRun, search_regions
-from kdcal_core.tasks.regions_run import calibrate_regions
+from kdcal_core.tasks.region_search import RegionSearchRun, search_regions
+from kdcal_core.tasks.regions import calibrate_regions
 from kdcal_core.tasks.set_run import measure_set
 
 SET = {"which": "calibration"}

@@ -25,7 +25,7 @@ from kdcal_core.review import (
 )
 from kdcal_core.store import load, save
 from kdcal_core.tasks import RegionSearchRun, RegionSearchSettings, region_search_request
-from kdcal_core.tasks.region_search_run import search_regions
+from kdcal_core.tasks.region_search import search_regions
 
 FEW = 20  # redraws
 

@@ -27,16 +27,9 @@ from kdcal_core.review import (
     set_roles,
 )
 from kdcal_core.store import load
-from kdcal_core.tasks import (
-    MODEL,
-    ONE_MAP,
-    RegionsRun,
-    RegionsSettings,
-    regions_request,
-    regions_run,
-)
-from kdcal_core.tasks.regions_partition import class_regions
-from kdcal_core.tasks.regions_run import calibrate_regions
+from kdcal_core.tasks import MODEL, ONE_MAP, RegionsRun, RegionsSettings, regions, regions_request
+from kdcal_core.tasks.region_search import class_regions
+from kdcal_core.tasks.regions import calibrate_regions
 
 
 def table(n: int, seed: int) -> pd.DataFrame:
@@ -233,7 +226,7 @@ def test_the_model_answers_for_training_rows_whose_columns_trees_cannot_cut(tmp_
     model = LogisticRegression().fit(known[inputs], known["kind"])
     opened = made(tmp_path, model, {"calibration": fit})
     add_training(opened.workspace, opened.review.id, csv(known), "training.csv")
-    monkeypatch.setattr(regions_run, "unusable_columns", lambda frame: {"b": "It cannot be cut"})
+    monkeypatch.setattr(regions, "unusable_columns", lambda frame: {"b": "It cannot be cut"})
     review = opened.workspace.read(opened.review.id)
     run = ran(opened.workspace, review, tmp_path, RegionsSettings(("tree",), folds=2))
     expected = model.predict_proba(known[inputs])[:, 1]

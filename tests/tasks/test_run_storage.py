@@ -12,13 +12,10 @@ import pytest
 from kdcal_core.errors import InputError
 from kdcal_core.store import load
 from kdcal_core.tasks import ForeignSettings, GraphRun, GridSettings, LabSettings
-from kdcal_core.tasks.foreign_results import ForeignRun
-from kdcal_core.tasks.foreign_run import foreign_request, score_foreign
-from kdcal_core.tasks.graph_run import fit_graph, graph_request
-from kdcal_core.tasks.grid_results import GridRun
-from kdcal_core.tasks.grid_run import grid_request, posterior_grid
-from kdcal_core.tasks.lab_results import LabRun
-from kdcal_core.tasks.lab_run import simulate
+from kdcal_core.tasks.foreign import ForeignRun, foreign_request, score_foreign
+from kdcal_core.tasks.graph import fit_graph, graph_request
+from kdcal_core.tasks.lab import LabRun, simulate
+from kdcal_core.tasks.posterior_grid import GridRun, grid_request, posterior_grid
 
 
 def quiet(share, note):

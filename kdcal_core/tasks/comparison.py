@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation import compare, compared_measures
+from kdcal_core.evaluation import Comparison, compare, compared_measures
+from kdcal_core.evaluation.comparison import Judge
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import PARTS, Review, ReviewReader, Workspace, review_data
 from kdcal_core.review.inputs import input_columns
 from kdcal_core.store import decode, encode, save
-from kdcal_core.tasks.comparison_results import ComparisonRun, ComparisonSettings
 from kdcal_core.tasks.inputs import (
     Request,
     check_ranges,
@@ -22,6 +22,45 @@ from kdcal_core.tasks.inputs import (
     require_classification,
     review_request,
 )
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """Which calibrators are compared, and how they are judged.
+
+    Attributes
+    ----------
+    calibrators : tuple of str
+        Keys of `kdcal_core.calibration.CALIBRATORS`; the model takes part always.
+    judge : str or None
+        "evaluation" or "cross-fitted"; None for the evaluation set where there is one.
+    folds, seed : int
+    n_boot : int
+        Resamples behind the intervals of calibration errors.
+    """
+
+    calibrators: tuple[str, ...]
+    judge: Judge | None = None
+    folds: int = 5
+    seed: int = 0
+    n_boot: int = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonRun:
+    """A finished comparison.
+
+    Attributes
+    ----------
+    settings : ComparisonSettings
+    n_fit : int
+    comparison : Comparison
+    """
+
+    settings: ComparisonSettings
+    n_fit: int
+    comparison: Comparison = field(repr=False)
+
 
 _RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31), "n_boot": (100.0, 10_000.0)}
 _REFERENCE = "uncalibrated"
@@ -66,7 +105,7 @@ def comparison_request(
     chosen = _resolved(review, settings or ComparisonSettings(default_calibrators(review)))
     asked = {"settings": encode(chosen)}
     return review_request(
-        "kdcal_core.tasks.comparison_run:compare_calibrators",
+        "kdcal_core.tasks.comparison:compare_calibrators",
         "Comparing calibrators",
         reader,
         asked,

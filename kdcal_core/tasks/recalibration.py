@@ -40,10 +40,11 @@ from kdcal_core.tasks.inputs import (
     require_regression,
     review_request,
 )
-from kdcal_core.tasks.recalibration_results import (
+from kdcal_core.tasks.recalibration_answers import (
     MODEL,
     MOST_SHOWN,
     STATED,
+    KeptAnswers,
     MethodResult,
     RecalibrationRecord,
     RecalibrationRun,
@@ -51,7 +52,6 @@ from kdcal_core.tasks.recalibration_results import (
     RowAnswers,
     Selection,
 )
-from kdcal_core.tasks.row_answers import KeptAnswers
 from kdcal_core.tasks.spaces import SPACE_READS, Space, principal_axes, read_space, space_names
 
 _BLOCK_ROWS = 5_000
@@ -79,7 +79,7 @@ def recalibration_request(
     _check(settings, names)
     asked = {"settings": encode(settings), "spaces": list(names)}
     return review_request(
-        "kdcal_core.tasks.recalibration_run:recalibrate", "Recalibrating", reader, asked
+        "kdcal_core.tasks.recalibration:recalibrate", "Recalibrating", reader, asked
     )
 
 

@@ -18,6 +18,7 @@ from kdcal_core.progress import Progress, part_of
 from kdcal_core.simulation import SIMULATIONS
 from kdcal_core.store import decode, encode, load, save
 from kdcal_core.tasks.inputs import Request, request
+from kdcal_core.tasks.lab import LabSettings, check_lab, explore
 from kdcal_core.tasks.lab_measures import (
     FAR,
     MEASURES,
@@ -27,8 +28,6 @@ from kdcal_core.tasks.lab_measures import (
     all_answers,
     measured,
 )
-from kdcal_core.tasks.lab_results import LabSettings, check_lab
-from kdcal_core.tasks.lab_run import explore
 
 SIZES = (100, 316, 1000, 3162)
 _SEEDS_APART = 7919  # between repetitions, so that no two share rows
@@ -121,7 +120,7 @@ def sizes_request(settings: SizesSettings) -> Request:
     # the sizes take the place of the number of rows: with any, it is the same job
     said = encode(replace(settings, lab=replace(settings.lab, n=settings.sizes[0])))
     return request(
-        "kdcal_core.tasks.lab_sizes_run:repeat",
+        "kdcal_core.tasks.lab_sizes:repeat",
         f"{SIMULATIONS[settings.lab.simulation].title} over training sizes",
         {"settings": said},
         {"settings": said, "papers": "refitted"},

@@ -1,0 +1,492 @@
+"""Write a calibrator as a file, and open one that somebody brings.
+
+The first fits one calibrator on a review, judges it, and writes it as a file and, where possible,
+as ONNX. The second shows what a file does to a review's rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kdcal_core.calibration import CALIBRATORS, calibrator_entry
+from kdcal_core.calibration.export import (
+    CalibratorCard,
+    LoadedCalibrator,
+    can_export_onnx,
+    export_onnx,
+    load_calibrator,
+    save_calibrator,
+)
+from kdcal_core.calibration.fitting import check_layer
+from kdcal_core.calibration.settings import configured
+from kdcal_core.diagnostics.calibrator_map import CalibratorMap, calibrator_map
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.evaluation import Comparison, compare
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Part, Review, ReviewData, ReviewReader, Workspace, review_data
+from kdcal_core.review.inputs import input_columns
+from kdcal_core.store import decode, encode, save
+from kdcal_core.tasks.comparison import usable_calibrators
+from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge
+from kdcal_core.tasks.inputs import (
+    Request,
+    check_ranges,
+    opened_reader,
+    require_classification,
+    review_request,
+)
+from kdcal_core.text import listed
+
+CALIBRATOR_FILE, ONNX_FILE = "calibrator.kdcal", "calibrated.onnx"
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """Which calibrator is fitted and taken away.
+
+    Attributes
+    ----------
+    key : str
+        Of `kdcal_core.calibration.CALIBRATORS`.
+    inner : str
+        The map inside a region, a key of `kdcal_core.calibration.regions.MAPS`. This and
+        the next five count for calibrators of the family "partition" alone.
+    max_depth, min_rows : int or None
+        Of its trees; None for the calibrator's own rule.
+    prune : bool
+        Whether a tree is cut back to the size with the best cross-validated log loss.
+    columns : tuple of str
+        A column whose values are the regions, or several whose combinations are, in place of a
+        tree. Untrusted text.
+    layer : str or None
+        A hidden layer of the model that the trees are grown on, in place of the inputs.
+    folds, seed : int
+        Folds where there is no evaluation set to judge by; seed of every draw.
+    """
+
+    key: str
+    inner: str = "platt"
+    max_depth: int | None = None
+    min_rows: int | None = None
+    prune: bool = False
+    columns: tuple[str, ...] = ()
+    layer: str | None = None
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ExportRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : ExportSettings
+    title : str
+        The calibrator's full name. Untrusted text where a column or a layer is named.
+    n_fit, n_training : int
+        Rows of the calibration set, and training rows that a partition was grown on.
+    fit_seconds : float
+    why_not_judged : str or None
+        Why there is no judgement; None where there is one.
+    onnx_difference : float or None
+        Largest difference between the ONNX model and the calibrator, where one was written.
+    onnx_rows : int
+        Rows that it was found on.
+    why_no_onnx : str or None
+    """
+
+    settings: ExportSettings
+    title: str
+    n_fit: int
+    n_training: int
+    fit_seconds: float
+    why_not_judged: str | None
+    onnx_difference: float | None
+    onnx_rows: int
+    why_no_onnx: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class ExportRun:
+    """A fitted calibrator with its judgement and its files.
+
+    Attributes
+    ----------
+    record : ExportRecord
+    comparison : Comparison or None
+        With the model as it is, on rows that it was not fitted on; None where it could not be
+        judged.
+    map : CalibratorMap
+    card : CalibratorCard
+        Untrusted text: names of files, classes, columns.
+    calibrator_file : Path
+    onnx_file : Path or None
+    """
+
+    record: ExportRecord
+    comparison: Comparison | None
+    map: CalibratorMap
+    card: CalibratorCard
+    calibrator_file: Path = field(repr=False)
+    onnx_file: Path | None = field(repr=False)
+
+    @cached_property
+    def gain(self) -> Gain | None:
+        """What the judgement shows; None where there is none."""
+        return None if self.comparison is None else Gain.of(self.comparison)
+
+    @property
+    def fit_notes(self) -> tuple[str, ...]:
+        """What the card notes of the fit, without what it notes of the judgement."""
+        why = self.record.why_not_judged
+        judged = () if self.comparison is None else self.comparison.notes
+        return tuple(
+            note
+            for note in self.card.notes
+            if note not in judged and (why is None or not note.endswith(why))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TriedRun:
+    """A calibrator file that was tried on a review.
+
+    Attributes
+    ----------
+    card : CalibratorCard
+        Untrusted.
+    comparison : Comparison
+        The review's rows with the model as it is and with the calibrator.
+    same_rows : bool
+        Whether it was fitted on the very rows that it is judged by.
+    has_model : bool
+        Whether the file names the model that it was fitted for, which is then the review's.
+    """
+
+    card: CalibratorCard
+    comparison: Comparison
+    same_rows: bool
+    has_model: bool
+
+    @cached_property
+    def gain(self) -> Gain:
+        """What it does to the rows."""
+        return Gain.of(self.comparison)
+
+
+FEW_TREES = 10
+_OF_MANY_TREES = ("heterogeneous_forest", "heterogeneous_boosted")
+_RANGES = {"folds": (2.0, 20.0), "seed": (0.0, 2.0**31)}
+_SHOWN_NAME = 60
+
+
+def export_request(workspace: Workspace, review_id: str, settings: ExportSettings) -> Request:
+    """The job that fits a calibrator, judges it and writes its file.
+
+    Raises
+    ------
+    InputError
+        Where the review is not a scored classification, it cannot have this calibrator, or a
+        setting is none that there is.
+    """
+    reader = ReviewReader(workspace, review_id, READS)
+    review = reader.review
+    _check(review, settings)
+    asked = {"settings": encode(settings)}
+    # these stand in the file
+    names = [table.name for table in review.tables.values()]
+    training = review.training.name if review.training else None
+    model = review.model.name if review.model else None
+    return review_request(
+        "kdcal_core.tasks.export:export_calibrator",
+        "Fitting and writing the calibrator",
+        reader,
+        asked,
+        {**asked, "names": names, "training": training, "model": model},
+    )
+
+
+def partition_columns(review: Review) -> tuple[str, ...]:
+    """Columns whose values can be the regions of a calibrator: every one without another role.
+
+    Where a model does not name its columns, only those that it reads: its file is asked with all
+    columns of the calibrator's card. Untrusted text.
+    """
+    inputs = tuple(input_columns(review))
+    roles, table = review.roles, review.tables["calibration"]
+    if roles is None or (review.model is not None and review.model.feature_names is None):
+        return inputs
+    from kdcal_core.data.role_columns import used_columns
+
+    taken = {*used_columns(roles), *inputs}
+    others = [review.tables[which] for which in review.sets]
+    free = tuple(
+        name
+        for name in table.column_names
+        if name not in taken and all(name in one.column_names for one in others)
+    )
+    return (*inputs, *free)
+
+
+def wanted_of(settings: ExportSettings) -> Wanted:
+    """The unfitted calibrator that is asked for.
+
+    Examples
+    --------
+    >>> wanted_of(ExportSettings("heterogeneous_tree", inner="isotonic")).title
+    'Isotonic regression in each region of a shallow tree'
+    """
+    calibrator = configured(settings.key, _parameters(settings), seed=settings.seed)
+    return Wanted(settings.key, calibrator, settings.layer, settings.folds, settings.seed)
+
+
+def _parameters(settings: ExportSettings) -> dict[str, Any]:
+    """The calibrator's parameters by name, but those that stay as they are."""
+    if calibrator_entry(settings.key).family != "partition":
+        return {}
+    found: dict[str, Any] = {
+        "calibrator": settings.inner,
+        "max_depth": settings.max_depth,
+        "min_rows": settings.min_rows,
+        "prune": "cv" if settings.prune else None,
+        "column": list(settings.columns) if len(settings.columns) > 1 else None,
+        "n_trees": few_trees(settings.key, settings.inner),
+    }
+    if len(settings.columns) == 1:
+        found["column"] = settings.columns[0]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def few_trees(key: str, inner: str) -> int | None:
+    """How many trees are grown where kernel densities in each region of many would take long.
+
+    None where the calibrator's own number is.
+    """
+    return FEW_TREES if inner == "kde" and key in _OF_MANY_TREES else None
+
+
+def _check(review: Review, settings: ExportSettings) -> None:
+    require_classification(review, "calibrators are for classifications")
+    check_ranges(settings, _RANGES)
+    usable = usable_calibrators(review)
+    if settings.key not in usable:
+        raise InputError(
+            f"There is no calibrator {settings.key[:_SHOWN_NAME]!r} to take away",
+            fix=f"Choose among {', '.join(usable)}.",
+        )
+    why = usable[settings.key]
+    if why is not None:
+        raise InputError(
+            f"{CALIBRATORS[settings.key].name} cannot be had here: {why[0].lower()}{why[1:-1]}",
+            fix="Choose another calibrator.",
+        )
+    if settings.layer is not None:
+        layers = review.model.layers if review.model is not None else ()
+        if settings.layer not in layers:
+            raise InputError(
+                f"The model has no hidden layer {settings.layer[:_SHOWN_NAME]!r}",
+                fix=f"It has {', '.join(layers) or 'none'}.",
+            )
+    wanted = wanted_of(settings)
+    if settings.layer is not None:
+        check_layer(wanted.calibrator)
+    columns = partition_columns(review)
+    for column in settings.columns:
+        if column not in columns:
+            raise InputError(
+                "There is no such column to divide the rows by",
+                fix="Choose a column that every table has.",
+                column=column,
+            )
+
+
+def export_calibrator(
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Fit, judge and write, in a worker process, which leaves an `ExportRun`.
+
+    Parameters
+    ----------
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        ExportSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        Where the calibrator cannot be fitted on these rows, or a file is gone. Where it can be
+        fitted but not judged, or not be written as ONNX, the record says why.
+    """
+    chosen, path = decode(ExportSettings, settings), Path(folder)
+    reader = opened_reader(read, READS)
+    opened = reader.review
+    _check(opened, chosen)
+    made = fit_and_judge(reader, wanted_of(chosen), part_of(progress, 0.0, 0.9))
+    progress(0.9, "Writing the file")
+    save_calibrator(made.calibrator, path / CALIBRATOR_FILE, made.card)
+    onnx, why_no_onnx = _onnx(opened, made, reader.model_path, path)
+    data = made.data
+    judging = "evaluation" if data.evaluation is not None else "calibration"
+    drawn = calibrator_map(
+        made.calibrator,
+        data.evaluation or data.calibration,
+        data.inputs.get(judging) if made.calibrator.needs_inputs else None,
+        seed=chosen.seed,
+    )
+    record = ExportRecord(
+        settings=chosen,
+        title=made.card.title,
+        n_fit=data.calibration.n_rows,
+        n_training=made.n_training,
+        fit_seconds=made.seconds,
+        why_not_judged=made.why_not_judged,
+        onnx_difference=None if onnx is None else onnx[0],
+        onnx_rows=0 if onnx is None else onnx[1],
+        why_no_onnx=why_no_onnx,
+    )
+    onnx_file = None if onnx is None else path / ONNX_FILE
+    save(path, ExportRun(record, made.found, drawn, made.card, path / CALIBRATOR_FILE, onnx_file))
+    return {"key": chosen.key}
+
+
+def _onnx(
+    review: Review, made: Fitted, model: Path | None, folder: Path
+) -> tuple[tuple[float, int] | None, str | None]:
+    """Largest difference and its rows where the ONNX model was written, or why there is none."""
+    why = can_export_onnx(made.calibrator, review.model, made.card.layer)
+    if why is not None or model is None:
+        return None, why or "There is no model, only its predictions."
+    rows = made.rows.inputs["calibration"]
+    try:
+        written = export_onnx(made.calibrator, model, folder / ONNX_FILE, made.card, rows)
+    except InputError as error:
+        return None, str(error)
+    return (written.max_difference, written.n_rows), None
+
+
+_KEY = "file"
+_TRY_READS: tuple[Part, ...] = ("model", "calibration", "evaluation")
+
+
+def try_request(workspace: Workspace, review_id: str, path: Path, name: str) -> Request:
+    """The job that opens a calibrator file and judges it on a review's rows.
+
+    Parameters
+    ----------
+    path : Path
+        A copy of the file in the review's folder.
+    name : str
+        What its owner calls it. Untrusted text.
+    """
+    reader = ReviewReader(workspace, review_id, _TRY_READS)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return review_request(
+        "kdcal_core.tasks.export:try_calibrator",
+        "Opening the calibrator file",
+        reader,
+        {"path": str(path), "name": name},
+        {"file": digest},
+    )
+
+
+def try_calibrator(
+    read: dict[str, Any], path: str, name: str, folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Open the file and judge it, in a worker process, which leaves a `TriedRun`.
+
+    Parameters
+    ----------
+    read : dict
+        What `review_request` made of the review.
+    path, name : str
+        The file, and what its owner calls it.
+
+    Raises
+    ------
+    InputError
+        The file is cut off, altered, of a newer version, no calibrator, for another model, for
+        other classes or for other columns.
+    """
+    reader = opened_reader(read, _TRY_READS)
+    opened = reader.review
+    progress(0.0, "Opening the file")
+    data = review_data(reader, with_model=True)
+    with _in_file(name):
+        loaded = load_calibrator(path, model=data.model, any_model=True)
+        _check_file(loaded, opened)
+    data = _all_columns(data)
+    judged = "evaluation" if data.evaluation is not None else "calibration"
+    rows = data.evaluation or data.calibration
+    progress(0.2, "Calibrating the rows")
+    with _in_file(name):
+        loaded.calibrated(rows.proba, data.inputs.get(judged))  # other columns are told of here
+    # a copy of the rows: the very object of the calibration set would be cross-fitted
+    inputs = {**data.inputs, "evaluation": data.inputs[judged]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # of the rows that both sets share
+        found = compare(
+            [(_KEY, AsFitted(loaded.calibrator, loaded.predict_proba))],
+            replace(data, evaluation=replace(rows), inputs=inputs),
+            far=False,
+            judge="evaluation",
+            progress=part_of(progress, 0.3, 1.0),
+        )
+    if found.failed:
+        raise InputError(next(iter(found.failed.values())).rstrip("."), file=name)
+    fitted_on = loaded.card.data.get("calibration")
+    run = TriedRun(
+        card=loaded.card,
+        comparison=found,
+        same_rows=fitted_on is not None and fitted_on.digest == opened.tables[judged].digest,
+        has_model=loaded.card.model is not None,
+    )
+    save(Path(folder), run)
+    return {"key": loaded.card.key}
+
+
+@contextmanager
+def _in_file(name: str) -> Iterator[None]:
+    """Errors inside name the file as its owner does, not the copy of it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            error.what, fix=error.fix, file=name, column=error.column, row=error.row
+        ) from error
+
+
+def _check_file(loaded: LoadedCalibrator, review: Review) -> None:
+    """Refuse a file for another model or for other classes."""
+    if review.model is not None:
+        loaded.check_model(review.model.digest)
+    if loaded.card.classes != review.classes:
+        raise InputError(
+            f"The calibrator was fitted for the classes {_classes(loaded.card.classes)}, and the "
+            f"review has {_classes(review.classes)}",
+            fix="Open the review that it belongs to, or fit a calibrator for this one.",
+        )
+
+
+def _classes(names: tuple[str, ...]) -> str:
+    return listed(repr(name[:40]) for name in names)
+
+
+def _all_columns(data: ReviewData) -> ReviewData:
+    """The rows with the columns that have no role beside the features: the file may read one."""
+    inputs = {
+        which: pd.concat([frame, data.groups[which]], axis=1)
+        for which, frame in data.inputs.items()
+    }
+    return replace(data, inputs=inputs)

@@ -1,0 +1,468 @@
+"""Fit the kernel density version of a review's model, and place the judged rows in it.
+
+Gamma, variance and floor act later, without a fit: a `GraphSetting` is the version that measures
+ask.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration import (
+    KernelDensityForest,
+    KernelDensityGraph,
+    KernelDensityNetwork,
+    Located,
+)
+from kdcal_core.calibration.graph.as_calibrator import UNWEIGHTED, KernelDensityCalibrator
+from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.review import Part, ReviewReader, Workspace
+from kdcal_core.store import decode, encode, load, load_part, save
+from kdcal_core.tasks.inputs import (
+    Request,
+    opened_reader,
+    require_model,
+    review_request,
+)
+from kdcal_core.tasks.set_measures import Sets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kdcal_core.models import Model
+
+
+Kind = Literal["forest", "network"]
+
+FIT = "calibrator, no class ruled out, facts in the record"
+"""How graphs are fitted: results of another way are not those of the exported file."""
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """What the fit depends on; gamma, variance and floor act later, without a fit.
+
+    Attributes
+    ----------
+    distance : str
+        "geodesic", or "euclidean" for the papers' comparison.
+    output_layer : str
+        What a network's output adds to the codes: "probability", "logit" or "exclude"
+        (decision D4), or "auto" for what the estimator takes. A forest has none.
+    seed : int
+        Of the split into rows to fit on and rows held out, where there is no training table.
+    """
+
+    distance: Literal["geodesic", "euclidean"] = "geodesic"
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class GraphFacts:
+    """What is to be known of a graph without its arrays.
+
+    Attributes
+    ----------
+    n_polytopes : int
+    exponents, gammas : tuple of float
+        Of the grid that was fitted, ascending: gamma * log n, and gamma.
+    gamma, variance_floor : float
+        In force.
+    floor_quantile : float or None
+    prior : tuple of float
+        Class shares of the fit.
+    blend : Blend or None
+    """
+
+    n_polytopes: int
+    exponents: tuple[float, ...]
+    gammas: tuple[float, ...]
+    gamma: float
+    variance_floor: float
+    floor_quantile: float | None
+    prior: tuple[float, ...]
+    blend: Blend | None
+
+    @classmethod
+    def of(cls, graph: KernelDensityGraph) -> GraphFacts:
+        """Of a fitted graph."""
+        return cls(
+            graph.n_polytopes,
+            tuple(graph.exponents.tolist()),
+            tuple(graph.gammas.tolist()),
+            graph.gamma,
+            graph.variance_floor,
+            graph.floor_quantile,
+            tuple(graph.prior.tolist()),
+            graph.blend,
+        )
+
+    @property
+    def chosen(self) -> int:
+        """Where gamma stands in the grid."""
+        return int(np.argmin(np.abs(np.array(self.gammas) - self.gamma)))
+
+
+@dataclass(frozen=True)
+class GraphRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : GraphSettings
+    kind : str
+        "forest" or "network".
+    fitted_on : str
+        "training": the model's own training rows, with the calibration set held out;
+        "calibration": seven tenths of the calibration set, with the other three held out.
+    judged_on : str
+        "evaluation": the evaluation set; "holdout": the held-out calibration rows, which also
+        chose gamma and the floor, so that results on them are flattered a little.
+    classes : tuple of str
+        As the review names them. Untrusted text.
+    n_fit, n_holdout, n_judged : int
+        Rows.
+    notes : tuple of str
+        What the reader should know, in plain sentences.
+    facts : GraphFacts
+    output_layer : str or None
+        What of a network's output is in the codes; None for a forest.
+    """
+
+    settings: GraphSettings
+    kind: Kind
+    fitted_on: Literal["training", "calibration"]
+    judged_on: Literal["evaluation", "holdout"]
+    classes: tuple[str, ...]
+    n_fit: int
+    n_holdout: int
+    n_judged: int
+    notes: tuple[str, ...]
+    facts: GraphFacts
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with all that a page needs to judge them at any setting of the graph.
+
+    Attributes
+    ----------
+    proba : (m, K) float64
+        The model's probabilities.
+    located : Located or None
+        Where the rows lie in the graph's partition, with ``proba``; None for a model without
+        one.
+    y : (m,) int64 or None
+        True classes, where they are known.
+    """
+
+    proba: FloatArray
+    located: Located | None
+    y: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.proba)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Consecutive rows, as views."""
+        rows, at = slice(start, stop), self.located
+        proba = self.proba[rows]
+        located = None if at is None else Located(at.x[rows], at.index[rows], at.tied[rows], proba)
+        return Rows(proba, located, None if self.y is None else self.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class GraphRun:
+    """A fitted graph with the rows to judge it on.
+
+    Attributes
+    ----------
+    record : GraphRecord
+    graph : KernelDensityGraph
+        Arrays only: gamma, variance and floor can be set again at once.
+    rows : Rows
+        The judged rows: the model's probabilities, places in the partition, true classes.
+    positions : (m,) int64
+        Which rows of the set's table they are, from 0.
+    """
+
+    record: GraphRecord
+    graph: KernelDensityGraph
+    rows: Rows
+    positions: IntArray
+
+
+def request_on_graph(
+    target: str,
+    title: str,
+    reader: ReviewReader,
+    settings: Any,
+    graph_folder: str | Path | None,
+    *,
+    rows: str = "",
+) -> Request:
+    """A request that also depends on the review's graph, where ``graph_folder`` holds one.
+
+    ``rows`` tells the way in which rows are made from other ways.
+    """
+    asked = encode(settings)
+    return review_request(
+        target,
+        title,
+        reader,
+        {"settings": asked, "graph_folder": str(graph_folder) if graph_folder else None},
+        {"settings": asked, "graph": graph_identity(graph_folder), "rows": rows},
+    )
+
+
+def graph_identity(folder: str | Path | None) -> dict[str, Any] | None:
+    """What tells one fit of a review from another of the same review: its settings."""
+    if folder is None:
+        return None
+    return {**encode(load_part(folder, "record", GraphRecord).settings), "fit": FIT}
+
+
+Estimator = KernelDensityForest | KernelDensityNetwork
+
+READS: tuple[Part, ...] = ("model", "calibration", "evaluation", "training")
+_ESTIMATOR = "estimator.zip"
+_FEWEST = 10
+
+
+def graph_request(
+    workspace: Workspace, review_id: str, settings: GraphSettings | None = None
+) -> Request:
+    """The job that fits the graph of a review.
+
+    Raises
+    ------
+    InputError
+        Where the review is not scored, has no model, or its model makes no partition.
+    """
+    settings = settings or GraphSettings()
+    reader = ReviewReader(workspace, review_id, READS)
+    require_model(reader.review)
+    model = reader.review.model
+    assert model is not None
+    if not model.has_codes:
+        others = ", ".join(model.other_activations)
+        why = f": its activations are not ReLU ({others})" if others else ""
+        raise InputError(
+            f"This model ({model.kind}) does not divide its inputs into polytopes{why}, so it "
+            "has no kernel density version",
+            fix="Its own confidence can still be seen far from the data, and its probabilities "
+            "can still be calibrated.",
+        )
+    asked = {"settings": encode(settings)}
+    return review_request(
+        "kdcal_core.tasks.graph:fit_graph",
+        "Fitting the kernel density version",
+        reader,
+        asked,
+        {**asked, "fit": FIT},
+    )
+
+
+def fit_graph(
+    read: dict[str, Any], settings: dict[str, Any], folder: str, progress: Progress
+) -> dict[str, Any]:
+    """Fit the graph, in a worker process, which leaves a `GraphRun` in ``folder``.
+
+    Parameters
+    ----------
+    read : dict
+        What `review_request` made of the review.
+    settings : dict
+        GraphSettings as JSON.
+
+    Raises
+    ------
+    InputError
+        For rows that do not fit the model or the review's classes, and for memory that would
+        not suffice.
+    """
+    from kdcal_core.review.reading import in_file, in_rows_of, predict
+
+    reader, chosen = opened_reader(read, READS), decode(GraphSettings, settings)
+    progress(0.0, "Opening the model")
+    model = reader.model()
+    calibrator = KernelDensityCalibrator(
+        chosen.seed, distance=chosen.distance, output_layer=chosen.output_layer
+    )
+    X, y = reader.labelled("calibration")
+    given: dict[str, Any] = {}
+    inside = np.ones(len(y), dtype=bool)
+    if reader.has("training"):
+        given["X_partition"], given["y_partition"] = reader.labelled("training")
+    elif len(y) < _FEWEST:
+        raise InputError(
+            f"There are {len(y)} rows, too few to fit on some and hold out others",
+            fix=f"Give {_FEWEST} rows at least; for a review the training set helps as well.",
+        )
+    else:
+        inside = calibrator.held_out(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # the calibrator's notes say the same
+        with in_file(reader.name("calibration")), in_rows_of(X):
+            proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.05))
+        with in_file(reader.name(reader.reference)), in_rows_of(given.get("X_partition", X)):
+            calibrator.fit(proba, y, X, model=model, progress=part_of(progress, 0.05, 0.9), **given)
+        if reader.has("evaluation"):
+            X, y = reader.labelled("evaluation")
+            inside = np.ones(len(y), dtype=bool)
+        estimator = calibrator.estimator_
+        rows = placed(model, X[inside], y[inside], estimator, part_of(progress, 0.9, 1.0))
+    path = Path(folder)
+    estimator.save(path / _ESTIMATOR)
+    notes = list(calibrator.notes_)
+    if reader.roles.weight is not None:
+        notes.append(UNWEIGHTED)
+    record = GraphRecord(
+        settings=chosen,
+        kind="forest" if isinstance(estimator, KernelDensityForest) else "network",
+        fitted_on="training" if reader.has("training") else "calibration",
+        judged_on="evaluation" if reader.has("evaluation") else "holdout",
+        classes=reader.review.classes,
+        n_fit=estimator.graph_.n,
+        n_holdout=estimator.graph_.n_holdout,
+        n_judged=len(rows),
+        output_layer=estimator.output_layer_
+        if isinstance(estimator, KernelDensityNetwork)
+        else None,
+        notes=tuple(dict.fromkeys(notes)),
+        facts=GraphFacts.of(estimator.graph_),
+    )
+    save(path, GraphRun(record, estimator.graph_, rows, np.flatnonzero(inside)))
+    return encode(record)
+
+
+def placed(
+    model: Model,
+    X: pd.DataFrame,
+    y: IntArray | None,
+    estimator: Estimator | None,
+    progress: Progress,
+) -> Rows:
+    """The model's probabilities of rows, and their places in the estimator's partition."""
+    from kdcal_core.review.reading import in_rows_of, predict
+
+    with in_rows_of(X):
+        proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.3))
+        if estimator is None:
+            return Rows(proba, None, y)
+        report = part_of(progress, 0.3, 1.0)
+        return Rows(proba, estimator.locate(X, proba=proba, progress=report), y)
+
+
+def load_estimator(folder: str, model: Model) -> Estimator:
+    """The fitted estimator that `fit_graph` left, put together with its model again.
+
+    Raises
+    ------
+    InputError
+        Where it is gone, damaged, or of another model.
+    """
+    path = Path(folder)
+    record = load(path, GraphRun).record
+    kinds = {"forest": KernelDensityForest, "network": KernelDensityNetwork}
+    loaded: Estimator = kinds[record.kind].load(path / _ESTIMATOR, model)
+    return loaded
+
+
+@dataclass(frozen=True)
+class GraphSetting:
+    """A fitted graph, with what can be changed without a fit.
+
+    Attributes
+    ----------
+    folder : str
+        Of the finished `GraphRun`.
+    gamma : float
+        One of the graph's gammas.
+    variance_factor : float
+        What the graph's own variance floor is multiplied with.
+    alpha : float
+        Share of ordinary rows that may count as unknown; sets the floor.
+    """
+
+    folder: str
+    gamma: float
+    variance_factor: float
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Version:
+    """The kernel density version at a setting; what it says is kept for whoever asks again."""
+
+    sets: Sets
+    setting: GraphSetting
+
+    @classmethod
+    def of(cls, sets: Sets, graph: dict[str, Any] | None) -> Version | None:
+        """The version at a `GraphSetting` as JSON; None for None."""
+        return None if graph is None else cls(sets, GraphSetting(**graph))
+
+    @property
+    def run(self) -> GraphRun:
+        """The fit."""
+        return opened_fit(self.sets, self.setting.folder)
+
+    @property
+    def graph(self) -> KernelDensityGraph:
+        """The graph at the setting; it shares its arrays with the others of its fit."""
+        chosen = self.setting
+
+        def make() -> KernelDensityGraph:
+            fitted = self.run.graph
+            return fitted.with_settings(
+                gamma=chosen.gamma,
+                variance_floor=fitted.variance_floor * chosen.variance_factor,
+                floor_quantile=chosen.alpha,
+            )
+
+        found: KernelDensityGraph = self.sets.keep(("graph", chosen), make)
+        return found
+
+    @property
+    def floor(self) -> float:
+        """Log density below which a row counts as unknown."""
+        return self.graph.effective_log_floor
+
+    def posterior(self, rows: str, located: Located | None) -> FloatArray:
+        """Probabilities of rows, (m, K); ``rows`` distinguishes them from others."""
+        assert located is not None  # a graph was fitted, so there is a partition
+        found: FloatArray = self.sets.keep(
+            ("posterior", self.setting, rows), lambda: self.graph.posterior(located)
+        )
+        return found
+
+    def log_density(self, rows: str, located: Located | None) -> FloatArray:
+        """Log marginal density of rows, (m,); it does not depend on alpha."""
+        assert located is not None  # as for `posterior`
+        chosen = self.setting
+        key = ("log density", chosen.folder, chosen.gamma, chosen.variance_factor, rows)
+        found: FloatArray = self.sets.keep(key, lambda: self.graph.log_marginal(located))
+        return found
+
+    def unknown(self, rows: str, located: Located | None) -> NDArray[np.bool_]:
+        """Which rows count as unknown, (m,)."""
+        below: NDArray[np.bool_] = self.log_density(rows, located) < self.floor
+        return below
+
+
+def opened_fit(sets: Sets, folder: str) -> GraphRun:
+    """The finished fit in a folder, whose files are checked once for as long as it is kept."""
+    found: GraphRun = sets.keep(("fit", folder), lambda: load(folder, GraphRun))
+    return found

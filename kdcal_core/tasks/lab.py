@@ -1,0 +1,536 @@
+"""The simulation lab: draw data, train a model, fit its kernel density versions, ask them all.
+
+This is one panel of the papers' simulation figures (Dey et al., Figs. 3 and 8) at one seed. The
+model is their forest or their ReLU network (Tables 3 and 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.calibration import (
+    IsotonicConfidence,
+    KernelDensityForest,
+    KernelDensityGraph,
+    KernelDensityNetwork,
+    Located,
+    SigmoidConfidence,
+)
+from kdcal_core.data import FloatArray, IntArray, stratified_folds
+from kdcal_core.diagnostics import sphere_points
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.simulation import SIMULATIONS, Simulated, true_posterior, trunk
+from kdcal_core.store import decode, encode, save
+from kdcal_core.tasks.foreign import RADII
+from kdcal_core.tasks.graph import Kind
+from kdcal_core.tasks.inputs import Request, check_ranges, request
+
+if TYPE_CHECKING:
+    import torch
+    from sklearn.ensemble import RandomForestClassifier
+
+    from kdcal_core.models import Model
+
+
+RATE = 3e-4
+BATCH = 32
+PATIENCE = 10  # epochs without a better loss, decision D30
+_BETTER = 1e-4
+
+
+def grow_forest(X: FloatArray, y: IntArray, n_trees: int, seed: int) -> RandomForestClassifier:
+    """A forest of fully grown trees.
+
+    Examples
+    --------
+    >>> grow_forest(np.array([[0.0], [1.0]]), np.array([0, 1]), 3, seed=0).n_estimators
+    3
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_trees, random_state=seed).fit(X, y)
+
+
+def train_network(
+    X: FloatArray,
+    y: IntArray,
+    *,
+    layers: int,
+    width: int,
+    epochs: int,
+    seed: int,
+    progress: Progress,
+) -> torch.nn.Sequential:
+    """A network of dense ReLU layers that returns logits.
+
+    Adam at 3e-4 on batches of 32, until the loss of an epoch has not improved for ten, or
+    ``epochs`` are over. It runs on one thread, so that a seed gives the same network anywhere.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    y : (n,) int64
+        Classes from 0.
+    layers, width : int
+        Hidden layers, and units in each.
+    epochs : int
+        At most.
+    progress : callable
+        Called after each epoch; may raise to cancel.
+
+    Examples
+    --------
+    >>> import torch
+    >>> X, y = np.array([[-1.0], [1.0]] * 32), np.array([0, 1] * 32)
+    >>> settings = {"layers": 1, "width": 32, "epochs": 100, "seed": 0}
+    >>> network = train_network(X, y, **settings, progress=lambda share, note: None)
+    >>> network(torch.tensor([[-1.0], [1.0]])).argmax(axis=1).tolist()
+    [0, 1]
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _train(X, y, layers, width, epochs, seed, progress)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(
+    X: FloatArray,
+    y: IntArray,
+    layers: int,
+    width: int,
+    epochs: int,
+    seed: int,
+    progress: Progress,
+) -> torch.nn.Sequential:
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = _network(X.shape[1], layers, width, int(y.max()) + 1)
+    order = torch.Generator().manual_seed(seed)
+    rows, labels = torch.tensor(X, dtype=torch.float32), torch.tensor(y)
+    optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
+    best, waited = np.inf, 0
+    for epoch in range(epochs):
+        total = 0.0
+        shuffled = torch.randperm(len(rows), generator=order)
+        for batch in torch.tensor_split(shuffled, list(range(BATCH, len(rows), BATCH))):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.cross_entropy(network(rows[batch]), labels[batch])
+            torch.autograd.backward(loss)
+            optimiser.step()
+            total += float(loss.detach()) * len(batch)
+        mean = total / len(rows)
+        progress((epoch + 1) / epochs, f"Epoch {epoch + 1:,}, loss {mean:.3f}")
+        waited = 0 if mean < best - _BETTER else waited + 1
+        best = min(best, mean)
+        if waited >= PATIENCE:
+            break
+    return network.eval()
+
+
+def _network(n_features: int, layers: int, width: int, n_classes: int) -> torch.nn.Sequential:
+    import torch
+
+    parts: list[torch.nn.Module] = []
+    for before, after in pairwise([n_features, *[width] * layers]):
+        parts += [torch.nn.Linear(before, after), torch.nn.ReLU()]
+    return torch.nn.Sequential(*parts, torch.nn.Linear(width, n_classes))
+
+
+Distance = Literal["geodesic", "euclidean"]
+Asked = Literal["grid", "spheres", "test"]
+
+DISTANCES: tuple[Distance, ...] = ("geodesic", "euclidean")
+MAP_EDGE = 2.0  # of the simulations in [-1, 1]^2 the map shows [-2, 2]^2 (Dey et al., Fig. 8)
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "n": (20, 100_000),
+    "n_features": (1, 1_000),
+    "n_trees": (1, 2_000),
+    "layers": (1, 10),
+    "width": (1, 2_000),
+    "epochs": (1, 5_000),
+    "n_sphere": (1, 10_000),
+    "n_test": (1, 100_000),
+    "resolution": (2, 500),
+    "radii": (0, 1e6),
+    "seed": (0, 2**31),
+}
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """What is simulated.
+
+    Attributes
+    ----------
+    simulation : str
+        A key of `kdcal_core.simulation.SIMULATIONS`.
+    n : int
+        Rows drawn: the model learns from seven tenths, the others are held out.
+    n_features : int
+        Dimensions of "trunk"; the others have two.
+    model : str
+        "forest" or "network".
+    n_trees : int
+        Of a forest; the papers grow 500.
+    layers, width, epochs : int
+        Of a network: hidden layers, units in each, and epochs at most. The papers have four
+        layers of 1,000.
+    output_layer : str
+        As for `GraphSettings`.
+    radii : tuple of float
+        Of the spheres, in units of the largest norm of the rows drawn (Dey et al., section 3.1).
+    n_sphere, n_test : int
+        Points on each sphere; rows of the test set.
+    resolution : int
+        Points along each axis of the map.
+    seed : int
+        Of the drawing, the training, the division and the spheres.
+    """
+
+    simulation: str = "gaussian_xor"
+    n: int = 1000
+    n_features: int = 10
+    model: Kind = "forest"
+    n_trees: int = 500
+    layers: int = 4
+    width: int = 200
+    epochs: int = 200
+    output_layer: Literal["auto", "probability", "logit", "exclude"] = "auto"
+    radii: tuple[float, ...] = RADII
+    n_sphere: int = 1000
+    n_test: int = 2000
+    resolution: int = 101
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class LabRecord:
+    """What was done.
+
+    Attributes
+    ----------
+    settings : LabSettings
+    model : str
+        What the model is, for people.
+    n_fit, n_holdout : int
+        Rows.
+    reach : float
+        Largest norm of the rows drawn, the unit of the radii.
+    edge : float or None
+        The map reaches from minus this to this in the first two dimensions, and the others are
+        held at 0; None where there is but one.
+    output_layer : str or None
+        What of a network's output is in the geodesic graph's codes; None for a forest.
+    """
+
+    settings: LabSettings
+    model: str
+    n_fit: int
+    n_holdout: int
+    reach: float
+    edge: float | None
+    output_layer: Literal["probability", "logit", "exclude"] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabRows:
+    """Points with what all methods say of them.
+
+    Attributes
+    ----------
+    X : (m, d) float64
+    truth : (m, 2) float64
+        The true posterior; outside the region of a simulation the prior.
+    model, isotonic, sigmoid : (m, 2) float64
+        Probabilities of the model, and of its calibration by the held-out rows.
+    located : dict
+        Places of the points in the "geodesic" and in the "euclidean" graph, with ``model``.
+    papers : dict
+        Their places in the papers' graphs.
+    y : (m,) int64 or None
+        Their classes, where they were drawn.
+    """
+
+    X: FloatArray
+    truth: FloatArray
+    model: FloatArray
+    isotonic: FloatArray
+    sigmoid: FloatArray
+    located: dict[Distance, Located]
+    papers: dict[Distance, Located]
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabRun:
+    """A simulation with its model's answers and the graphs that calibrate it.
+
+    Attributes
+    ----------
+    record : LabRecord
+    X, y : (n, d) float64 and (n,) int64
+        The rows drawn.
+    held : (n,) bool
+        Which of them were held out.
+    graphs : dict
+        The fitted graph under "geodesic" and "euclidean".
+    papers : dict
+        The same as the papers have it, fitted on the same rows:
+        :meth:`kdcal_core.calibration.KernelDensityForest.in_the_papers`.
+    grid : LabRows or None
+        The map, x2 slowest; None where there is but one dimension.
+    spheres : LabRows
+        All spheres, one after the other.
+    test : LabRows
+        Fresh rows of the simulation.
+    """
+
+    record: LabRecord
+    X: FloatArray
+    y: IntArray
+    held: NDArray[np.bool_]
+    graphs: dict[Distance, KernelDensityGraph]
+    papers: dict[Distance, KernelDensityGraph]
+    grid: LabRows | None
+    spheres: LabRows
+    test: LabRows
+
+    @property
+    def axis(self) -> FloatArray:
+        """Coordinates of the map along each axis; empty without one."""
+        return map_axis(self.record)
+
+    def as_map(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the map's points (G * G, ...) as (G, G, ...), x2 first."""
+        side = self.record.settings.resolution
+        return values.reshape(side, side, *values.shape[1:])
+
+    def by_radius(self, proba: FloatArray) -> FloatArray:
+        """Probabilities on all spheres as those on each, (R, n, 2)."""
+        return proba.reshape(len(self.record.settings.radii), -1, proba.shape[1])
+
+
+def map_axis(record: LabRecord) -> FloatArray:
+    """Coordinates of a run's map along each axis; empty without one."""
+    if record.edge is None:
+        return np.zeros(0)
+    return np.linspace(-record.edge, record.edge, record.settings.resolution)
+
+
+def check_lab(settings: LabSettings) -> None:
+    """Refuse settings out of range."""
+    if settings.simulation not in SIMULATIONS:
+        raise InputError(
+            f"There is no simulation {settings.simulation!r}",
+            fix=f"Choose one of: {', '.join(SIMULATIONS)}.",
+        )
+    check_ranges(settings, _RANGES)
+    if not settings.radii:
+        raise InputError("There is no radius", fix="Give at least one.")
+
+
+Estimator = KernelDensityForest | KernelDensityNetwork
+
+_TEST_SEED = 1_000_003  # test rows are drawn by another seed than the rows of the fit
+
+
+def lab_request(settings: LabSettings) -> Request:
+    """The job that carries out a simulation.
+
+    Raises
+    ------
+    InputError
+        For settings out of range.
+
+    Examples
+    --------
+    >>> lab_request(LabSettings(n=200)).title
+    'Simulating Gaussian XOR'
+    """
+    check_lab(settings)
+    said = encode(settings)
+    return request(
+        "kdcal_core.tasks.lab:simulate",
+        f"Simulating {SIMULATIONS[settings.simulation].title}",
+        {"settings": said},
+        {"settings": said, "papers": "refitted"},
+    )
+
+
+def simulate(settings: dict[str, Any], folder: str, progress: Progress) -> dict[str, Any]:
+    """Carry out a simulation, in a worker process, which leaves a `LabRun`.
+
+    Parameters
+    ----------
+    settings : dict
+        LabSettings as JSON.
+    """
+    run = explore(decode(LabSettings, settings), progress)
+    save(Path(folder), run)
+    return encode(run.record)
+
+
+def explore(settings: LabSettings, progress: Progress) -> LabRun:
+    """Carry out a simulation here.
+
+    Raises
+    ------
+    InputError
+        For settings out of range.
+    """
+    check_lab(settings)
+    progress(0.0, "Drawing the rows")
+    drawn = _draw(settings, settings.n, settings.seed)
+    held = stratified_folds(drawn.y, 10, settings.seed) < 3  # three tenths (decision D28)
+    X, y = drawn.X[~held], drawn.y[~held]
+    model = _model(settings, X, y, part_of(progress, 0.0, 0.5))
+    fresh = (drawn.X[held], drawn.y[held])
+    fitted = _fit(settings, model, (X, y), fresh, part_of(progress, 0.5, 0.7))
+    reach = float(np.linalg.norm(drawn.X, axis=1).max())
+    edge = _edge(settings, drawn.X)
+    geodesic = fitted.graphs["geodesic"]
+    layer = geodesic.output_layer_ if isinstance(geodesic, KernelDensityNetwork) else None
+    record = LabRecord(settings, model.kind, len(y), int(held.sum()), reach, edge, layer)
+    asked = _asked(settings, record)
+    rows = {}
+    for at, (name, points) in enumerate(asked.items()):
+        share = [0.7 + 0.3 * done / len(asked) for done in (at, at + 1)]
+        truth = true_posterior(settings.simulation, points.X)
+        rows[name] = fitted.ask(points, truth, part_of(progress, *share))
+    graphs, papers = (
+        {distance: each.graph_ for distance, each in some.items()}
+        for some in (fitted.graphs, fitted.papers)
+    )
+    return LabRun(
+        record,
+        drawn.X,
+        drawn.y,
+        held,
+        graphs,
+        papers,
+        rows.get("grid"),
+        rows["spheres"],
+        rows["test"],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    X: FloatArray
+    y: IntArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """All methods, fitted."""
+
+    model: Model
+    graphs: dict[Distance, Estimator]
+    papers: dict[Distance, Estimator]
+    isotonic: IsotonicConfidence
+    sigmoid: SigmoidConfidence
+
+    def ask(self, points: _Points, truth: FloatArray, progress: Progress) -> LabRows:
+        """What all methods say of some points."""
+        X = points.X
+        proba = self.model.predict_proba(X)
+        located, papers = (
+            {
+                distance: graph.locate(X, proba=proba, progress=part_of(progress, *share))
+                for (distance, graph), share in zip(graphs.items(), shares, strict=True)
+            }
+            for graphs, shares in (
+                (self.graphs, ((0.0, 0.25), (0.25, 0.5))),
+                (self.papers, ((0.5, 0.75), (0.75, 1.0))),
+            )
+        )
+        isotonic, sigmoid = (
+            calibrator.predict_proba(proba) for calibrator in (self.isotonic, self.sigmoid)
+        )
+        return LabRows(X, truth, proba, isotonic, sigmoid, located, papers, points.y)
+
+
+Labelled = tuple[FloatArray, IntArray]
+
+
+def _fit(
+    settings: LabSettings, model: Model, fit: Labelled, held: Labelled, progress: Progress
+) -> _Fitted:
+    graphs: dict[Distance, Estimator] = {}
+    papers: dict[Distance, Estimator] = {}
+    for at, distance in enumerate(DISTANCES):
+        estimator: Estimator
+        if settings.model == "network":
+            layer = settings.output_layer
+            estimator = KernelDensityNetwork(model, distance=distance, output_layer=layer)
+        else:
+            estimator = KernelDensityForest(model, distance=distance)
+        first, last = at / len(DISTANCES), (at + 1) / len(DISTANCES)
+        middle = (first + last) / 2
+        graphs[distance] = estimator.fit(*fit, *held, progress=part_of(progress, first, middle))
+        papers[distance] = estimator.in_the_papers(
+            *fit, *held, progress=part_of(progress, middle, last)
+        )
+    proba = model.predict_proba(held[0])
+    calibrators = [each().fit(proba, held[1]) for each in (IsotonicConfidence, SigmoidConfidence)]
+    return _Fitted(model, graphs, papers, *calibrators)
+
+
+def _draw(settings: LabSettings, n: int, seed: int) -> Simulated:
+    if settings.simulation == "trunk":
+        return trunk(n, seed=seed, n_features=settings.n_features)
+    return SIMULATIONS[settings.simulation].function(n, seed=seed)
+
+
+def _model(settings: LabSettings, X: FloatArray, y: IntArray, progress: Progress) -> Model:
+    from kdcal_core.models import wrap_model
+
+    progress(0.0, "Training the model")
+    if settings.model == "forest":
+        return wrap_model(grow_forest(X, y, settings.n_trees, settings.seed), task="classification")
+    network = train_network(
+        X,
+        y,
+        layers=settings.layers,
+        width=settings.width,
+        epochs=settings.epochs,
+        seed=settings.seed,
+        progress=progress,
+    )
+    return wrap_model(network, classes=("0", "1"), task="classification")
+
+
+def _edge(settings: LabSettings, X: FloatArray) -> float | None:
+    """How far the map reaches along both axes: twice as far as the data."""
+    if SIMULATIONS[settings.simulation].in_box:
+        return MAP_EDGE
+    return 2.0 * float(np.abs(X[:, :2]).max()) if X.shape[1] > 1 else None
+
+
+def _asked(settings: LabSettings, record: LabRecord) -> dict[Asked, _Points]:
+    """The points that all methods are asked about."""
+    fresh = _draw(settings, settings.n_test, settings.seed + _TEST_SEED)
+    n_features = fresh.X.shape[1]
+    directions = sphere_points(settings.n_sphere, n_features, record.reach, settings.seed)
+    spheres = np.concatenate([radius * directions for radius in settings.radii])
+    asked: dict[Asked, _Points] = {"spheres": _Points(spheres), "test": _Points(fresh.X, fresh.y)}
+    if record.edge is not None:
+        axis = map_axis(record)
+        grid = np.zeros((len(axis) ** 2, n_features))
+        grid[:, 0], grid[:, 1] = np.tile(axis, len(axis)), np.repeat(axis, len(axis))
+        asked["grid"] = _Points(grid)
+    return asked
