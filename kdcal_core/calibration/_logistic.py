@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 
 _SUBSAMPLE = 20_000
 

@@ -20,7 +20,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.base import Calibrator
-from kdcal_core.calibration.graph.base import KernelDensityEstimator
+from kdcal_core.calibration.graph.base import (
+    KernelDensityEstimator,
+    estimator_from_parts,
+    estimator_parts,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.store import Describer, Maker, is_storable, storable_class
 
@@ -80,8 +84,6 @@ class Encoder(Describer):
         return super().other(value)
 
     def _estimator(self, estimator: KernelDensityEstimator) -> dict[str, Any]:
-        from kdcal_core.calibration.graph.graph_file import estimator_parts
-
         about, arrays = estimator_parts(estimator)
         return {
             "class": type(estimator).__name__,
@@ -138,8 +140,6 @@ class Decoder(Maker):
         return super().other(kind, content)
 
     def _estimator(self, record: Mapping[str, Any]) -> Any:
-        from kdcal_core.calibration.graph.graph_file import estimator_from_parts
-
         if self._model is None:
             raise InputError(
                 "This calibrator needs the model itself, and no model was given",

@@ -1,13 +1,19 @@
-"""The common part of the estimators: fit on a model's polytopes, predict new rows."""
+"""The common part of the estimators: fit on a model's polytopes, predict new rows, save, load.
+
+An estimator is saved without its model: the file holds a few rows and a fingerprint of the model's
+answers to them, and refuses any other model.
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +21,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.graph.coordinates import Scale
+from kdcal_core.calibration.graph.coordinates import (
+    CoordinatesRecord,
+    Scale,
+    coordinates_from_parts,
+    coordinates_parts,
+)
 from kdcal_core.calibration.graph.fitted import FittedGraph
-from kdcal_core.calibration.graph.graph import PAPERS_LOG_FLOOR, PAPERS_VARIANCE_FLOOR
+from kdcal_core.calibration.graph.graph import (
+    PAPERS_LOG_FLOOR,
+    PAPERS_VARIANCE_FLOOR,
+    GraphRecord,
+    graph_from_parts,
+    graph_parts,
+)
 from kdcal_core.calibration.graph.located import Located
+from kdcal_core.calibration.graph.placement import Placement
 from kdcal_core.calibration.graph.rows import (
     FitRows,
     class_indices,
     own_columns,
     own_labels,
+    rows_from_json,
+    rows_to_json,
     split_off,
     take,
     warn_of_overlap,
@@ -37,8 +57,10 @@ from kdcal_core.calibration.graph.views import (
 )
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models import Model, wrap_model
+from kdcal_core.models import Model, fingerprint, wrap_model
+from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress, part_of
+from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 
 _PROBES = 64
 
@@ -316,10 +338,9 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         The model is not in it: :meth:`load` recognises it by its fingerprint on up to 64 rows
         of the fit. So the file holds rows of the data.
         """
-        from kdcal_core.calibration.graph.graph_file import save_estimator
-
         check_is_fitted(self, "graph_")
-        save_estimator(self, path)
+        about, arrays = estimator_parts(self)
+        write_archive(path, type(self).__name__, about, arrays)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Self:
@@ -330,9 +351,9 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
         InputError
             The file is of another kind, broken, contradicts itself, or belongs to another model.
         """
-        from kdcal_core.calibration.graph.graph_file import load_estimator
-
-        return load_estimator(cls, path, model)
+        about, arrays = read_archive(path, cls.__name__)
+        with errors_name_file(path):
+            return estimator_from_parts(cls, about, arrays, model)
 
     def _read(self, model: Model, X: Any, y: IntArray) -> FitRows:
         codes = partition_codes(model, X, self._first_layer())
@@ -350,3 +371,133 @@ class KernelDensityEstimator(FittedGraph, ClassifierMixin, BaseEstimator, metacl
             scale=self.scale,
             seed=self.random_state,
         )
+
+
+_Estimator = TypeVar("_Estimator", bound=KernelDensityEstimator)
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The classes as the model has them, and numpy's name of their type."""
+
+    values: list[Any]
+    type: str
+
+
+@dataclass(frozen=True)
+class _Description:
+    """The description of an estimator in a file, besides its arrays."""
+
+    graph: GraphRecord
+    coordinates: CoordinatesRecord
+    parameters: dict[str, Any]
+    labels: _Labels
+    probe: dict[str, Any]
+    fingerprint: str
+    output_layer: OutputLayer | None
+    layer_widths: tuple[int, ...] | None
+
+
+def estimator_parts(
+    estimator: KernelDensityEstimator,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """JSON values and arrays, from which :func:`estimator_from_parts` rebuilds the estimator."""
+    graph, arrays = graph_parts(estimator.graph_)
+    placement = estimator._placement
+    coordinates, of_coordinates = coordinates_parts(placement.coordinates)
+    codes = placement.polytopes
+    labels = estimator.classes_
+    about = _Description(
+        graph=graph,
+        coordinates=coordinates,
+        parameters=_parameters(estimator),
+        labels=_Labels(labels.tolist(), labels.dtype.str),
+        probe=rows_to_json(estimator._probe),
+        fingerprint=fingerprint(placement.model, estimator._probe),
+        output_layer=placement.output_layer,
+        layer_widths=None if isinstance(codes, LeafCodes) else tuple(codes.layer_widths),
+    )
+    arrays |= of_coordinates
+    arrays["codes"] = codes.leaves if isinstance(codes, LeafCodes) else codes.words
+    return asdict(about), arrays
+
+
+def estimator_from_parts(
+    cls: type[_Estimator], about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], model: Any
+) -> _Estimator:
+    """The fitted estimator that the parts describe, with its model.
+
+    Raises
+    ------
+    InputError
+        It belongs to another model.
+    LookupError, TypeError, ValueError, AttributeError, OverflowError
+        Parts are missing or contradict each other.
+    """
+    description = decode(_Description, {one.name: about[one.name] for one in fields(_Description)})
+    estimator = cls(model, **description.parameters)
+    estimator._validate_params()
+    estimator.graph_ = graph = graph_from_parts(description.graph, arrays)
+    placement = Placement(
+        wrap_model(model, task="classification"),
+        description.output_layer,
+        coordinates_from_parts(description.coordinates, arrays),
+        _codes(description.layer_widths, arrays["codes"]),
+        estimator.distance,
+    )
+    estimator._placement = placement
+    estimator.classes_ = _labels(description.labels)
+    estimator.n_features_in_ = placement.model.n_features
+    estimator._probe = rows_from_json(description.probe)
+    if (
+        len(placement.polytopes) != graph.n_polytopes
+        or placement.coordinates.n_dimensions != graph.centres.shape[1]
+        or len(estimator.classes_) != len(graph.classes)
+    ):
+        raise ValueError("the parts do not fit each other")
+    _check_model(estimator, description.fingerprint)
+    return estimator
+
+
+def _check_model(estimator: KernelDensityEstimator, expected: str) -> None:
+    model = estimator._placement.model
+    try:
+        same = fingerprint(model, estimator._probe) == expected
+        estimator.locate(estimator._probe)
+    except InputError:  # a model of other features or another partition cannot take the rows
+        same = False
+    if not same or model.classes != estimator.graph_.classes:
+        raise InputError(
+            "The saved file belongs to another model",
+            fix="Load it with the model that it was fitted for, or fit again for this one.",
+        )
+
+
+def _parameters(estimator: KernelDensityEstimator) -> dict[str, Any]:
+    parameters = estimator.get_params(deep=False)
+    del parameters["model"]
+    return {
+        name: np.asarray(value).tolist() if isinstance(value, np.ndarray | np.generic) else value
+        for name, value in parameters.items()
+    }
+
+
+def _labels(written: _Labels) -> NDArray[Any]:
+    kind = np.dtype(written.type)
+    if kind.kind not in "biufUO":
+        raise ValueError("labels of this type are never saved")
+    labels = np.array(written.values, dtype=None if kind.kind == "U" else kind)
+    if labels.ndim != 1 or len(set(labels.tolist())) != len(labels) or (labels != labels).any():
+        raise ValueError("labels are not one of each class")
+    return labels
+
+
+def _codes(layer_widths: tuple[int, ...] | None, array: NDArray[Any]) -> Codes:
+    """Codes of an array; whether they are sound is checked by the partition's own functions."""
+    if layer_widths is None:
+        if array.dtype != np.int32 or array.ndim != 2:
+            raise ValueError("leaf codes are of another kind")
+        return LeafCodes(array)
+    if array.dtype != np.uint64 or array.ndim != 2:
+        raise ValueError("activation codes are of another kind")
+    return ActivationCodes(array, layer_widths)

@@ -1,4 +1,4 @@
-"""Gammas and prior as the user gives them, checked."""
+"""Gammas, prior, variance and floor as the user gives them, checked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.graph.arithmetic import log_n
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition import default_exponents
+
+
+def log_n(n: int) -> float:
+    """Natural log n, that of 3 for fewer rows (decision D2)."""
+    return float(np.log(max(n, 3)))
 
 
 def chosen_exponents(gamma: Any, n: int) -> FloatArray:
@@ -85,6 +89,30 @@ def checked_prior(prior: Any, empirical: FloatArray) -> FloatArray:
             fix="Divide the values by their sum.",
         )
     return np.asarray(given / given.sum())
+
+
+def checked_variance(given: float | None, present: float) -> float:
+    if given is None:
+        return present
+    if not 0 < given < np.inf:
+        raise InputError(
+            f"The variance floor is {given:g}", fix="Give a number above zero, such as 1e-6."
+        )
+    return float(given)
+
+
+def checked_quantile(quantile: float) -> float:
+    if not 0 < quantile < 1:
+        raise InputError(
+            f"The floor's quantile is {quantile:g}", fix="Give a share between 0 and 1."
+        )
+    return float(quantile)
+
+
+def checked_log_floor(log_floor: float) -> float:
+    if np.isnan(log_floor):
+        raise InputError("The floor is not a number", fix="Give log b, or minus infinity.")
+    return float(log_floor)
 
 
 def _numbers(values: Any) -> FloatArray:

@@ -247,3 +247,63 @@ def _largest_norm(values: FloatArray) -> float:
         for start in range(0, len(values), rows)
     )
     return largest * float(np.sqrt(max(squares)))
+
+
+@dataclass(frozen=True)
+class CoordinatesRecord:
+    """The description of coordinates in a file, besides their arrays."""
+
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    categories: tuple[tuple[int, tuple[str | None, ...]], ...]
+
+
+def coordinates_parts(
+    coordinates: Coordinates,
+) -> tuple[CoordinatesRecord, dict[str, NDArray[Any]]]:
+    """The parts from which :func:`coordinates_from_parts` rebuilds the coordinates."""
+    about = CoordinatesRecord(
+        coordinates.feature_names,
+        coordinates.n_features,
+        tuple((at, tuple(known)) for at, known in coordinates.categories.items()),
+    )
+    names = ("centre", "unit", "fill", "numeric", "indicators")
+    return about, {name: getattr(coordinates, name) for name in names}
+
+
+def coordinates_from_parts(
+    columns: CoordinatesRecord, arrays: Mapping[str, NDArray[Any]]
+) -> Coordinates:
+    categories = dict(columns.categories)
+    coordinates = Coordinates(
+        feature_names=columns.feature_names,
+        n_features=columns.n_features,
+        numeric=_positions(arrays["numeric"], columns.n_features),
+        fill=np.asarray(arrays["fill"], dtype=np.float64),
+        indicators=_positions(arrays["indicators"], len(arrays["numeric"])),
+        categories=categories,
+        centre=np.asarray(arrays["centre"], dtype=np.float64),
+        unit=np.asarray(arrays["unit"], dtype=np.float64),
+    )
+    width = (coordinates.n_dimensions,)
+    covered = sorted([*coordinates.numeric.tolist(), *categories])
+    if (
+        len(covered) != coordinates.n_features  # first: the file may say any number
+        or covered != list(range(coordinates.n_features))
+        or (columns.feature_names is not None and len(columns.feature_names) != len(covered))
+        or coordinates.fill.shape != coordinates.numeric.shape
+        or not coordinates.centre.shape == coordinates.unit.shape == width
+        or not all(
+            np.isfinite(part).all()
+            for part in (coordinates.fill, coordinates.centre, coordinates.unit)
+        )
+        or not (coordinates.unit > 0).all()
+    ):
+        raise ValueError("the coordinates contradict themselves")
+    return coordinates
+
+
+def _positions(array: NDArray[Any], length: int) -> NDArray[np.int64]:
+    if array.dtype != np.int64 or array.ndim != 1 or not ((array >= 0) & (array < length)).all():
+        raise ValueError("positions are out of range")
+    return array

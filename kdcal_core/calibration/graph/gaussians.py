@@ -1,9 +1,12 @@
-"""One Gaussian a polytope: its centre, its variances, and its logarithm at a row."""
+"""One Gaussian a polytope: its centre, its variances, and its logarithm at a row; safe ratios."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from kdcal_core.calibration.graph.located import Located
 from kdcal_core.data import FloatArray, IntArray
@@ -88,3 +91,24 @@ def log_gaussian(
             squares[part] = deviations.sum(axis=1)
     log_density: FloatArray = normaliser[located.index] - 0.5 * squares
     return log_density
+
+
+def inside(log_marginal: FloatArray, log_floor: Any) -> FloatArray:
+    """M / (M + c), how much the polytope counts against the prior."""
+    with np.errstate(invalid="ignore"):
+        share = expit(log_marginal - log_floor)
+    # Without density and floor nothing is known, so the result is the prior.
+    result: FloatArray = np.where(np.isneginf(log_marginal), 0.0, share)
+    return result
+
+
+def ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Quotient, zero where the whole is zero."""
+    quotient: FloatArray = np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return quotient
+
+
+def safe_log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logarithm: FloatArray = np.log(values)
+    return logarithm

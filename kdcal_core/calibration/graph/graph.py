@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.graph.arithmetic import (
+from kdcal_core.calibration.graph.blend import LARGEST_WEIGHT, Blend, fit_blend
+from kdcal_core.calibration.graph.choices import (
     checked_log_floor,
     checked_quantile,
     checked_variance,
-    inside,
     log_n,
+)
+from kdcal_core.calibration.graph.gaussians import (
+    inside,
+    log_gaussian,
+    log_normaliser,
     ratio,
     safe_log,
 )
-from kdcal_core.calibration.graph.blend import Blend, fit_blend
-from kdcal_core.calibration.graph.gaussians import log_gaussian, log_normaliser
 from kdcal_core.calibration.graph.located import Located
 from kdcal_core.calibration.graph.selection import Selection, data_floor
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import surprisal
+from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
 
 PAPERS_LOG_FLOOR = -1e7
 PAPERS_VARIANCE_FLOOR = 1e-6
 
 _SAME_GAMMA = 1e-6
+_KIND = "kernel density graph"
+# Kind and shape of each array of a graph; a letter is the same length everywhere.
+_ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "centres": ("f", ("p", "d")),
+    "variances": ("f", ("p", "d")),
+    "counts": ("i", ("p", "K")),
+    "exponents": ("f", ("G",)),
+    "class_masses": ("f", ("G", "p", "K")),
+    "prior": ("f", ("K",)),
+    "holdout_x": ("f", ("h", "d")),
+    "holdout_index": ("i", ("h",)),
+    "holdout_tied": ("b", ("h",)),
+    "holdout_y": ("i", ("h",)),
+    "holdout_proba": ("f", ("h", "K")),
+    "variance_shape": ("f", ("d",)),
+}
+_HELD = {name for name in _ARRAYS if name.startswith("holdout")}
+_MAY_LACK = {"variance_shape", "holdout_proba"}
+_PROBA_SUM = 1e-3  # how far from one a model's single precision may lead
+_DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,9 +319,8 @@ class KernelDensityGraph:
 
     def save(self, path: str | Path) -> None:
         """Write the graph to one versioned file of arrays and JSON, without pickle."""
-        from kdcal_core.calibration.graph.graph_file import save_graph
-
-        save_graph(self, path)
+        about, arrays = graph_parts(self)
+        write_archive(path, _KIND, {"graph": asdict(about)}, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> KernelDensityGraph:
@@ -306,9 +331,9 @@ class KernelDensityGraph:
         InputError
             The file is of another kind, broken, or contradicts itself.
         """
-        from kdcal_core.calibration.graph.graph_file import load_graph
-
-        return load_graph(path)
+        about, arrays = read_archive(path, _KIND)
+        with errors_name_file(path):
+            return graph_from_parts(decode(GraphRecord, about["graph"]), arrays)
 
     def _shares_at(self, position: int) -> FloatArray:
         """n~_ry / n~_y at one exponent of the grid (Eq. 16), (p, K); zero for absent classes."""
@@ -425,3 +450,115 @@ def _models(located: Located) -> FloatArray:
             fix="Place them with the estimator's locate.",
         )
     return located.proba
+
+
+@dataclass(frozen=True)
+class GraphRecord:
+    """The description of a graph in a file, besides its arrays."""
+
+    classes: tuple[str, ...]
+    n: int
+    gamma: float
+    variance_floor: float
+    log_floor: float
+    floor_quantile: float | None = None
+    blend: tuple[float, float] | None = None
+
+
+def graph_parts(graph: KernelDensityGraph) -> tuple[GraphRecord, dict[str, NDArray[Any]]]:
+    """The parts from which :func:`graph_from_parts` rebuilds the graph."""
+    about = GraphRecord(
+        graph.classes,
+        graph.n,
+        graph.gamma,
+        graph.variance_floor,
+        graph.log_floor,
+        graph.floor_quantile,
+        None if graph.blend is None else (graph.blend.model, graph.blend.graph),
+    )
+    found = {name: getattr(graph, name) for name in _ARRAYS if name not in _HELD}
+    held = graph.holdout
+    if held is not None and graph.holdout_y is not None:
+        found |= {"holdout_x": held.x, "holdout_index": held.index, "holdout_tied": held.tied}
+        found |= {"holdout_y": graph.holdout_y, "holdout_proba": held.proba}
+    return about, {name: found[name] for name in _ARRAYS if found.get(name) is not None}
+
+
+def graph_from_parts(about: GraphRecord, arrays: Mapping[str, NDArray[Any]]) -> KernelDensityGraph:
+    """The graph that the parts describe.
+
+    Raises
+    ------
+    ValueError, TypeError, InputError
+        Parts are missing or contradict each other.
+    """
+    found = {name: arrays[name] for name in _ARRAYS if name in arrays}
+    lengths = _checked_shapes(found)
+    _demand(len(about.classes) == lengths["K"] and about.n == found["counts"].sum())
+    _demand(not np.isnan([about.gamma, about.variance_floor, about.log_floor]).any())
+    _demand(about.floor_quantile is None or 0 < about.floor_quantile < 1)
+    _checked_values(found, lengths)
+    if about.blend is not None:
+        _demand("holdout_proba" in found)
+        _demand(all(0 <= one <= LARGEST_WEIGHT for one in about.blend))
+    holdout = None
+    if "holdout_index" in found:
+        x, index, tied = (found[f"holdout_{name}"] for name in ("x", "index", "tied"))
+        holdout = Located(x, index, tied, found.get("holdout_proba"))
+    graph = KernelDensityGraph(
+        **{name: found[name] for name in _ARRAYS if name not in _HELD | _MAY_LACK},
+        classes=about.classes,
+        n=about.n,
+        gamma=about.gamma,
+        variance_floor=about.variance_floor,
+        log_floor=about.log_floor,
+        floor_quantile=about.floor_quantile,
+        holdout=holdout,
+        holdout_y=found.get("holdout_y"),
+        variance_shape=found.get("variance_shape"),
+        blend=None if about.blend is None else Blend(*about.blend),
+    )
+    _demand(bool((graph.added_variance > 0).all()))  # two tiny numbers may make zero
+    # A gamma that is not of the grid or a variance floor of zero is refused here.
+    graph.with_settings(
+        gamma=graph.gamma, variance_floor=graph.variance_floor, log_floor=graph.log_floor
+    )
+    return graph
+
+
+def _checked_shapes(found: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+    """The length that each letter stands for."""
+    held = _HELD - _MAY_LACK
+    needed = set(_ARRAYS) - held - _MAY_LACK
+    _demand(held <= set(found) or "holdout_proba" not in found)
+    _demand(needed <= set(found) and (held <= set(found) or not held & set(found)))
+    lengths: dict[str, int] = {}
+    for name, array in found.items():
+        kind, letters = _ARRAYS[name]
+        _demand(array.dtype == _DTYPES[kind] and array.ndim == len(letters))
+        for letter, length in zip(letters, array.shape, strict=True):
+            _demand(lengths.setdefault(letter, length) == length)
+    _demand(lengths["p"] > 0 and lengths["K"] > 1 and lengths["G"] > 0)
+    return lengths
+
+
+def _checked_values(found: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> None:
+    for name, array in found.items():
+        if _ARRAYS[name][0] == "f":
+            _demand(bool(np.isfinite(array).all()))
+    for name in ("variances", "counts", "class_masses", "prior"):
+        _demand(bool((found[name] >= 0).all()))
+    _demand(bool((found.get("variance_shape", np.ones(1)) > 0).all()))
+    proba = found.get("holdout_proba", np.ones((1, 1)))
+    _demand(bool((proba >= 0).all() and (np.abs(proba.sum(axis=1) - 1) <= _PROBA_SUM).all()))
+    exponents = found["exponents"]
+    _demand(bool((exponents > 0).all() and (np.diff(exponents) > 0).all()))
+    _demand(abs(float(found["prior"].sum()) - 1.0) <= 1e-9)
+    for name, letter in (("holdout_index", "p"), ("holdout_y", "K")):
+        index = found.get(name, np.zeros(0, dtype=np.int64))
+        _demand(bool(((index >= 0) & (index < lengths[letter])).all()))
+
+
+def _demand(holds: bool) -> None:
+    if not holds:
+        raise ValueError("parts that contradict each other")

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.calibration.graph.arithmetic import log_n
 from kdcal_core.calibration.graph.choices import (
     checked_prior,
     chosen_exponents,
     class_shares,
+    log_n,
 )
 from kdcal_core.calibration.graph.coordinates import Scale
 from kdcal_core.calibration.graph.gaussians import fit_gaussians
