@@ -6,10 +6,8 @@ Every figure takes ``dark`` and has a transparent ground.
 from __future__ import annotations
 
 from kdcal_core.charts.bands import (
-    STYLED,
     BandLine,
     distance_figure,
-    measure_figure,
     selection_figure,
 )
 from kdcal_core.charts.calibrator import (
@@ -220,7 +218,6 @@ __all__ = [
     "LAB_BANDED",
     "MEASURES",
     "MODEL_NAME",
-    "STYLED",
     "BandLine",
     "Chart",
     "Compared",
@@ -302,7 +299,6 @@ __all__ = [
     "losses_figure",
     "made_words",
     "map_finding",
-    "measure_figure",
     "method_cloud",
     "method_name",
     "method_reliability_chart",

@@ -1,4 +1,4 @@
-"""Curves with their bands: confidence against distance, measures against size or dimension."""
+"""Curves with their bands: confidence against distance, and loss against the kernel's exponent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kdcal_core.charts.template import new_figure
 from kdcal_core.data.types import FloatArray
 
 # key -> (colour's name in the palette or number of its class colour, dash, symbol)
-_STYLES: dict[str, tuple[str | int, str, str]] = {
+STYLES: dict[str, tuple[str | int, str, str]] = {
     "model": ("model", "solid", "circle"),
     "geodesic": ("calibrated", "solid", "circle"),
     "geodesic_ratio": ("calibrated", "3px,3px", "circle-open"),
@@ -25,7 +25,6 @@ _STYLES: dict[str, tuple[str | int, str, str]] = {
     "geodesic_paper": (5, "6px,2px", "circle-open"),
     "euclidean_paper": (1, "6px,2px", "diamond-open"),
 }
-STYLED = tuple(_STYLES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class BandLine:
     Attributes
     ----------
     key : str
-        One of `STYLED`: it sets colour, dash and symbol, the same on every chart.
+        One of `STYLES`: it sets colour, dash and symbol, the same on every chart.
     label : str
         For the legend; our own text.
     x, middle, low, high : (R,)
@@ -61,7 +60,7 @@ def line_style(key: str, colours: Palette) -> tuple[str, str, str]:
     >>> line_style("model", palette(dark=False))[1:]
     ('solid', 'circle')
     """
-    colour, dash, symbol = _STYLES[key]
+    colour, dash, symbol = STYLES[key]
     if isinstance(colour, int):
         return colours.classes[colour], dash, symbol
     return str(getattr(colours, colour)), dash, symbol
@@ -120,44 +119,6 @@ def distance_figure(
             "range": [max(lowest - 0.05, -0.01), 1.02],
             "tickformat": ".0%",
         },
-        margin={"t": 64},
-    )
-    return figure
-
-
-def measure_figure(
-    lines: Sequence[BandLine],
-    *,
-    dark: bool,
-    x_title: str,
-    y_title: str,
-    log_x: bool = True,
-    log_y: bool = False,
-    target: tuple[float, str] | None = None,
-    band_words: str = "quartiles",
-) -> go.Figure:
-    """A measure against size or dimension: median and band of each method.
-
-    ``target`` is a value to compare with and its name, drawn as the truth is.
-    """
-    colours = palette(dark)
-    figure = new_figure(dark, height=340)
-    figure.add_traces(band_lines(lines, colours, "%{x:,.4g}", y_title.lower(), band_words))
-    places = np.concatenate([line.x for line in lines]) if lines else np.ones(1)
-    if target is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=[places.min(), places.max()],
-                y=[target[0]] * 2,
-                mode="lines",
-                line={"color": colours.truth, "width": 1, "dash": "4px,4px"},
-                name=target[1],
-                hoverinfo="skip",
-            )
-        )
-    figure.update_layout(
-        xaxis={"title_text": x_title, "type": "log" if log_x else "linear"},
-        yaxis={"title_text": y_title, "type": "log" if log_y else "linear"},
         margin={"t": 64},
     )
     return figure

@@ -11,8 +11,10 @@ import pytest
 
 from kdcal_core import charts
 from kdcal_core.charts import BandLine, MapPoints, PosteriorPanel
+from kdcal_core.charts.bands import STYLES
 from kdcal_core.charts.palette import posterior_scale
 from kdcal_core.diagnostics import log_densities
+from tests.benchmarks.studies.bands import measure_figure
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 RADII = np.arange(0.0, 10.5, 0.5)
@@ -50,10 +52,10 @@ def grid_map(dark: bool, n_points: int = 3000, n_panels: int = 2, **more: object
 
 def all_figures(dark: bool) -> dict[str, go.Figure]:
     rng = np.random.default_rng(1)
-    lines = [line(key, 0.4 + 0.05 * at) for at, key in enumerate(charts.STYLED)]
+    lines = [line(key, 0.4 + 0.05 * at) for at, key in enumerate(STYLES)]
     return {
         "distance": charts.distance_figure(lines, 0.5, dark=dark),
-        "measure": charts.measure_figure(
+        "measure": measure_figure(
             lines, dark=dark, x_title="n", y_title="Error", log_x=False, target=(0.5, "Prior")
         ),
         "selection": charts.selection_figure(
@@ -85,9 +87,9 @@ def test_every_method_has_a_look_of_its_own() -> None:
     drawn = [
         (trace.line.color, trace.line.dash)
         for trace in all_figures(False)["distance"].data
-        if trace.name.lower() in charts.STYLED and trace.mode == "lines+markers"
+        if trace.name.lower() in STYLES and trace.mode == "lines+markers"
     ]
-    assert len(drawn) == len(set(drawn)) == len(charts.STYLED)
+    assert len(drawn) == len(set(drawn)) == len(STYLES)
 
 
 def test_distance_shows_the_prior_and_where_data_end() -> None:

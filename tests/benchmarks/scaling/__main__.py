@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts import BandLine, measure_figure
+from kdcal_core.charts import BandLine
 from tests.benchmarks.scaling.fits import Case, in_own_process
 from tests.benchmarks.studies import picture
+from tests.benchmarks.studies.bands import measure_figure
 
 HERE = Path(__file__).parent
 TREES, NODES, MODEST = 500, 1000, 10_000

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.charts import measure_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.models import HasHead
 from tests.benchmarks.studies import drawings, measures, picture, summary
+from tests.benchmarks.studies.bands import measure_figure
 from tests.benchmarks.studies.methods import Methods
 from tests.benchmarks.studies.shapes import Images, ellipse, mixture, shapes, shifted_intensity
 
