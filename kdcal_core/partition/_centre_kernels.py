@@ -9,7 +9,7 @@ from numba import njit
 
 Array = np.ndarray[Any, Any]
 
-compiled = njit(nogil=True, cache=True)
+compiled: Any = njit(nogil=True, cache=True)
 
 TILE = 256
 STRIDE = 16

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Centres:
     """Coordinates of m rows, (m, d), and of p centres, (p, d)."""
 
     x: NDArray[np.float64]
     centres: NDArray[np.float64]
 
 
-def nearest_block(prepared: Prepared, start: int, stop: int) -> tuple[NDArray[Any], ...]:
+def nearest_centre_block(prepared: Centres, start: int, stop: int) -> tuple[NDArray[Any], ...]:
     """Index, kernel (NaN) and tie of the rows ``start`` to ``stop``."""
     index, tied = nearest_centre_of(np.arange(start, stop), prepared.x, prepared.centres)
     return index, np.full(stop - start, np.nan), tied

@@ -191,7 +191,7 @@ def _aligned(like: Any) -> Any:
 
 
 @compiled
-def masses_rows(
+def dense_masses_rows(
     first: int,
     last: int,
     leaf: Any,
@@ -255,7 +255,7 @@ def _tally(total: Any, label: Any, n_classes: int, bins: Any) -> None:
 
 
 @compiled
-def nearest_rows(
+def dense_nearest_rows(
     first: int,
     last: int,
     leaf: Any,

@@ -93,7 +93,7 @@ def _sparse_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.floa
 
 
 def _dense_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.float64]) -> None:
-    from kdcal_core.partition._dense_kernels import masses_rows
+    from kdcal_core.partition._dense_kernels import dense_masses_rows
 
     members = prepared.members
     single = prepared.label >= 0
@@ -103,7 +103,7 @@ def _dense_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.float
     step = max(1, BIN_CELLS // (len(prepared.table) * (prepared.n_classes + 1)))
     for first in range(start, stop, step):
         last = min(first + step, stop)
-        masses_rows(
+        dense_masses_rows(
             first,
             last,
             prepared.leaf,
@@ -172,10 +172,10 @@ def _sparse_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[An
 
 
 def _dense_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[Any]) -> None:
-    from kdcal_core.partition._dense_kernels import nearest_rows
+    from kdcal_core.partition._dense_kernels import dense_nearest_rows
 
     members = prepared.members
-    nearest_rows(
+    dense_nearest_rows(
         start,
         stop,
         prepared.leaf,

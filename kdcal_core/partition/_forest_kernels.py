@@ -14,7 +14,7 @@ from kdcal_core.partition._centre_kernels import nearest_of
 
 Array = np.ndarray[Any, Any]
 
-compiled = njit(nogil=True, cache=True)
+compiled: Any = njit(nogil=True, cache=True)
 
 
 @compiled

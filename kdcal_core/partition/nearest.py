@@ -139,11 +139,11 @@ def nearest_centres(
     ([0, 1], 0)
     """
     x, centres = _checked_places(x, len(x), centres, len(centres))
-    from kdcal_core.partition import _centres
+    from kdcal_core.partition._centres import Centres, nearest_centre_block
 
     return _gather(
-        Blocks(_centres.nearest_block, BLOCK_ROWS),
-        lambda: _centres.Prepared(x, centres),
+        Blocks(nearest_centre_block, BLOCK_ROWS),
+        lambda: Centres(x, centres),
         np.arange(len(x)),
         note=f"Nearest centres of {len(x):,} rows",
         progress=progress,
