@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.models.onnx_graph import PASSING, reads_of
 from kdcal_core.models.row_cost import MOST_ROW_CELLS, most_cells, trial_rows
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -256,6 +255,16 @@ def _fixed_rows(graph: Any) -> int:
     return max((dims[0].dim_value for dims in shapes if dims), default=1) or 1
 
 
+def reads_of(node: Any) -> Iterator[str]:
+    """Tensors that a node reads, those read by its subgraphs included."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+            for inner in graph.node:
+                yield from reads_of(inner)
+            yield from (output.name for output in graph.output)
+
+
 def subgraphs(node: Any) -> Iterator[Any]:
     """The branches or the body of a node."""
     for attribute in node.attribute:
@@ -398,6 +407,12 @@ def _scanned(node: Any, shapes: _Shapes) -> int | None:
         if dims is not None and -len(dims) <= axis < len(dims):
             return int(dims[axis])  # all of them have the same
     return None
+
+
+# What hands its first input on without changing the numbers.
+PASSING = (
+    "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "ZipMap",
+)  # fmt: skip
 
 
 def _known_numbers(graph: Any, outer: Mapping[str, int]) -> dict[str, int]:

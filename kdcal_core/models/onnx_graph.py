@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from kdcal_core.models.network_layers import (
     other_activations,
     relu_layers,
 )
+from kdcal_core.models.onnx_cost import PASSING, reads_of
 from kdcal_core.models.outputs import OutputKind, string_list
 from kdcal_core.models.regression_outputs import family_of_names, read_task
 
@@ -255,10 +256,6 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-# What hands its first input on without changing the numbers.
-PASSING = (
-    "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout", "ZipMap",
-)  # fmt: skip
 # Affine in the rows, or a preparation of columns that comes before all layers.
 _AFFINE = frozenset([
     *PASSING, "Add", "Sub", "Sum", "Neg", "Concat", "Slice", "Split", "Gather", "Transpose",
@@ -309,16 +306,6 @@ def _role(node: Any, rank: Callable[[str], int | None]) -> Role:
     if op in ("Mul", "Div"):
         return "product"
     return "affine" if op in _AFFINE else "other"
-
-
-def reads_of(node: Any) -> Iterator[str]:
-    """Tensors that a node reads, those read by its subgraphs included."""
-    yield from (name for name in node.input if name)
-    for attribute in node.attribute:
-        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
-            for inner in graph.node:
-                yield from reads_of(inner)
-            yield from (output.name for output in graph.output)
 
 
 def _is_relu(node: Any, constant: Callable[[str], Any]) -> bool:

@@ -22,7 +22,6 @@ from scipy.special import expit
 
 from kdcal_core.data import FloatArray, Task, check_proba, softmax_logits
 from kdcal_core.errors import InputError
-from kdcal_core.models import ubjson
 from kdcal_core.models.features import TOO_LARGE, bad_value, column_names, numbers_and_categories
 from kdcal_core.models.outputs import check_feature_names, class_names, string_list
 from kdcal_core.models.protocol import Features, Model, Regressor
@@ -33,6 +32,7 @@ from kdcal_core.models.regression_outputs import (
     resolve_outputs,
 )
 from kdcal_core.models.tree_checks import check_children, check_range, unsafe
+from kdcal_core.models.ubjson import decode
 from kdcal_core.partition import LeafCodes
 from kdcal_core.store.claims import read_json
 
@@ -82,7 +82,7 @@ def read_document(content: bytes) -> Any:
         The content is broken, or names something twice in one object.
     """
     if content[:1] == b"{" and content[1:].lstrip()[:1] not in (b'"', b"}", b""):
-        return ubjson.decode(content)
+        return decode(content)
     try:
         return read_json(content, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
