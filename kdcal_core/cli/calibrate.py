@@ -11,9 +11,15 @@ from typing import Any
 from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
-from kdcal_core.cli.diagnose import check_files, scored_review
-from kdcal_core.cli.outputs import copies_words, doubts_words, outputs_words, table_notes
 from kdcal_core.cli.progress import progress_line
+from kdcal_core.cli.review_of_options import (
+    check_files,
+    copies_words,
+    doubts_words,
+    outputs_words,
+    scored_review,
+    table_notes,
+)
 from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.terminal import table
 from kdcal_core.cli.writing import check_out

@@ -64,15 +64,15 @@ def record(
     }
 
 
-def text(content: dict[str, Any]) -> str:
+def record_text(content: dict[str, Any]) -> str:
     """JSON that every parser reads: no NaN, no infinity."""
     return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
+def write_record(path: Path, content: dict[str, Any]) -> None:
     """Write the JSON; the file appears whole or not at all."""
     with new_file(path) as made:
-        made.write_text(text(content) + "\n", encoding="utf-8", errors="backslashreplace")
+        made.write_text(record_text(content) + "\n", encoding="utf-8", errors="backslashreplace")
 
 
 def _set(measured: Measured) -> dict[str, Any]:

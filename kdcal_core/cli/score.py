@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.export.scoring import SUFFIXES
-from kdcal_core.cli.diagnose import check_outputs
 from kdcal_core.cli.progress import progress_line
+from kdcal_core.cli.review_of_options import check_outputs
 from kdcal_core.cli.standard_input import with_standard_input
 from kdcal_core.cli.terminal import table
 from kdcal_core.cli.writing import check_out

@@ -11,11 +11,13 @@ import pandas as pd
 # blanks, and characters that show nothing. Names may be crafted.
 _STARTS = frozenset("=+-@\N{MINUS SIGN}")
 _BREAKS = ("\t", "\r", "\n")
-_NUMBER = r"[+\-−]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?%?"
-_NUMBERS = re.compile(rf"{_NUMBER}(?: to {_NUMBER}| \({_NUMBER} to {_NUMBER}\))?")
+_CELL_NUMBER = r"[+\-−]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?%?"
+_NUMBERS = re.compile(
+    rf"{_CELL_NUMBER}(?: to {_CELL_NUMBER}| \({_CELL_NUMBER} to {_CELL_NUMBER}\))?"
+)
 
 # A formula after what another language's spreadsheet takes for the end of a cell.
-_INNER = re.compile(rf"([;\t\r\n][\s\"]*)(?=[=+@＝＋＠−-])(?!{_NUMBER}\s*(?:[;\t\r\n]|$))")
+_INNER = re.compile(rf"([;\t\r\n][\s\"]*)(?=[=+@＝＋＠−-])(?!{_CELL_NUMBER}\s*(?:[;\t\r\n]|$))")
 
 
 def safe_cell(text: str) -> str:
