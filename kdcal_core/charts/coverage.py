@@ -12,8 +12,8 @@ from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.parts import tiers
 from kdcal_core.charts.template import new_figure
-from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.text import escape_html, number_text
 
 _SHIFT = 0.11  # of a place, so that before and after do not hide each other

@@ -14,12 +14,9 @@ from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import boxes, identity, ribbon, tiers
 from kdcal_core.charts.template import new_figure, new_grid, panel, square, unit_axis
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
-from kdcal_core.diagnostics.results import (
-    Confusion,
-    Reliability,
-    ReliabilityCurve,
-    ScoreHistogram,
-)
+from kdcal_core.diagnostics.confusion import Confusion
+from kdcal_core.diagnostics.histogram import ScoreHistogram
+from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.text import escape_html
 
 ConfusionTable = Literal["joint", "confusion", "reverse"]

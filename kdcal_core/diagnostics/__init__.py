@@ -14,17 +14,13 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.confusion import confusion
+from kdcal_core.diagnostics.confusion import Confusion, confusion, confusion_finding
 from kdcal_core.diagnostics.decomposition import (
     brier_decomposition,
     confidence_brier_decomposition,
 )
-from kdcal_core.diagnostics.findings import (
-    confusion_finding,
-    estimate_text,
-    reliability_finding,
-    telling,
-)
+from kdcal_core.diagnostics.estimate import Estimate, estimate_text, telling
+from kdcal_core.diagnostics.findings import reliability_finding
 from kdcal_core.diagnostics.foreign_distance import (
     confidence_by_distance,
     max_confidence_by_distance,
@@ -38,7 +34,7 @@ from kdcal_core.diagnostics.foreign_scores import (
     unknown_share,
 )
 from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_distances
-from kdcal_core.diagnostics.histogram import score_histogram
+from kdcal_core.diagnostics.histogram import ScoreHistogram, score_histogram
 from kdcal_core.diagnostics.improvement import (
     relative_improvement,
 )
@@ -94,16 +90,11 @@ from kdcal_core.diagnostics.regression import (
 )
 from kdcal_core.diagnostics.regression.density_curve import DensityCurve, density_curve
 from kdcal_core.diagnostics.regression.misses import Misses, misses_of
-from kdcal_core.diagnostics.reliability import confidence_reliability, reliability
-from kdcal_core.diagnostics.results import (
-    Confusion,
-    Estimate,
-    Kind,
-    Norm,
+from kdcal_core.diagnostics.reliability import (
     Reliability,
     ReliabilityCurve,
-    ScoreHistogram,
-    Strategy,
+    confidence_reliability,
+    reliability,
 )
 from kdcal_core.diagnostics.score_spread import ScoreSpread
 from kdcal_core.diagnostics.scores import (
@@ -124,6 +115,7 @@ from kdcal_core.diagnostics.smooth_error import (
     smooth_calibration_error,
 )
 from kdcal_core.diagnostics.summary import all_estimates, summary
+from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [
     "SURE",

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_weight
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.ranking import area_interval, area_variance, roc_area
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 

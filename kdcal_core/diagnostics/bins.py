@@ -8,8 +8,7 @@ import numpy as np
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
-from kdcal_core.diagnostics.results import Strategy
-from kdcal_core.diagnostics.targets import Target
+from kdcal_core.diagnostics.targets import Strategy, Target
 
 SLICES = 8  # each bin is cut into so many slices where rows are drawn under the null
 

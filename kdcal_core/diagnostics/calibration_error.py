@@ -21,9 +21,12 @@ from kdcal_core.diagnostics.error_interval import (
     rarer,
     tried_errors,
 )
-from kdcal_core.diagnostics.results import Estimate, Kind, Norm, Strategy
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import (
     KINDS,
+    Kind,
+    Norm,
+    Strategy,
     Target,
     check_choice,
     check_level,

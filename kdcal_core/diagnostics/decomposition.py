@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.smooth import FineCells, fine_cells, isotonic_values
 from kdcal_core.diagnostics.targets import (
     Target,

@@ -7,46 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtrik
-from scipy.stats import binom, hypergeom, rankdata
+from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.results import Confusion, Estimate, Reliability, ReliabilityCurve
+from kdcal_core.diagnostics.estimate import LEAST_ROWS, Estimate
+from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
 from kdcal_core.statistics import clopper_pearson
 from kdcal_core.text import counted, number_text
 
-LEAST_ROWS = 10  # fewer rows never make a headline
 NULL_DRAWS = 2000
-
-
-def estimate_text(estimate: Estimate) -> str:
-    """Value, interval and, where it applies, what chance alone would give.
-
-    Examples
-    --------
-    >>> estimate_text(Estimate("Accuracy", "Accuracy", 0.931, 0.921, 0.94, 900, percent=True))
-    '93.1% (92.1% to 94.0%)'
-    >>> estimate_text(Estimate("Accuracy", "Accuracy", 1.0, np.nan, np.nan, 8, percent=True))
-    '100.0% (no interval)'
-    >>> estimate_text(Estimate("Log loss", "Log loss", 1.3, 0.9, 1.8, 20))
-    '1.3 (0.9 to 1.8)'
-    >>> estimate_text(Estimate("CRPS", "CRPS", 1e-6, 0.0, 2e-6, 100))
-    '1e-06 (0 to 2e-06)'
-    >>> estimate_text(Estimate("ECE", "ECE", 0.0212, 0.0, 0.031, 569, expected=0.019))
-    '0.021 (0.000 to 0.031; 0.019 expected by chance)'
-    """
-    if not np.isfinite(estimate.value):
-        return estimate.interval or "not defined"
-    width = estimate.high - estimate.low
-    value, low, high = (
-        number_text(v, width, estimate.percent, estimate.largest)
-        for v in (estimate.value, estimate.low, estimate.high)
-    )
-    chance = ""
-    if estimate.expected is not None:
-        expected = number_text(estimate.expected, width, estimate.percent, estimate.largest)
-        chance = f"; {expected} expected by chance"
-    between = "no interval" if np.isnan(width) else f"{low} to {high}"
-    return f"{value} ({between}{chance})"
 
 
 def reliability_finding(
@@ -93,83 +62,6 @@ def reliability_finding(
         return f"{name[0].upper()}{name[1:]}: {sentence[0].lower()}{sentence[1:]}"
     lead = f"{classes} are off by more than noise, most of all {name}"
     return f"{lead}: {sentence[0].lower()}{sentence[1:]}"
-
-
-def telling(estimates: Sequence[Estimate]) -> Estimate | None:
-    """The estimate that a finding names: a clear confidence gap, else the ECE.
-
-    A finding of "within noise" would contradict a gap whose interval does not hold 0.
-    """
-    named = {estimate.label: estimate for estimate in estimates}
-    gap = named.get("Confidence gap")
-    if gap is not None and (gap.low > 0.0 or gap.high < 0.0):
-        return gap
-    return named.get("ECE")
-
-
-def confusion_finding(
-    result: Confusion, class_names: Sequence[str] | None = None, level: float = 0.95
-) -> str:
-    """The predicted class that is right less often than the others, if chance does not explain it.
-
-    Every class with ten predictions or more is compared with all others by Fisher's exact test,
-    one-sided, corrected for the number of classes tested (Bonferroni). The true class of most
-    of its errors is named if equal shares do not explain it, with the same correction. With
-    row weights predictions count by Kish's effective number.
-
-    Examples
-    --------
-    >>> from kdcal_core.diagnostics import confusion
-    >>> predicted, true = [0] * 40 + [1] * 40, [0] * 20 + [1] * 60
-    >>> confusion_finding(confusion(predicted, true, 2), ("cat", "dog"))
-    'A prediction of class cat is right 50% of the time (20 of 40), the others 100%.'
-    >>> confusion_finding(confusion([0, 0, 0, 1], [0, 1, 1, 1], 2), ("cat", "dog"))
-    'No predicted class is right less often than the others beyond chance; of all 4 predictions \
-50% are right (7% to 93%).'
-    """
-    total, right = result.joint.sum(axis=0), result.joint.diagonal()
-    whole, hits = float(total.sum()), float(right.sum())
-    if hits >= whole:
-        return f"All {whole:,.0f} predictions are right."
-    names = [f"class {name}" for name in class_names or range(len(total))]
-    predicted = np.flatnonzero(total > 0)
-    share = total if result.effective is None else result.effective
-    rows = np.rint(np.where(total > 0, share, 0.0))
-    correct = np.rint(rows * np.nan_to_num(result.reverse.diagonal()))
-    looked = np.flatnonzero(rows >= LEAST_ROWS)
-    # probability of so few right rows in this class if right and wrong rows were mixed at random
-    p = np.asarray(hypergeom.cdf(correct[looked], rows.sum(), correct.sum(), rows[looked]))
-    worst = int(looked[np.argmin(p)]) if len(looked) else int(predicted[0])
-    if len(predicted) == 1 or p.min(initial=1.0) * max(len(looked), 1) >= 1.0 - level:
-        low, high = clopper_pearson(hits / whole, rows.sum(), level)
-        width = float(high - low)
-        rate, least, most = (number_text(float(v), width, True) for v in (hits / whole, low, high))
-        lead = (
-            f"All predictions are of {names[worst]}"
-            if len(predicted) == 1
-            else "No predicted class is right less often than the others beyond chance"
-        )
-        are = f"{rate} are right ({least} to {most})"
-        return f"{lead}; of all {whole:,.0f} predictions {are}."
-    others = (hits - right[worst]) / (whole - total[worst])
-    return (
-        f"A prediction of {names[worst]} is right {100 * right[worst] / total[worst]:.0f}% of the "
-        f"time ({right[worst]:,.0f} of {total[worst]:,.0f}), the others {100 * others:.0f}%"
-        f"{_taken_for(result.joint[:, worst], worst, names, level)}."
-    )
-
-
-def _taken_for(column: FloatArray, worst: int, names: Sequence[str], level: float) -> str:
-    """The true class of most errors of a prediction, if chance does not explain it."""
-    errors = column.copy()
-    errors[worst] = 0.0
-    most, wrong, choices = int(np.argmax(errors)), float(errors.sum()), len(errors) - 1
-    if choices < 2:
-        return ""
-    p = binom.sf(np.rint(errors[most]) - 1.0, np.rint(wrong), 1.0 / choices)
-    if p * choices >= 1.0 - level:
-        return ""
-    return f"; {errors[most]:,.0f} of its {wrong:,.0f} errors are {names[most]}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_proba
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import bounded_mean_interval

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
-from kdcal_core.diagnostics.results import Kind, ScoreHistogram
-from kdcal_core.diagnostics.targets import targets
+from kdcal_core.data.types import FloatArray
+from kdcal_core.diagnostics.targets import Kind, targets
 from kdcal_core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram:
+    """Counts of scores per bin, split by whether the prediction was right."""
+
+    label: int | None
+    edges: FloatArray
+    correct: FloatArray
+    wrong: FloatArray
 
 
 def score_histogram(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.bins import BinTable, bin_table, edges_for, null_rates
-from kdcal_core.diagnostics.results import Kind, Reliability, ReliabilityCurve, Strategy
 from kdcal_core.diagnostics.smooth import fine_cells, isotonic_curve, smooth_curve
 from kdcal_core.diagnostics.targets import (
+    Kind,
+    Strategy,
     Target,
     check_choice,
     check_level,
@@ -20,6 +23,83 @@ from kdcal_core.diagnostics.targets import (
 from kdcal_core.statistics import clopper_pearson
 
 BAND_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """One reliability diagram. Bins without rows keep count 0 and NaN elsewhere.
+
+    All arrays of length B run over the bins.
+
+    Attributes
+    ----------
+    label : int or None
+        The class of a "top-label" or "class" curve; None for "confidence".
+    edges : (B + 1,)
+        Bin edges; bins are (a, b], the first closed at its left end.
+    count : (B,) int
+        Rows in the bin. ``weight`` holds the sum of their weights (the same without weights),
+        ``effective`` Kish's effective number of rows, (sum w)^2 / sum w^2 (likewise).
+    confidence, accuracy : (B,)
+        Mean stated probability, and observed frequency.
+    low, high : (B,)
+        Clopper-Pearson interval of the observed frequency.
+    band_low, band_high : (B,)
+        Consistency band: where the observed frequency of a perfectly calibrated model would lie
+        with probability ``level``.
+    smooth_x, smooth_y, smooth_low, smooth_high : (G,)
+        Kernel-smoothed curve on the range of the data with a pointwise band.
+    isotonic_x, isotonic_y : (S,)
+        The isotonic (CORP) curve as the corners of its step function.
+    """
+
+    label: int | None
+    n: int
+    edges: FloatArray
+    count: IntArray
+    weight: FloatArray
+    effective: FloatArray
+    confidence: FloatArray
+    accuracy: FloatArray
+    low: FloatArray
+    high: FloatArray
+    band_low: FloatArray
+    band_high: FloatArray
+    smooth_x: FloatArray
+    smooth_y: FloatArray
+    smooth_low: FloatArray
+    smooth_high: FloatArray
+    isotonic_x: FloatArray
+    isotonic_y: FloatArray
+
+    def table(self) -> pd.DataFrame:
+        """One row a bin: the data of the diagram, as offered for download."""
+        return pd.DataFrame(
+            {
+                "bin_low": self.edges[:-1],
+                "bin_high": self.edges[1:],
+                "count": self.count,
+                "weight": self.weight,
+                "mean_confidence": self.confidence,
+                "observed_frequency": self.accuracy,
+                "interval_low": self.low,
+                "interval_high": self.high,
+                "consistency_low": self.band_low,
+                "consistency_high": self.band_high,
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Reliability diagrams of one kind: one curve for "confidence", K for the other kinds."""
+
+    kind: Kind
+    strategy: Strategy
+    n_bins: int
+    level: float
+    n: int
+    curves: tuple[ReliabilityCurve, ...]
 
 
 def reliability(

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.ranking import Pairing
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, checked, confidence_target, targets
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (

@@ -18,7 +18,7 @@ from kdcal_core.diagnostics.error_interval import (
     over_shapes,
     tried_errors,
 )
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import Target, check_level, confidence_target, targets
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import kish

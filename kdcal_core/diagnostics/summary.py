@@ -14,7 +14,7 @@ from kdcal_core.diagnostics.decomposition import (
     brier_decomposition,
     confidence_brier_decomposition,
 )
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kdcal_core.calibration.base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
-from kdcal_core.diagnostics.results import Kind
 from kdcal_core.errors import InputError
+
+Kind = Literal["confidence", "top-label", "class"]
+Strategy = Literal["uniform", "quantile"]
+Norm = Literal["l1", "l2", "max"]
 
 KINDS: dict[Kind, str] = {
     "confidence": "Confidence",

@@ -11,8 +11,8 @@ import numpy as np
 
 from kdcal_core.calibration import Calibrator
 from kdcal_core.data import FloatArray, ScoredSet, check_weight
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import confidence_reliability
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation.comparison import (

@@ -7,7 +7,8 @@ from typing import Literal
 
 import pandas as pd
 
-from kdcal_core.diagnostics.results import Estimate, Reliability
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.reliability import Reliability
 from kdcal_core.evaluation.measures import MEASURES, Measure
 
 Against = Literal["model", "best"]

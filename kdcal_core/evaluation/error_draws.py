@@ -15,9 +15,8 @@ from kdcal_core.diagnostics.calibration_error import (
     pooled_bins,
     resampled,
 )
-from kdcal_core.diagnostics.results import Norm, Strategy
 from kdcal_core.diagnostics.smooth_error import lattice, lattice_errors, stretched
-from kdcal_core.diagnostics.targets import Target
+from kdcal_core.diagnostics.targets import Norm, Strategy, Target
 from kdcal_core.evaluation.spread import Spread, error_grid, of_errors
 
 ROOM = 1.25  # the grid of true errors goes so far above the largest observed

@@ -22,9 +22,9 @@ from kdcal_core.diagnostics.calibration_error import (
     error_label,
     row_draws,
 )
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
 from kdcal_core.diagnostics.ranking import Pairing
-from kdcal_core.diagnostics.results import Estimate, Norm
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
@@ -38,7 +38,7 @@ from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
-from kdcal_core.diagnostics.targets import Target, confidence_target, targets
+from kdcal_core.diagnostics.targets import Norm, Target, confidence_target, targets
 from kdcal_core.evaluation.error_draws import binned_spread, smooth_spread
 from kdcal_core.evaluation.spread import Spread, of_areas, of_means
 from kdcal_core.progress import Progress

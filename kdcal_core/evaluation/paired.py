@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.evaluation.comparison import PairedDifference, Verdict
 from kdcal_core.evaluation.measures import Measure
 from kdcal_core.evaluation.spread import Spread

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from kdcal_core.data import FloatArray, IntArray, stratified_folds
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import (
     coverage,
     fault,
@@ -19,7 +20,6 @@ from kdcal_core.diagnostics.regression import (
     regression_scores,
     uniformity_tests,
 )
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.distributions import PredictiveDistribution, RegressionSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import MEASURES

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import row_scores
-from kdcal_core.diagnostics.regression.results import (
-    Coverage,
-    Fault,
-    RegressionScores,
-    UniformityTest,
-)
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.regression.coverage import Coverage
+from kdcal_core.diagnostics.regression.fault import Fault
+from kdcal_core.diagnostics.regression.scores import RegressionScores
+from kdcal_core.diagnostics.regression.uniformity import UniformityTest
 from kdcal_core.distributions import PredictiveDistribution, central_levels, even
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.store import keep_array

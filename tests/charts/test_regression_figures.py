@@ -12,15 +12,11 @@ from scipy.stats import binom, norm
 from kdcal_core import charts
 from kdcal_core.charts import local_map, pit, recalibration_measures
 from kdcal_core.diagnostics import Estimate, density_curve, misses_of
-from kdcal_core.diagnostics.regression.results import (
-    Coverage,
-    CoverageRow,
-    EcdfDifference,
-    LocalPit,
-    PitHistogram,
-    QuantileReliability,
-    RegressionScores,
-)
+from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
+from kdcal_core.diagnostics.regression.ecdf import EcdfDifference, QuantileReliability
+from kdcal_core.diagnostics.regression.histogram import PitHistogram
+from kdcal_core.diagnostics.regression.local import LocalPit
+from kdcal_core.diagnostics.regression.scores import RegressionScores
 from kdcal_core.distributions import Empirical, Gamma, Normal
 from kdcal_core.regression import RECALIBRATORS
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from small_reviews import csv, quiet
 
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import regression_scores
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.distributions import randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.text import counted, number_text, p_text
 
 _OF_PIT: dict[RegionFault, str] = {

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import chdtri, chndtrinc
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regions.results import Region, RegionFault
 from kdcal_core.diagnostics.regions.shift import POWER, shift_test
 from kdcal_core.diagnostics.regression.fault import fault_parts, named_fault
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import Target
 from kdcal_core.partition.tree import Condition
 from kdcal_core.statistics import holm, kish

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.data import IntArray
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.partition.tree import Condition, PartitionTree
 
 RegionFault = Literal[

@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.data import FloatArray, check_weight
-from kdcal_core.diagnostics.regression.results import Coverage, CoverageRow
-from kdcal_core.diagnostics.results import Estimate
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson, kish, mean_interval
+from kdcal_core.text import number_text
 
 STATED = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class CoverageRow:
+    """The central intervals of one ``level``: how often they hold, how wide they are.
+
+    ``level`` is the stated probability of the intervals, not that of the estimates' own.
+    ``smis`` is the interval score over the scale of the outcomes; None where no scale is given.
+    """
+
+    level: float
+    coverage: Estimate
+    width: Estimate
+    interval_score: Estimate
+    smis: Estimate | None
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Coverage over several levels. ``scale`` is the mean |y| of the calibration set (D71)."""
+
+    rows: tuple[CoverageRow, ...]
+    n: int
+    scale: float | None
+
+    def at(self, level: float) -> CoverageRow:
+        """The row of one stated level; KeyError where it was not computed."""
+        for row in self.rows:
+            if abs(row.level - level) < 1e-9:
+                return row
+        raise KeyError(level)
+
+    def table(self) -> pd.DataFrame:
+        """One row a stated level: the data of the table, as offered for download."""
+        return pd.DataFrame(
+            {
+                "stated": [row.level for row in self.rows],
+                "coverage": [row.coverage.value for row in self.rows],
+                "coverage_low": [row.coverage.low for row in self.rows],
+                "coverage_high": [row.coverage.high for row in self.rows],
+                "mean_width": [row.width.value for row in self.rows],
+                "interval_score": [row.interval_score.value for row in self.rows],
+                "smis": [row.smis.value if row.smis else np.nan for row in self.rows],
+            }
+        )
 
 
 def coverage(
@@ -224,3 +271,27 @@ def _judged(
             f"sMIS {text}",
         ),
     )
+
+
+def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
+    """How often the intervals of one stated level hold, or those of a spread that was fitted."""
+    seen = row.coverage
+    if fitted_spread:
+        return (
+            f"The model states no spread: with one standard deviation for all rows, fitted to the "
+            f"residuals of other rows, {100 * row.level:g}% intervals hold {_rate(seen)}. Over all "
+            "rows this does not show that the model is good; see where they hold more and less."
+        )
+    if seen.low <= row.level <= seen.high:
+        verdict = "as often as they say, within sampling noise"
+    else:
+        verdict = "less than they say" if seen.value < row.level else "more than they say"
+    return f"Stated {100 * row.level:g}% intervals hold {_rate(seen)}: {verdict}."
+
+
+def _rate(estimate: Estimate, rows: bool = True) -> str:
+    width = estimate.high - estimate.low
+    value, low, high = (
+        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} ({low} to {high}{f', {estimate.n:,} rows' if rows else ''})"

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.checks import checked_levels, checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.ecdf import LEVELS, share_below
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_choice, check_level
 
 _DRAWS = 1000

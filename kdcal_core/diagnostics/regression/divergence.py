@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import mean_estimate
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError

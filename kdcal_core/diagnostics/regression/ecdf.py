@@ -2,23 +2,101 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import bdtr, bdtrc
 from scipy.stats import binom
 
-from kdcal_core.data import FloatArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.regression.checks import checked_levels, checked_pit, effective_rows
-from kdcal_core.diagnostics.regression.results import EcdfDifference, QuantileReliability
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import clopper_pearson
 
 LEVELS: tuple[float, ...] = tuple(i / 100 for i in range(1, 100))
 BAND_DRAWS = 10_000
 _SEED = 0  # of the band's draws: part of its definition, as a table of critical values is
+
+
+@dataclass(frozen=True, eq=False)
+class EcdfDifference:
+    """Share of PIT values at or below each level, minus the level.
+
+    Attributes
+    ----------
+    levels, difference : (G,)
+    low, high : (G,)
+        Band of the difference that uniform PIT values keep to at all levels at once, with
+        probability ``level``.
+    """
+
+    levels: FloatArray
+    difference: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n: int
+    effective: float
+    level: float
+
+    @property
+    def outside(self) -> IntArray:
+        """-1 where the difference lies below its band, 1 where above, 0 inside, (G,)."""
+        above = self.difference > self.high + 1e-12
+        below = self.difference < self.low - 1e-12
+        return above.astype(np.int64) - below
+
+    def table(self) -> pd.DataFrame:
+        """One row a level: the data of the figure, as offered for download."""
+        return pd.DataFrame(
+            {
+                "level": self.levels,
+                "difference": self.difference,
+                "uniform_low": self.low,
+                "uniform_high": self.high,
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileReliability:
+    """How often the outcome lies at or below the stated quantile, for each level.
+
+    Attributes
+    ----------
+    levels, observed : (G,)
+    low, high : (G,)
+        Clopper-Pearson interval of ``observed``, each by itself.
+    band_low, band_high : (G,)
+        Where ``observed`` lies at all levels at once, with probability ``level``, were the
+        distributions calibrated.
+    """
+
+    levels: FloatArray
+    observed: FloatArray
+    low: FloatArray
+    high: FloatArray
+    band_low: FloatArray
+    band_high: FloatArray
+    n: int
+    effective: float
+    level: float
+
+    def table(self) -> pd.DataFrame:
+        """One row a level: the data of the figure, as offered for download."""
+        return pd.DataFrame(
+            {
+                "level": self.levels,
+                "observed": self.observed,
+                "interval_low": self.low,
+                "interval_high": self.high,
+                "consistency_low": self.band_low,
+                "consistency_high": self.band_high,
+            }
+        )
 
 
 def ecdf_difference(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import binom, chi2
 
 from kdcal_core.data import FloatArray
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
-from kdcal_core.diagnostics.regression.results import Fault, FaultKind
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (
     bounded_mean_interval,
@@ -27,6 +26,38 @@ HELD = 0.95
 TESTS = 3
 _QUANTILES = (0.5, 0.75, 0.25, 0.9, 0.1, 0.95, 0.05)
 _INTERVALS = (0.9, 0.5, 0.8, 0.95)
+
+
+FaultKind = Literal["none", "too low", "too high", "too narrow", "too wide", "other"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The fault of the predictions of some rows, as one word and one sentence.
+
+    Attributes
+    ----------
+    kind : str
+        "too low" and "too high" concern the predicted values, "too narrow" and "too wide" the
+        stated spread; "other" is a departure in neither; "none" if no test rejects.
+    words : str
+        A sentence with numbers.
+    bias : Estimate
+        Mean PIT minus 1/2, in [-0.5, 0.5]: above 0 the predictions are too low.
+    spread : Estimate
+        Standard deviation of the PIT values over that of uniform ones (0.2887), minus 1: above
+        0 the stated spread is too narrow.
+    p_value : float
+        Of uniformity; adjusted if several regions were tested.
+    n : int
+    """
+
+    kind: FaultKind
+    words: str
+    bias: Estimate
+    spread: Estimate
+    p_value: float
+    n: int
 
 
 def fault(pit: Any, *, level: float = 0.95, place: str = "", sample_weight: Any = None) -> Fault:

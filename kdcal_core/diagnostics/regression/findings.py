@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kdcal_core.diagnostics.regression.results import (
-    Coverage,
-    CoverageRow,
-    Fault,
-    FaultKind,
-    LocalPit,
-    RegionPit,
-)
-from kdcal_core.diagnostics.results import Estimate
-from kdcal_core.text import listed, number_text
+from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow, coverage_finding
+from kdcal_core.diagnostics.regression.fault import Fault, FaultKind
+from kdcal_core.diagnostics.regression.local import LocalPit
+from kdcal_core.diagnostics.regression.regions import RegionPit
+from kdcal_core.text import listed
 
 _ADVERBS: dict[FaultKind, str] = {
     "too low": "predictions are too low",
@@ -77,22 +72,6 @@ def regression_findings(
     return tuple(found)
 
 
-def coverage_finding(row: CoverageRow, *, fitted_spread: bool = False) -> str:
-    """How often the intervals of one stated level hold, or those of a spread that was fitted."""
-    seen = row.coverage
-    if fitted_spread:
-        return (
-            f"The model states no spread: with one standard deviation for all rows, fitted to the "
-            f"residuals of other rows, {100 * row.level:g}% intervals hold {_rate(seen)}. Over all "
-            "rows this does not show that the model is good; see where they hold more and less."
-        )
-    if seen.low <= row.level <= seen.high:
-        verdict = "as often as they say, within sampling noise"
-    else:
-        verdict = "less than they say" if seen.value < row.level else "more than they say"
-    return f"Stated {100 * row.level:g}% intervals hold {_rate(seen)}: {verdict}."
-
-
 def regions_finding(regions: Sequence[RegionPit]) -> str:
     """Which of the regions are faulty, the worst of them, and whether opposite faults cancel."""
     faulty = [region for region in regions if region.fault.kind != "none"]
@@ -142,11 +121,3 @@ def _cancel(kinds: set[FaultKind]) -> str:
 def _evidence(region: RegionPit) -> float:
     """Squared departure times rows, which still orders faults whose p values are 0."""
     return float(region.ecdf.effective * (region.ecdf.difference @ region.ecdf.difference))
-
-
-def _rate(estimate: Estimate, rows: bool = True) -> str:
-    width = estimate.high - estimate.low
-    value, low, high = (
-        number_text(v, width, percent=True) for v in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} ({low} to {high}{f', {estimate.n:,} rows' if rows else ''})"

@@ -2,15 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from scipy.stats import binom
 
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
+from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
-from kdcal_core.diagnostics.regression.results import BandKind, PitHistogram
 from kdcal_core.diagnostics.targets import check_choice, check_level
+
+BandKind = Literal["simultaneous", "pointwise"]
+
+
+@dataclass(frozen=True, eq=False)
+class PitHistogram:
+    """Counts of PIT values per bin, with the band that uniform PIT values would keep to.
+
+    Attributes
+    ----------
+    edges : (B + 1,)
+        Equal widths from 0 to 1; bins are (a, b], the first closed at 0.
+    counts : (B,)
+        Rows in each bin; with row weights rescaled so that they still sum to ``n``.
+    low, high : (B,)
+        Counts between which uniform PIT values stay at ``level``: all bins at once
+        ("simultaneous"), or each bin by itself ("pointwise").
+    n : int
+    effective : float
+    level : float
+    band : {"simultaneous", "pointwise"}
+    """
+
+    edges: FloatArray
+    counts: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n: int
+    effective: float
+    level: float
+    band: BandKind
+
+    @property
+    def density(self) -> FloatArray:
+        """Height of each bar where a uniform histogram has height 1, (B,)."""
+        return np.asarray(self.counts / (self.n * np.diff(self.edges)))
+
+    @property
+    def density_band(self) -> tuple[FloatArray, FloatArray]:
+        """The band on the scale of ``density``, two arrays (B,)."""
+        scale = self.n * np.diff(self.edges)
+        return np.asarray(self.low / scale), np.asarray(self.high / scale)
+
+    @property
+    def outside(self) -> IntArray:
+        """-1 where a bin lies below its band, 1 where above, 0 inside, (B,)."""
+        return (self.counts > self.high).astype(np.int64) - (self.counts < self.low)
+
+    def table(self) -> pd.DataFrame:
+        """One row a bin: the data of the figure, as offered for download."""
+        return pd.DataFrame(
+            {
+                "bin_low": self.edges[:-1],
+                "bin_high": self.edges[1:],
+                "count": self.counts,
+                "density": self.density,
+                "uniform_low": self.low,
+                "uniform_high": self.high,
+            }
+        )
 
 
 def pit_histogram(

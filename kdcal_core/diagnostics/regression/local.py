@@ -2,26 +2,97 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import chi2
 
-from kdcal_core.data import IntArray
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.regression.checks import checked_pit
 from kdcal_core.diagnostics.regression.fault import (
     UNIFORM_SPREAD,
+    FaultKind,
     leading_fault,
     standard_location,
     standard_scale,
 )
-from kdcal_core.diagnostics.regression.results import LocalPit
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
 from kdcal_core.regression.scaling import Scaling
 from kdcal_core.regression.search import NeighbourSearch
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPit:
+    """Faults over neighbourhoods, for a map of the rows.
+
+    Arrays of length C run over the neighbourhoods, each the ``k`` rows nearest to a centre.
+
+    Attributes
+    ----------
+    xy : (C, 2)
+        The centres' coordinates on the map.
+    rows : (C,) int
+        The centres' rows.
+    bias, spread : (C,)
+        As in :class:`Fault`, for the neighbourhood.
+    coverage : (C,)
+        Share of the neighbourhood inside its central 95% intervals, read off the PIT values.
+    p_value, adjusted_p : (C,)
+        Of uniformity in the neighbourhood, alone and corrected for all neighbourhoods at once.
+    kind : (C,) array of str
+        The fault, by ``adjusted_p`` at ``level``.
+    k, n : int
+        Rows of a neighbourhood, and rows in all.
+    draws, seed : int
+        Of the Monte Carlo law of the largest statistic, and of the choice of the centres.
+    near : (C, k) int
+        The rows of each neighbourhood, ascending; may be left out.
+    """
+
+    xy: FloatArray
+    rows: IntArray
+    bias: FloatArray
+    spread: FloatArray
+    coverage: FloatArray
+    p_value: FloatArray
+    adjusted_p: FloatArray
+    kind: np.ndarray[tuple[int], np.dtype[np.str_]]
+    k: int
+    n: int
+    level: float
+    draws: int
+    seed: int
+    near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+
+    def around(self, row: int) -> IntArray:
+        """The rows of the neighbourhood of a centre, ascending; none where it is no centre."""
+        (at,) = np.nonzero(self.rows == row)
+        return self.near[at[0]] if len(at) and len(self.near) else np.empty(0, np.int64)
+
+    def share(self, kind: FaultKind) -> float:
+        """Share of the neighbourhoods with this fault."""
+        return float(np.mean(self.kind == kind))
+
+    def table(self) -> pd.DataFrame:
+        """One row a neighbourhood: the data of the map, as offered for download."""
+        return pd.DataFrame(
+            {
+                "row": self.rows + 1,
+                "x": self.xy[:, 0],
+                "y": self.xy[:, 1],
+                "bias": self.bias,
+                "spread": self.spread,
+                "coverage": self.coverage,
+                "p_value": self.p_value,
+                "adjusted_p": self.adjusted_p,
+                "fault": self.kind,
+            }
+        )
 
 
 def local_pit(

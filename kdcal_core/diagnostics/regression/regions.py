@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ import pandas as pd
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index
 from kdcal_core.diagnostics.regression.checks import checked_pit
-from kdcal_core.diagnostics.regression.coverage import coverage
-from kdcal_core.diagnostics.regression.ecdf import ecdf_difference
-from kdcal_core.diagnostics.regression.fault import FaultParts, fault_parts, named_fault
-from kdcal_core.diagnostics.regression.histogram import pit_histogram
-from kdcal_core.diagnostics.regression.results import RegionPit
-from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
+from kdcal_core.diagnostics.regression.coverage import CoverageRow, coverage
+from kdcal_core.diagnostics.regression.ecdf import EcdfDifference, ecdf_difference
+from kdcal_core.diagnostics.regression.fault import Fault, FaultParts, fault_parts, named_fault
+from kdcal_core.diagnostics.regression.histogram import PitHistogram, pit_histogram
+from kdcal_core.diagnostics.regression.uniformity import UniformityTest, kolmogorov_smirnov
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import holm
@@ -24,6 +24,39 @@ from kdcal_core.statistics import holm
 OTHERS = "all others"
 MISSING = "missing"
 LEAST_ROWS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPit:
+    """The PIT values of one region among several.
+
+    Attributes
+    ----------
+    name : str
+        The region. Comes from the user's table: untrusted text.
+    n, share : int, float
+        Its rows, and their share of all (by weight).
+    pit, ecdf : PitHistogram, EcdfDifference
+    tests : tuple of UniformityTest
+        Kolmogorov-Smirnov.
+    fault : Fault
+        Judged by ``adjusted_p``: "none" where it does not reject.
+    p_value, adjusted_p : float
+        Of the fault's test, alone and after Holm's correction for all regions tested.
+    coverage : CoverageRow or None
+        Central 95% intervals; None where the distributions were not given.
+    """
+
+    name: str
+    n: int
+    share: float
+    pit: PitHistogram
+    ecdf: EcdfDifference
+    tests: tuple[UniformityTest, ...]
+    fault: Fault
+    p_value: float
+    adjusted_p: float
+    coverage: CoverageRow | None
 
 
 def pit_by_region(

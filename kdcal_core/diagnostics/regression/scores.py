@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.data import FloatArray, check_weight
+from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression.coverage import (
     checked_outcome,
     coverage,
@@ -16,14 +19,41 @@ from kdcal_core.diagnostics.regression.coverage import (
 )
 from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
 from kdcal_core.diagnostics.regression.divergence import kl_divergence
-from kdcal_core.diagnostics.regression.results import RegressionScores
-from kdcal_core.diagnostics.results import Estimate
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import mean_interval
 
 _LEAST_LOG_DENSITY = math.log(1e-300)
+
+
+@dataclass(frozen=True)
+class RegressionScores:
+    """Every measure of one method's distributions.
+
+    ``rows`` maps a key to its estimate, in the order shown: "crps", "log_score", "mse" (against
+    the outcomes), "rmse", "mse_truth" (against the true mean, where known), "qce",
+    "wasserstein", "smis95", "coverage95", "width95", "kl" (where the truth is known). What
+    cannot be computed is absent.
+    """
+
+    name: str
+    rows: dict[str, Estimate]
+    n: int
+
+    def table(self) -> pd.DataFrame:
+        """One row a measure: name, value, interval, rows."""
+        return pd.DataFrame(
+            {
+                "measure": list(self.rows),
+                "name": [e.name for e in self.rows.values()],
+                "value": [e.value for e in self.rows.values()],
+                "low": [e.low for e in self.rows.values()],
+                "high": [e.high for e in self.rows.values()],
+                "expected_by_chance": [e.expected for e in self.rows.values()],
+                "n": [e.n for e in self.rows.values()],
+            }
+        )
 
 
 def regression_scores(

@@ -15,12 +15,39 @@ from kdcal_core.diagnostics.regression.null_laws import (
     cramer_von_mises_tail,
     frosini_law,
 )
-from kdcal_core.diagnostics.regression.results import UniformityTest
 from kdcal_core.errors import InputError
 
 LARGE = 200  # from here on the law of Frosini's statistic is that of this many rows
 LEAST_DRAWS = 10_000
 CLIP = 1e-12
+
+
+@dataclass(frozen=True)
+class UniformityTest:
+    """One test of the hypothesis that the PIT values are uniform, that is, calibrated.
+
+    Attributes
+    ----------
+    name : str
+        Key: "kolmogorov_smirnov", "cramer_von_mises", "anderson_darling" or "frosini".
+    title : str
+        Name that is shown.
+    statistic, p_value : float
+    n : int
+    draws, seed : int or None
+        Monte Carlo draws behind the p value, and their seed; None where it is computed.
+    note : str
+        What was done to the values, such as how many were clipped. May be empty.
+    """
+
+    name: str
+    title: str
+    statistic: float
+    p_value: float
+    n: int
+    draws: int | None = None
+    seed: int | None = None
+    note: str = ""
 
 
 def uniformity_tests(
