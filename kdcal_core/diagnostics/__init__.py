@@ -35,9 +35,6 @@ from kdcal_core.diagnostics.foreign_scores import (
 )
 from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_distances
 from kdcal_core.diagnostics.histogram import ScoreHistogram, score_histogram
-from kdcal_core.diagnostics.improvement import (
-    relative_improvement,
-)
 from kdcal_core.diagnostics.log_densities import DensityCounts, LogDensities, log_densities
 from kdcal_core.diagnostics.regions import (
     Region,
@@ -211,7 +208,6 @@ __all__ = [
     "regions_finding",
     "regression_findings",
     "regression_scores",
-    "relative_improvement",
     "reliability",
     "reliability_finding",
     "row_scores",

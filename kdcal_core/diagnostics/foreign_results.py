@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray
 
 SURE = 0.9
 """A confidence above which an answer counts as sure."""

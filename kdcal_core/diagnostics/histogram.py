@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
-from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.targets import Kind, targets
 from kdcal_core.errors import InputError
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.distributions import _rowwise
+from kdcal_core.distributions._rowwise import count_up_to, pick
 from kdcal_core.distributions.distribution import PredictiveDistribution
 from kdcal_core.distributions.parametric import log_normal_density
 
@@ -49,16 +49,16 @@ class Piecewise(PredictiveDistribution):
         return int(self._points.shape[1])
 
     def _cdf(self, y: FloatArray) -> FloatArray:
-        return self._cdf_from(y, _rowwise.count_up_to(self._points, y, "right"))
+        return self._cdf_from(y, count_up_to(self._points, y, "right"))
 
     def _cdf_left(self, y: FloatArray) -> FloatArray:
-        return self._cdf_from(y, _rowwise.count_up_to(self._points, y, "left"))
+        return self._cdf_from(y, count_up_to(self._points, y, "left"))
 
     def _cdf_from(self, y: FloatArray, count: NDArray[np.int64]) -> FloatArray:
         levels, points = self._levels, self._points
         last = len(levels) - 1
         before, after = np.clip(count - 1, 0, last), np.clip(count, 0, last)
-        low, high = _rowwise.pick(points, before), _rowwise.pick(points, after)
+        low, high = pick(points, before), pick(points, after)
         way = np.clip(_ratio(y - low, high - low), 0, 1)
         inside = levels[before] + way * (levels[after] - levels[before])
         lower, upper = self._tails()
@@ -75,7 +75,7 @@ class Piecewise(PredictiveDistribution):
         way = np.clip(
             np.divide(p - levels[before], step, out=np.ones_like(p), where=step > 0), 0, 1
         )
-        low, high = _rowwise.pick(points, before), _rowwise.pick(points, after)
+        low, high = pick(points, before), pick(points, after)
         answer: FloatArray = np.where(way == 1, high, low + way * (high - low))
         lower, upper = self._tails()
         below = points[:, :1] - lower.distance(p)

@@ -54,7 +54,7 @@ def pick(table: NDArray[Any], places: IntArray) -> NDArray[Any]:
     return picked
 
 
-def ascending(values: FloatArray, block: int = 4096) -> bool:
+def rows_ascend(values: FloatArray, block: int = 4096) -> bool:
     """Whether every row ascends; read in blocks, because the rows may lie in a file."""
     return all(
         bool((np.diff(values[start : start + block], axis=1) >= 0).all())

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.distributions import _rowwise
 from kdcal_core.distributions._piecewise import NormalTail, ParetoTail, Piecewise, Tail
+from kdcal_core.distributions._rowwise import count_up_to, pick, rows_ascend
 from kdcal_core.distributions.distribution import (
     PredictiveDistribution,
     Rows,
@@ -91,7 +91,7 @@ class Quantiles(Piecewise):
         if (order[:-1] > order[1:]).any():
             given, table = given[order], table[:, order]
         _check_levels(given)
-        if not _rowwise.ascending(table):
+        if not rows_ascend(table):
             _judge_crossing(table)
             table = np.sort(table, axis=1)
         self.levels, self.values = given, table
@@ -124,15 +124,15 @@ class Quantiles(Piecewise):
         return NormalTail(ends[0], lower), NormalTail(ends[1], upper)
 
     def _log_density(self, y: FloatArray) -> FloatArray:
-        count = _rowwise.count_up_to(self.values, y, "right")
+        count = count_up_to(self.values, y, "right")
         after = np.clip(count, 1, len(self.levels) - 1)
-        gap = _rowwise.pick(self.values, after) - _rowwise.pick(self.values, after - 1)
+        gap = pick(self.values, after) - pick(self.values, after - 1)
         answer = np.log(self.levels[after] - self.levels[after - 1]) - np.log(gap)
         lower, upper = self._tails()
         below = lower.log_density(np.maximum(self.values[:, :1] - y, 0.0))
         above = upper.log_density(np.maximum(y - self.values[:, -1:], 0.0))
         answer = np.where(count == 0, below, np.where(count == len(self.levels), above, answer))
-        atom = count - _rowwise.count_up_to(self.values, y, "left") > 1
+        atom = count - count_up_to(self.values, y, "left") > 1
         return np.where(atom, np.inf, answer)
 
     def _mean(self) -> FloatArray:
@@ -270,7 +270,7 @@ class Empirical(Piecewise):
 
     def __init__(self, samples: ArrayLike) -> None:
         values = checked_table(samples, "sample")
-        self.samples = values if _rowwise.ascending(values) else np.sort(values, axis=1)
+        self.samples = values if rows_ascend(values) else np.sort(values, axis=1)
         self._least_scale = STEP if _are_counts(self.samples) else 0.0
 
     def __getitem__(self, rows: Rows) -> Self:
@@ -292,7 +292,7 @@ class Empirical(Piecewise):
 
     def pit(self, y: ArrayLike, draw: ArrayLike) -> FloatArray:
         outcomes = np.broadcast_to(checked_outcomes(y, one_a_row=True), len(self))[:, np.newaxis]
-        ends = (_rowwise.count_up_to(self.samples, outcomes, side) for side in ("left", "right"))
+        ends = (count_up_to(self.samples, outcomes, side) for side in ("left", "right"))
         below, up_to = (end[:, 0] for end in ends)
         pit: FloatArray = below + np.asarray(draw) * (up_to - below + 1)
         share: FloatArray = pit / (self.samples.shape[1] + 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kdcal_core.data import FloatArray
-from kdcal_core.distributions import _rowwise
+from kdcal_core.distributions._rowwise import count_up_to, pick, rows_ascend
 from kdcal_core.distributions.distribution import (
     PredictiveDistribution,
     Rows,
@@ -85,7 +85,7 @@ class Weighted(PredictiveDistribution):
         _, exponent = np.frexp(greatest[:, np.newaxis])
         if exponent.any():
             shares = np.ldexp(shares, -exponent)
-        if not _rowwise.ascending(values):
+        if not rows_ascend(values):
             order = np.argsort(values, axis=1, kind="stable")
             values = np.take_along_axis(values, order, axis=1)
             shares = np.take_along_axis(np.broadcast_to(shares, values.shape), order, axis=1)
@@ -136,18 +136,18 @@ class Weighted(PredictiveDistribution):
         return int(self.samples.shape[1])
 
     def _cdf(self, y: FloatArray) -> FloatArray:
-        return self._up_to(_rowwise.count_up_to(self.samples, y, "right"))
+        return self._up_to(count_up_to(self.samples, y, "right"))
 
     def _cdf_left(self, y: FloatArray) -> FloatArray:
-        return self._up_to(_rowwise.count_up_to(self.samples, y, "left"))
+        return self._up_to(count_up_to(self.samples, y, "left"))
 
     def _up_to(self, count: NDArray[np.int64]) -> FloatArray:
-        return np.where(count == 0, 0.0, _rowwise.pick(self.cumulative(), np.maximum(count - 1, 0)))
+        return np.where(count == 0, 0.0, pick(self.cumulative(), np.maximum(count - 1, 0)))
 
     def _ppf(self, p: FloatArray) -> FloatArray:
         # level 0 asks for the first sample that has any weight
-        place = _rowwise.count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
-        return _rowwise.pick(self.samples, place)
+        place = count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
+        return pick(self.samples, place)
 
     def _mean(self) -> FloatArray:
         mean: FloatArray = (self.shares() * self.samples).sum(axis=1)
@@ -155,7 +155,7 @@ class Weighted(PredictiveDistribution):
 
     def _std(self) -> FloatArray:
         # about the heaviest sample, so that equal ones have no spread of rounding
-        heaviest = _rowwise.pick(self.samples, self.weights.argmax(axis=1)[:, np.newaxis])
+        heaviest = pick(self.samples, self.weights.argmax(axis=1)[:, np.newaxis])
         shares, around = self.shares(), self.samples - heaviest
         away = around - (shares * around).sum(axis=1, keepdims=True)
         std: FloatArray = np.sqrt((shares * away**2).sum(axis=1))

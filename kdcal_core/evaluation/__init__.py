@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
 from kdcal_core.evaluation.compare import compare
-from kdcal_core.evaluation.comparison import (
-    Against,
-    Comparison,
-    Judge,
-    MethodScores,
-    PairedDifference,
-)
+from kdcal_core.evaluation.comparison import Against, Comparison, MethodScores
 from kdcal_core.evaluation.fits import Answer
-from kdcal_core.evaluation.held_out import HeldOut, held_out_answers
+from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
     Group,
@@ -21,7 +15,12 @@ from kdcal_core.evaluation.measures import (
     meaning_of,
 )
 from kdcal_core.evaluation.methods import Method, methods_of
-from kdcal_core.evaluation.ranks import CriticalDifference, critical_difference
+from kdcal_core.evaluation.paired import PairedDifference
+from kdcal_core.evaluation.ranks import (
+    CriticalDifference,
+    critical_difference,
+    relative_improvement,
+)
 
 __all__ = [
     "MEASURES",
@@ -44,4 +43,5 @@ __all__ = [
     "losses_by_class",
     "meaning_of",
     "methods_of",
+    "relative_improvement",
 ]

@@ -15,16 +15,10 @@ from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import confidence_reliability
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation.comparison import (
-    Against,
-    Comparison,
-    Judge,
-    MethodScores,
-    PairedDifference,
-)
+from kdcal_core.evaluation.comparison import Against, Comparison, MethodScores
 from kdcal_core.evaluation.far import FarRows, far_rows
 from kdcal_core.evaluation.fits import Answer
-from kdcal_core.evaluation.held_out import held_out_answers
+from kdcal_core.evaluation.held_out import Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
     Judged,
@@ -37,6 +31,7 @@ from kdcal_core.evaluation.methods import REFERENCE, Method, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.evaluation.paired import (
     LEAST_ROWS,
+    PairedDifference,
     against_best,
     against_model,
     untested,

@@ -10,35 +10,9 @@ import pandas as pd
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.reliability import Reliability
 from kdcal_core.evaluation.measures import MEASURES, Measure
+from kdcal_core.evaluation.paired import PairedDifference
 
 Against = Literal["model", "best"]
-Verdict = Literal["better", "worse", "cannot be told apart"]
-Judge = Literal["evaluation", "cross-fitted"]
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """A method less the one it is held against, on the same rows.
-
-    Attributes
-    ----------
-    key : str
-        Of the method.
-    difference : Estimate
-        In the measure's own unit. Its interval is for this pair alone where the other is the
-        model; where it is the best, it allows for the best having been picked on these rows.
-    p_value, adjusted_p : float
-        Against "no difference" from the model, or "no worse than any other"; the second with
-        Holm's correction over the methods.
-    verdict : str
-        What ``adjusted_p`` allows to say: of the best, a method is "worse" or not told apart.
-    """
-
-    key: str
-    difference: Estimate
-    p_value: float
-    adjusted_p: float
-    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,13 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics.targets import check_choice
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation.comparison import Judge
 from kdcal_core.evaluation.fits import Answer, Part, Rows, Task, run_tasks
 from kdcal_core.evaluation.methods import Method
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress
 from kdcal_core.review import ReviewData
+
+Judge = Literal["evaluation", "cross-fitted"]
 
 
 @dataclass(frozen=True, eq=False)

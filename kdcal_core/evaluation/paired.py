@@ -4,19 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.evaluation.comparison import PairedDifference, Verdict
 from kdcal_core.evaluation.measures import Measure
 from kdcal_core.evaluation.spread import Spread
 from kdcal_core.statistics import holm
 
 JOINT_DRAWS = 4000
 LEAST_ROWS = 20  # the mean loss of fewer rows is too far from normal for a test to hold
+
+
+Verdict = Literal["better", "worse", "cannot be told apart"]
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A method less the one it is held against, on the same rows.
+
+    Attributes
+    ----------
+    key : str
+        Of the method.
+    difference : Estimate
+        In the measure's own unit. Its interval is for this pair alone where the other is the
+        model; where it is the best, it allows for the best having been picked on these rows.
+    p_value, adjusted_p : float
+        Against "no difference" from the model, or "no worse than any other"; the second with
+        Holm's correction over the methods.
+    verdict : str
+        What ``adjusted_p`` allows to say: of the best, a method is "worse" or not told apart.
+    """
+
+    key: str
+    difference: Estimate
+    p_value: float
+    adjusted_p: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
+from kdcal_core.distributions import PredictiveDistribution, Weighted
+from kdcal_core.distributions._rowwise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.weighted import SMALLEST
 from kdcal_core.regression.base import PIT_EDGE
@@ -101,16 +102,16 @@ class Recalibrated(Weighted):
         return int(self.pits.shape[1]) + self.base._width
 
     def _cdf(self, y: FloatArray) -> FloatArray:
-        return self._up_to(_rowwise.count_up_to(self.pits, self.base._cdf(y), "right"))
+        return self._up_to(count_up_to(self.pits, self.base._cdf(y), "right"))
 
     def _cdf_left(self, y: FloatArray) -> FloatArray:
         # y~_i < y: where F^ jumps at y, its inverse lies at y for all levels within the jump
         side: Literal["left", "right"] = "left" if self.base.continuous else "right"
-        return self._up_to(_rowwise.count_up_to(self.pits, self.base._cdf_left(y), side))
+        return self._up_to(count_up_to(self.pits, self.base._cdf_left(y), side))
 
     def _ppf(self, p: FloatArray) -> FloatArray:
-        place = _rowwise.count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
-        return self.base._ppf(_rowwise.pick(self.pits, place))
+        place = count_up_to(self.cumulative(), np.maximum(p, SMALLEST), "left")
+        return self.base._ppf(pick(self.pits, place))
 
     def mean(self) -> FloatArray:
         return super(Recalibrated, self._condensed()).mean()

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc, ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
-from kdcal_core.distributions import PredictiveDistribution, Weighted, _rowwise
+from kdcal_core.distributions import PredictiveDistribution, Weighted
+from kdcal_core.distributions._rowwise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
 from kdcal_core.regression.base import PIT_EDGE
@@ -138,11 +139,11 @@ class SmoothedRecalibrated(PredictiveDistribution):
         self, at: FloatArray, table: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Knot and value where the piece around ``at`` starts, its slope, and how far it is."""
-        after = np.clip(_rowwise.count_up_to(table, at, "right"), 1, table.shape[1] - 1)
-        knot, value = _rowwise.pick(self.knots, after - 1), _rowwise.pick(self.values, after - 1)
-        run = _rowwise.pick(self.knots, after) - knot
-        slope = (_rowwise.pick(self.values, after) - value) / run
-        return knot, value, slope, at - _rowwise.pick(table, after - 1)
+        after = np.clip(count_up_to(table, at, "right"), 1, table.shape[1] - 1)
+        knot, value = pick(self.knots, after - 1), pick(self.values, after - 1)
+        run = pick(self.knots, after) - knot
+        slope = (pick(self.values, after) - value) / run
+        return knot, value, slope, at - pick(table, after - 1)
 
     def _mean(self) -> FloatArray:
         return self._nodes()._mean()

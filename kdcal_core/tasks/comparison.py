@@ -10,7 +10,7 @@ from typing import Any
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Comparison, compare, compared_measures
-from kdcal_core.evaluation.comparison import Judge
+from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import PARTS, Review, ReviewReader, Workspace, review_data
 from kdcal_core.review.inputs import input_columns

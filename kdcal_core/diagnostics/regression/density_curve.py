@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 
 SMOOTH_FAMILIES = ("normal", "lognormal", "gamma", "student_t")

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
-from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
 from kdcal_core.diagnostics.targets import check_choice, check_level
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kdcal_core.diagnostics import relative_improvement
 from kdcal_core.errors import InputError
+from kdcal_core.evaluation import relative_improvement
 
 
 def test_improvement_is_equation_21():
