@@ -17,7 +17,7 @@ from kdcal_core.charts.regression_panels import MAX_MARKS
 from kdcal_core.charts.template import new_figure
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression import local_finding
-from kdcal_core.diagnostics.regression.local import LocalPit
+from kdcal_core.diagnostics.regression.local_faults import LocalPit
 from kdcal_core.text import counted, escape_html
 
 # a colour and a symbol each, so that no reader needs the colour

@@ -16,8 +16,7 @@ from kdcal_core.charts.parts import boxes, ribbon
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import new_figure, panel
 from kdcal_core.data.types import FloatArray
-from kdcal_core.diagnostics.regression.ecdf import EcdfDifference
-from kdcal_core.diagnostics.regression.histogram import PitHistogram
+from kdcal_core.diagnostics.regression.pit_curves import EcdfDifference, PitHistogram
 from kdcal_core.text import counted
 
 Who = Literal["model", "calibrated"]

@@ -10,7 +10,7 @@ from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.parts import identity, ribbon
 from kdcal_core.charts.template import new_figure, square, unit_axis
-from kdcal_core.diagnostics.regression.ecdf import QuantileReliability
+from kdcal_core.diagnostics.regression.pit_curves import QuantileReliability
 from kdcal_core.text import counted, escape_html
 
 QUANTILES = r"""

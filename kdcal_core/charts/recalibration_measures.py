@@ -16,7 +16,7 @@ from kdcal_core.charts.dot_panels import band, dot_panels, mark, strokes
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.charts.template import panel
 from kdcal_core.diagnostics import Estimate, estimate_text
-from kdcal_core.diagnostics.regression.scores import RegressionScores
+from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.regression import RECALIBRATORS
 from kdcal_core.text import escape_html, number_text
 

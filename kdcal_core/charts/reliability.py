@@ -15,8 +15,8 @@ from kdcal_core.charts.parts import boxes, identity, ribbon, tiers
 from kdcal_core.charts.template import new_figure, new_grid, panel, square, unit_axis
 from kdcal_core.diagnostics import confusion_finding, reliability_finding
 from kdcal_core.diagnostics.confusion import Confusion
-from kdcal_core.diagnostics.histogram import ScoreHistogram
 from kdcal_core.diagnostics.reliability import Reliability, ReliabilityCurve
+from kdcal_core.diagnostics.score_histograms import ScoreHistogram
 from kdcal_core.text import escape_html
 
 ConfusionTable = Literal["joint", "confusion", "reverse"]

@@ -13,7 +13,7 @@ from kdcal_core.charts.chart import Chart
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.regression_panels import PanelTitle, new_panels
 from kdcal_core.charts.template import panel
-from kdcal_core.diagnostics.score_spread import EDGES, FAR, ScoreSpread
+from kdcal_core.diagnostics.score_histograms import EDGES, FAR, ScoreSpread
 from kdcal_core.text import counted
 
 _TICKS = (0.01, 0.1, 0.5, 0.9, 0.99)

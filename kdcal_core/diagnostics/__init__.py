@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kdcal_core.diagnostics.all_estimates import all_estimates, summary
 from kdcal_core.diagnostics.auc import PairedAuc, auc, paired_auc
 from kdcal_core.diagnostics.by_predicted_class import (
     HistogramAnchor,
@@ -15,27 +16,23 @@ from kdcal_core.diagnostics.calibration_error import (
     confidence_calibration_error,
 )
 from kdcal_core.diagnostics.confusion import Confusion, confusion, confusion_finding
-from kdcal_core.diagnostics.decomposition import (
-    brier_decomposition,
-    confidence_brier_decomposition,
-)
 from kdcal_core.diagnostics.estimate import Estimate, estimate_text, telling
-from kdcal_core.diagnostics.findings import reliability_finding
-from kdcal_core.diagnostics.foreign_distance import (
+from kdcal_core.diagnostics.far_from_data import (
+    SURE,
+    DistanceCurve,
+    KernelSimilarity,
+    Surest,
     confidence_by_distance,
+    kernel_similarity,
     max_confidence_by_distance,
     sphere_points,
 )
-from kdcal_core.diagnostics.foreign_results import SURE, DistanceCurve, KernelSimilarity, Surest
 from kdcal_core.diagnostics.foreign_scores import (
     fpr_at_95_tpr,
     ood_auroc,
     ood_calibration_error,
     unknown_share,
 )
-from kdcal_core.diagnostics.hellinger import hellinger_distance, hellinger_distances
-from kdcal_core.diagnostics.histogram import ScoreHistogram, score_histogram
-from kdcal_core.diagnostics.log_densities import DensityCounts, LogDensities, log_densities
 from kdcal_core.diagnostics.regions import (
     Region,
     RegionFault,
@@ -85,33 +82,43 @@ from kdcal_core.diagnostics.regression import (
     uniformity_tests,
     wasserstein,
 )
+from kdcal_core.diagnostics.regression.coverage import Misses, misses_of
 from kdcal_core.diagnostics.regression.density_curve import DensityCurve, density_curve
-from kdcal_core.diagnostics.regression.misses import Misses, misses_of
 from kdcal_core.diagnostics.reliability import (
     Reliability,
     ReliabilityCurve,
     confidence_reliability,
     reliability,
+    reliability_finding,
 )
-from kdcal_core.diagnostics.score_spread import ScoreSpread
+from kdcal_core.diagnostics.score_histograms import (
+    DensityCounts,
+    LogDensities,
+    ScoreHistogram,
+    ScoreSpread,
+    log_densities,
+    score_histogram,
+)
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
     brier,
+    brier_decomposition,
     confidence_brier,
+    confidence_brier_decomposition,
     confidence_gap,
     confidence_log_loss,
+    hellinger_distance,
+    hellinger_distances,
     log_loss,
     mean_max_confidence,
     top_label_brier,
     top_label_log_loss,
 )
-from kdcal_core.diagnostics.similarity import kernel_similarity
 from kdcal_core.diagnostics.smooth_error import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
-from kdcal_core.diagnostics.summary import all_estimates, summary
 from kdcal_core.diagnostics.targets import Kind, Norm, Strategy
 
 __all__ = [

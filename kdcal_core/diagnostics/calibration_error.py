@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
-from kdcal_core.diagnostics.bins import BinTable, bin_chance, bin_table, edges_for, null_rates
 from kdcal_core.diagnostics.error_interval import (
     UNSHAPED,
     gap_directions,
@@ -24,13 +23,18 @@ from kdcal_core.diagnostics.error_interval import (
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.targets import (
     KINDS,
+    BinTable,
     Kind,
     Norm,
     Strategy,
     Target,
+    bin_chance,
+    bin_table,
     check_choice,
     check_level,
     confidence_target,
+    edges_for,
+    null_rates,
     targets,
 )
 from kdcal_core.errors import InputError

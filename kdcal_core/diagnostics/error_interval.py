@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.bins import with_doubt
+from kdcal_core.diagnostics.targets import with_doubt
 
 STEPS = 16  # true errors tried up to the largest one that noise could explain, and as many beyond
 SMALLEST = 1e-6  # no smaller error is tried
@@ -231,7 +231,7 @@ def noise_scale(
 
     A rate far above the observed one scatters more than it: an interval that takes its noise
     from few observed hits alone ends too low. ``doubt`` is that of
-    :func:`kdcal_core.diagnostics.bins.bin_chance`.
+    :func:`kdcal_core.diagnostics.targets.bin_chance`.
 
     Examples
     --------

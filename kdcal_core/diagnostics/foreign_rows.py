@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.foreign_distance import sphere_points
+from kdcal_core.diagnostics.far_from_data import sphere_points
 from kdcal_core.errors import InputError
 
 _LARGEST = 1e100  # squares of larger values overflow

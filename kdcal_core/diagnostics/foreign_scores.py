@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from kdcal_core.data import FloatArray, check_proba
+from kdcal_core.diagnostics.auc import area_interval, roc_area
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.ranking import area_interval, roc_area
 from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import (

@@ -1,26 +1,38 @@
-"""Reliability diagrams: stated probabilities against observed frequencies, with intervals."""
+"""Reliability diagrams: stated probabilities against observed frequencies, with intervals.
+
+Beside the bins stand a smooth and an isotonic curve. The finding says in one sentence where the
+model is over- or under-confident; class names pass through, and callers escape them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import bdtrik
+from scipy.stats import rankdata
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.bins import BinTable, bin_table, edges_for, null_rates
-from kdcal_core.diagnostics.smooth import fine_cells, isotonic_curve, smooth_curve
+from kdcal_core.data.binning import bin_sums
+from kdcal_core.diagnostics.estimate import LEAST_ROWS, Estimate
 from kdcal_core.diagnostics.targets import (
+    BinTable,
     Kind,
     Strategy,
     Target,
+    bin_table,
     check_choice,
     check_level,
     confidence_target,
+    edges_for,
+    null_rates,
     targets,
 )
 from kdcal_core.statistics import clopper_pearson
+from kdcal_core.text import counted, number_text
 
 BAND_DRAWS = 2000
 
@@ -250,3 +262,288 @@ def consistency_band(
     low, high = np.quantile(np.nan_to_num(rates), [tail, 1.0 - tail], axis=0, method="inverted_cdf")
     some = table.count > 0
     return np.where(some, low, np.nan), np.where(some, high, np.nan)
+
+
+MAX_CELLS = 1000
+GRID = 201
+MIN_BANDWIDTH = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class FineCells:
+    """Rows gathered by score, in increasing order: distinct scores where n <= MAX_CELLS."""
+
+    score: FloatArray
+    weight: FloatArray
+    weight_sq: FloatArray
+    hits: FloatArray
+
+
+def fine_cells(target: Target) -> FineCells:
+    """Gather equal scores; above MAX_CELLS rows, MAX_CELLS equal widths of the scores' range.
+
+    A cell keeps the mean of its scores, so that no sum over the rows changes.
+    """
+    score, weight = target.score, target.weight
+    if len(score) <= MAX_CELLS:
+        _, index = np.unique(score, return_inverse=True)
+    else:
+        low, high = score.min(), score.max()
+        scale = MAX_CELLS / (high - low) if high - low > 1e-300 else 0.0
+        index = np.minimum((score - low) * scale, MAX_CELLS - 1).astype(np.int64)
+    some = bin_sums(index, MAX_CELLS) > 0
+    mass, weight_sq, total, hits = (
+        bin_sums(index, MAX_CELLS, values)[some]
+        for values in (weight, weight * weight, weight * score, weight * target.hit)
+    )
+    return FineCells(total / mass, mass, weight_sq, hits)
+
+
+def smooth_curve(
+    cells: FineCells, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Kernel-smoothed observed frequency on the cells' range: x, y, low, high, each (G,).
+
+    The gap (outcome minus score), not the outcome, is averaged with a Gaussian kernel and added
+    to the diagonal: a calibrated model then has no bias at the ends of the range, where the
+    mean of outcomes alone would bend inwards. The bandwidth is Silverman's 1.06 sd n^(-1/5),
+    at least 0.02. Kernels are taken as logarithms, so a wide empty stretch falls back to its
+    nearest scores. The pointwise band is Clopper-Pearson's for the kernel's effective number of
+    rows, (sum K w)^2 / sum K^2 w^2: few rows near, wide band.
+    """
+    if len(cells.score) == 0:
+        empty = np.empty(0)
+        return empty, empty, empty, empty
+    low, high = cells.score[0], cells.score[-1]
+    x = np.linspace(low, high, GRID) if high > low else np.array([low])
+    log_kernel = -0.5 * ((x[:, None] - cells.score) / bandwidth(cells)) ** 2
+    kernel = np.exp(log_kernel - log_kernel.max(axis=1, keepdims=True))
+    mass = kernel @ cells.weight
+    gap = kernel @ (cells.hits - cells.weight * cells.score) / mass
+    effective = mass**2 / (kernel**2 @ cells.weight_sq)
+    y = np.clip(x + gap, 0.0, 1.0)
+    return x, y, *clopper_pearson(y, effective, level)
+
+
+def bandwidth(cells: FineCells) -> float:
+    """Silverman's rule 1.06 sd n^(-1/5) with the effective n, at least MIN_BANDWIDTH."""
+    total = cells.weight.sum()
+    mean = cells.weight @ cells.score / total
+    sd = float(np.sqrt(cells.weight @ (cells.score - mean) ** 2 / total))
+    effective = float(total**2 / cells.weight_sq.sum())
+    return max(1.06 * sd * float(effective**-0.2), MIN_BANDWIDTH)
+
+
+def isotonic_curve(cells: FineCells) -> tuple[FloatArray, FloatArray]:
+    """Corners of the increasing step function closest to the outcomes (CORP, by PAV).
+
+    Each block of equal value gives the points (first score, value) and (last score, value).
+    """
+    if len(cells.score) == 0:
+        return np.empty(0), np.empty(0)
+    value = isotonic_values(cells)
+    first = np.flatnonzero(np.diff(value, prepend=-1.0) != 0.0)
+    last = np.append(first[1:], len(value)) - 1
+    x = np.column_stack([cells.score[first], cells.score[last]]).ravel()
+    return x, np.repeat(value[first], 2)
+
+
+def isotonic_values(cells: FineCells) -> FloatArray:
+    """Isotonic frequency of each cell, non-decreasing in [0, 1]."""
+    from sklearn.isotonic import isotonic_regression
+
+    fitted: FloatArray = isotonic_regression(
+        cells.hits / cells.weight, sample_weight=cells.weight, y_min=0.0, y_max=1.0
+    )
+    return fitted
+
+
+NULL_DRAWS = 2000
+
+
+def reliability_finding(
+    result: Reliability,
+    estimate: Estimate | None = None,
+    class_names: Sequence[str] | None = None,
+) -> str:
+    """Where the model is over- or under-confident, or that nothing exceeds the noise.
+
+    A single curve is judged by its mean gap, its ECE and its worst bin, tested jointly: of
+    calibrated models a share of 1 - ``level`` is named. Each of several curves is judged by
+    whether more of its bins leave the consistency band than chance explains, or one by too much.
+    The sentence names the run of neighbouring bins outside the band, on one side, with the largest
+    sum of gaps over rows, and the Clopper-Pearson interval of its row count (the effective one
+    with row weights). ``estimate`` is a calibration error or gap of the same rows. If its own
+    interval excludes 0 but the joint test does not reject, the sentence says so.
+
+    Examples
+    --------
+    >>> from kdcal_core.diagnostics import confidence_reliability
+    >>> wrong = [0] * 30 + [1] * 70
+    >>> reliability_finding(confidence_reliability([0.95] * 100, wrong, n_bins=10))
+    'Over-confident above 0.9: says 0.95, sees 0.70 (0.60 to 0.79, 100 rows).'
+    """
+    alone = len(result.curves) == 1
+    found: list[tuple[ReliabilityCurve, _Stretch]] = []
+    departs = [
+        _departs(curve, result.level) if alone else _beyond_chance(curve, result)
+        for curve in result.curves
+    ]
+    for curve, off in zip(result.curves, departs, strict=True):
+        stretch = _worst_stretch(curve) if off else None
+        if stretch is not None:
+            found.append((curve, stretch))
+    if not found:
+        return _no_stretch(result, estimate, alone and departs[0])
+    curve, stretch = max(found, key=lambda pair: pair[1].moved)
+    sentence = _stretch_text(stretch, result.level)
+    if curve.label is None:
+        return sentence
+    name = f"class {class_names[curve.label] if class_names is not None else curve.label}"
+    classes = f"{len(found)} of {len(result.curves)} classes"
+    if alone:
+        return f"{name[0].upper()}{name[1:]}: {sentence[0].lower()}{sentence[1:]}"
+    lead = f"{classes} are off by more than noise, most of all {name}"
+    return f"{lead}: {sentence[0].lower()}{sentence[1:]}"
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Neighbouring bins outside the band on one side, pooled."""
+
+    low: float
+    high: float
+    said: float
+    seen: float
+    rows: int
+    effective: float
+    moved: float
+
+
+def _outside(curve: ReliabilityCurve) -> IntArray:
+    """1 where a bin sees more than its band, -1 where less, 0 inside or empty."""
+    tiny = 1e-12
+    above = curve.accuracy > curve.band_high + tiny
+    below = curve.accuracy < curve.band_low - tiny
+    return above.astype(np.int64) - below.astype(np.int64)
+
+
+def _departs(curve: ReliabilityCurve, level: float) -> bool:
+    """Whether mean gap, ECE and worst bin at once are rare for a calibrated model.
+
+    The smallest of their three p-values is judged by its own distribution over draws of calibrated
+    outcomes (Westfall and Young 1993), because the three are far from independent and reading all
+    of them is three tests.
+    """
+    some = curve.count > 0
+    rows = np.maximum(np.rint(curve.effective[some]), 1.0)
+    said, mass = np.clip(curve.confidence[some], 0.0, 1.0), curve.weight[some]
+    drawn = np.random.default_rng(0).binomial(rows.astype(np.int64), said, (NULL_DRAWS, len(rows)))
+    gap = np.vstack([curve.accuracy[some], drawn / rows]) - said  # the observed one first
+    # a bin that says 0 or 1 has no noise; half a row of each outcome keeps it finite
+    chance = (said * rows + 0.5) / (rows + 1.0)
+    size = np.abs(gap) * np.sqrt(rows / (chance * (1.0 - chance)))
+    measures = (np.abs(gap @ mass), np.abs(gap) @ mass, size.max(axis=1, initial=0.0))
+    least = np.min([_share_above(one) for one in measures], axis=0)
+    return bool(np.mean(least <= least[0]) <= 1.0 - level)
+
+
+def _share_above(values: FloatArray) -> FloatArray:
+    """Share of the values that reach each, up to rounding."""
+    rounded = np.round(values, 12)
+    return np.asarray(rankdata(-rounded, method="max") / len(values))
+
+
+def _beyond_chance(curve: ReliabilityCurve, result: Reliability) -> bool:
+    """More bins outside the band than chance explains, or one bin too far outside for chance.
+
+    Of several curves. Both are corrected for the number of curves, the second also for the number
+    of bins (Bonferroni).
+    """
+    some = curve.count > 0
+    filled = int(some.sum())
+    miss = 1.0 - result.level
+    # the binomial quantile of the number of bins outside
+    most = np.ceil(bdtrik(1.0 - miss / len(result.curves), filled, miss))
+    strict = 1.0 - miss / (filled * len(result.curves))
+    low, high = clopper_pearson(curve.accuracy[some], curve.effective[some], strict)
+    said = curve.confidence[some]
+    far = np.any((said < low) | (said > high))
+    return bool(far or np.count_nonzero(_outside(curve)) > most)
+
+
+def _worst_stretch(curve: ReliabilityCurve) -> _Stretch | None:
+    filled = np.flatnonzero(curve.count > 0)
+    side = _outside(curve)[filled]
+    if not side.any():
+        return None
+    cut = np.flatnonzero(np.diff(side)) + 1
+    runs = [run for run in np.split(filled, cut) if _outside(curve)[run[0]] != 0]
+    found = [one for one in (_pool(curve, run) for run in runs) if one.rows >= LEAST_ROWS]
+    return max(found, key=lambda stretch: stretch.moved, default=None)
+
+
+def _pool(curve: ReliabilityCurve, run: IntArray) -> _Stretch:
+    mass = curve.weight[run]
+    said = float(mass @ curve.confidence[run] / mass.sum())
+    seen = float(mass @ curve.accuracy[run] / mass.sum())
+    rows = int(curve.count[run].sum())
+    effective = float(mass.sum() ** 2 / (mass**2 / curve.effective[run]).sum())
+    moved = float(mass.sum()) * abs(seen - said)
+    low, high = float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1])
+    return _Stretch(low, high, said, seen, rows, effective, moved)
+
+
+def _stretch_text(stretch: _Stretch, level: float) -> str:
+    word = "Over-confident" if stretch.said > stretch.seen else "Under-confident"
+    low, high = (float(v) for v in clopper_pearson(stretch.seen, stretch.effective, level))
+    width = high - low
+    said, seen, low_text, high_text = (
+        number_text(v, width) for v in (stretch.said, stretch.seen, low, high)
+    )
+    rows = counted(stretch.rows, "row")
+    place = _place(stretch.low, stretch.high)
+    return f"{word}{place}: says {said}, sees {seen} ({low_text} to {high_text}, {rows})."
+
+
+def _place(low: float, high: float) -> str:
+    if low <= 0.0 and high >= 1.0:
+        return ""
+    if high >= 1.0:
+        return f" above {low:.3g}"
+    if low <= 0.0:
+        return f" below {high:.3g}"
+    return f" between {low:.3g} and {high:.3g}"
+
+
+def _gap_text(gap: Estimate) -> str:
+    """The gap as a word and sizes without signs, in percentage points."""
+    word = "over-confident" if gap.value > 0 else "under-confident"
+    width = 100.0 * (gap.high - gap.low)
+    low, high = sorted((abs(gap.low), abs(gap.high)))
+    said, least, most = (
+        number_text(100.0 * v, width, largest=100.0 * high) for v in (abs(gap.value), low, high)
+    )
+    return f"{word} by {said} points on average ({least} to {most})"
+
+
+def _no_stretch(result: Reliability, estimate: Estimate | None, departs: bool) -> str:
+    rows = f"{'this' if result.n == 1 else 'these'} {counted(result.n, 'row')}"
+    if len(result.curves) > 1:
+        return f"Within sampling noise of perfect calibration in every class, on {rows}."
+    clear = estimate is not None and (estimate.low > 0.0 or estimate.high < 0.0)
+    if departs:
+        lead = f"Not perfectly calibrated on {rows}, though no single bin shows it"
+    else:
+        lead = f"Within sampling noise of perfect calibration on {rows}"
+        lead += ", as several measures are tested at once" * clear
+    if estimate is None:
+        return f"{lead}."
+    width = estimate.high - estimate.low
+    value = f"{estimate.label} {number_text(estimate.value, width, estimate.percent)}"
+    if clear and estimate.label == "Confidence gap":
+        value = _gap_text(estimate)
+    if estimate.expected is not None:
+        expected = number_text(estimate.expected, width, estimate.percent)
+        value += f" against {expected} expected by chance"
+    return f"{lead}: {value}."

@@ -10,7 +10,6 @@ from scipy.fft import dct, idct
 
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_index, bin_sums
-from kdcal_core.diagnostics.bins import bin_chance, bin_table, edges_for
 from kdcal_core.diagnostics.error_interval import (
     gap_directions,
     inverted_test,
@@ -19,7 +18,15 @@ from kdcal_core.diagnostics.error_interval import (
     tried_errors,
 )
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.targets import Target, check_level, confidence_target, targets
+from kdcal_core.diagnostics.targets import (
+    Target,
+    bin_chance,
+    bin_table,
+    check_level,
+    confidence_target,
+    edges_for,
+    targets,
+)
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import kish
 

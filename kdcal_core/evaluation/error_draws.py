@@ -8,7 +8,6 @@ import numpy as np
 
 from kdcal_core.data import FloatArray
 from kdcal_core.data.binning import bin_index, bin_sums
-from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import (
     RowDraws,
     error_norm,
@@ -16,7 +15,7 @@ from kdcal_core.diagnostics.calibration_error import (
     resampled,
 )
 from kdcal_core.diagnostics.smooth_error import lattice, lattice_errors, stretched
-from kdcal_core.diagnostics.targets import Norm, Strategy, Target
+from kdcal_core.diagnostics.targets import Norm, Strategy, Target, bin_table, edges_for
 from kdcal_core.evaluation.spread import Spread, error_grid, of_errors
 
 ROOM = 1.25  # the grid of true errors goes so far above the largest observed

@@ -15,6 +15,7 @@ import numpy as np
 
 from kdcal_core.calibration import Calibrated
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.calibration_error import (
     RowDraws,
     calibration_error,
@@ -24,7 +25,6 @@ from kdcal_core.diagnostics.calibration_error import (
 )
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.foreign_scores import ood_calibration_error
-from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,

@@ -14,8 +14,8 @@ from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.regression import row_scores
 from kdcal_core.diagnostics.regression.coverage import Coverage
+from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.diagnostics.regression.fault import Fault
-from kdcal_core.diagnostics.regression.scores import RegressionScores
 from kdcal_core.diagnostics.regression.uniformity import UniformityTest
 from kdcal_core.distributions import PredictiveDistribution, central_levels, even
 from kdcal_core.regression import RECALIBRATORS

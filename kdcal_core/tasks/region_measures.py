@@ -38,7 +38,7 @@ from kdcal_core.diagnostics import (
     log_loss,
     pit_histogram,
 )
-from kdcal_core.diagnostics.regression.regions import OTHERS
+from kdcal_core.diagnostics.regression.local_faults import OTHERS
 from kdcal_core.diagnostics.targets import Target, targets
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, bin_inputs, unusable_columns

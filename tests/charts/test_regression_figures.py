@@ -13,10 +13,13 @@ from kdcal_core import charts
 from kdcal_core.charts import local_map, pit, recalibration_measures
 from kdcal_core.diagnostics import Estimate, density_curve, misses_of
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
-from kdcal_core.diagnostics.regression.ecdf import EcdfDifference, QuantileReliability
-from kdcal_core.diagnostics.regression.histogram import PitHistogram
-from kdcal_core.diagnostics.regression.local import LocalPit
-from kdcal_core.diagnostics.regression.scores import RegressionScores
+from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
+from kdcal_core.diagnostics.regression.local_faults import LocalPit
+from kdcal_core.diagnostics.regression.pit_curves import (
+    EcdfDifference,
+    PitHistogram,
+    QuantileReliability,
+)
 from kdcal_core.distributions import Empirical, Gamma, Normal
 from kdcal_core.regression import RECALIBRATORS
 

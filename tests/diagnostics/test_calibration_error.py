@@ -15,10 +15,9 @@ from kdcal_core.diagnostics import (
     confidence_smooth_calibration_error,
     smooth_calibration_error,
 )
-from kdcal_core.diagnostics.bins import bin_table, edges_for
 from kdcal_core.diagnostics.calibration_error import resampled, row_draws
 from kdcal_core.diagnostics.error_interval import inverted_test, over_shapes, row_quantiles
-from kdcal_core.diagnostics.targets import confidence_target, targets
+from kdcal_core.diagnostics.targets import bin_table, confidence_target, edges_for, targets
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import clopper_pearson
 from tests.benchmarks.bench_coverage import measure

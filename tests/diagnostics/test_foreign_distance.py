@@ -13,7 +13,7 @@ from kdcal_core.diagnostics import (
     max_confidence_by_distance,
     sphere_points,
 )
-from kdcal_core.diagnostics import foreign_distance as module
+from kdcal_core.diagnostics import far_from_data as module
 from kdcal_core.errors import InputError
 
 

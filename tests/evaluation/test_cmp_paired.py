@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from kdcal_core.diagnostics import paired_auc
+from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
-from kdcal_core.diagnostics.ranking import Pairing
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.evaluation.error_draws import binned_spread, smooth_spread
 from kdcal_core.evaluation.measures import MEASURES

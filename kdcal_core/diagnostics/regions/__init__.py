@@ -1,8 +1,13 @@
 """Where in the inputs a model is wrong: a search corrected for chance, and given regions."""
 
-from kdcal_core.diagnostics.regions.described import describe_pit_regions, describe_regions
-from kdcal_core.diagnostics.regions.findings import region_finding, search_finding
-from kdcal_core.diagnostics.regions.results import Region, RegionFault, RegionSearch
+from kdcal_core.diagnostics.regions.judging import describe_pit_regions, describe_regions
+from kdcal_core.diagnostics.regions.region import (
+    Region,
+    RegionFault,
+    RegionSearch,
+    region_finding,
+    search_finding,
+)
 from kdcal_core.diagnostics.regions.search import find_pit_regions, find_regions
 
 __all__ = [

@@ -1,41 +1,162 @@
-"""Where the model is wrong beyond chance: a tree grown on some rows and judged on the others."""
+"""Where the model is wrong beyond chance: a tree grown on some rows and judged on the others.
+
+With few rows the tree is grown and judged on the same ones, and redrawn outcomes are the null.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.diagnostics.regions.described import (
+from kdcal_core.diagnostics.regions.judging import (
     AnyScored,
+    Place,
+    by_stated,
     pit_described,
     stated_described,
     stated_target,
 )
-from kdcal_core.diagnostics.regions.judging import Place
-from kdcal_core.diagnostics.regions.pit_criterion import PitResidual
-from kdcal_core.diagnostics.regions.redrawn import (
-    evidence,
-    judged_by_redraws,
-    largest_when_redrawn,
-    residuals,
-)
-from kdcal_core.diagnostics.regions.results import RegionSearch
-from kdcal_core.diagnostics.regression.checks import checked_pit
+from kdcal_core.diagnostics.regions.region import Region, RegionSearch
+from kdcal_core.diagnostics.regression.pit_curves import checked_pit
 from kdcal_core.diagnostics.targets import Target, check_level, check_seed
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import (
     BinnedInputs,
     Criterion,
     PartitionTree,
+    Residual,
+    RowStats,
     bin_inputs,
     grow_tree,
     prune_tree,
 )
 from kdcal_core.progress import Progress
+
+Grow = Callable[[Criterion], PartitionTree]
+
+_AT_ONCE = ", for all regions that could be found at once"
+
+
+def residuals(goal: Target, hit: FloatArray) -> Residual:
+    """Outcome minus stated probability, with its variance under the stated one."""
+    return Residual(hit - goal.score, goal.score * (1.0 - goal.score), goal.weight)
+
+
+def largest_when_redrawn(
+    goal: Target,
+    binned: BinnedInputs,
+    grow: Grow,
+    redraws: int,
+    seed: int,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """Largest evidence in a leaf, of trees grown on outcomes drawn as they are stated, (redraws,).
+
+    Evidence is a chi-square: the squared sum of a leaf's residuals over their variance.
+    """
+    # a separate stream, because a caller may have drawn the rows with the same seed
+    rng = np.random.default_rng([seed, redraws])
+    largest = np.empty(redraws)
+    for draw in range(redraws):
+        if progress is not None:
+            progress(draw / redraws, f"Outcomes drawn again, {draw + 1:,} of {redraws:,}")
+        criterion = residuals(goal, (rng.random(len(goal.score)) < goal.score).astype(np.float64))
+        largest[draw] = evidence(criterion, grow(criterion).apply(binned)).max()
+    return largest
+
+
+def evidence(criterion: Criterion, leaf: IntArray) -> FloatArray:
+    """Chi-square of each leaf's residuals."""
+    residual, variance = (np.bincount(leaf, weights=v) for v in criterion.stats.values.T)
+    return np.asarray(residual**2 / variance)
+
+
+def judged_by_redraws(
+    goal: Target,
+    places: Sequence[Place],
+    leaf: IntArray,
+    found: FloatArray,
+    largest: FloatArray,
+    level: float,
+) -> tuple[Region, ...]:
+    """Regions compared with the largest evidence that chance gives.
+
+    A p value is the share of redraws, with the observed rows counted in, whose largest evidence
+    reaches the region's, so it is corrected for the whole search. Intervals and the minimum
+    detectable gap follow from the largest evidence that is not yet a fault.
+    """
+    refused = int(np.ceil((1.0 - level) * (len(largest) + 1.0))) - 1  # p values below 1 - level
+    alone = float(2.0 * ndtr(-(np.sort(largest)[-refused] ** 0.5)))
+    judge = by_stated(goal, 1.0 - alone)
+    total = float(goal.weight.sum())
+    regions = []
+    for place in places:
+        rows = np.flatnonzero(leaf == place.leaf)
+        region = judge(place, rows, float(goal.weight[rows].sum()) / total, alone)
+        p = (1.0 + float((largest >= found[place.leaf]).sum())) / (len(largest) + 1.0)
+        observed, gap = (
+            replace(one, level=level, interval=one.interval + _AT_ONCE)
+            for one in (region.observed, region.gap)
+        )
+        regions.append(
+            replace(
+                region,
+                observed=observed,
+                gap=gap,
+                p_value=p,
+                adjusted_p=p,
+                fault=region.fault if p < 1.0 - level else "none",
+            )
+        )
+    return tuple(regions)
+
+
+_WIDTH = 2  # numbers that a residual is summed as
+
+
+class PitResidual:
+    """Evidence of a wrong location plus that of a wrong spread: one tree for both faults.
+
+    The residuals are PIT - 1/2, of variance 1/12, and (PIT - 1/2)^2 - 1/12, of variance 1/180,
+    which are uncorrelated for uniform PIT values. A split's gain is the sum of the gains of
+    :class:`kdcal_core.partition.tree.Residual`; categories are ordered by the residual with more
+    evidence at the node.
+
+    Parameters
+    ----------
+    pit : (n,) in [0, 1]
+    weight : (n,) positive
+    """
+
+    def __init__(self, pit: FloatArray, weight: FloatArray) -> None:
+        centred = pit - 0.5
+        n = len(pit)
+        self._place = Residual(centred, np.full(n, 1.0 / 12.0), weight)
+        self._spread = Residual(np.square(centred) - 1.0 / 12.0, np.full(n, 1.0 / 180.0), weight)
+        values = [part.stats.values for part in (self._place, self._spread)]
+        self._stats = RowStats(self._place.stats.cells, 1, np.concatenate(values, axis=1))
+
+    @property
+    def stats(self) -> RowStats:
+        return self._stats
+
+    def gain(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        place = self._place.gain(left[..., :_WIDTH], right[..., :_WIDTH])
+        spread = self._spread.gain(left[..., _WIDTH:], right[..., _WIDTH:])
+        return np.asarray(place + spread)
+
+    def order(self, sums: FloatArray) -> FloatArray:
+        halves = [sums[..., :_WIDTH], sums[..., _WIDTH:]]
+        said = [float((h[..., 0] ** 2 / np.maximum(h[..., 1], 1e-300)).sum()) for h in halves]
+        part = int(said[1] > said[0])
+        return (self._place, self._spread)[part].order(halves[part])
+
 
 GROW_SHARE = 0.5
 LEAST_ROWS = 25  # of a region, in the part that the tree is grown on

@@ -10,38 +10,41 @@ from kdcal_core.diagnostics.regression.coverage import (
     interval_coverage,
     mean_scale,
 )
-from kdcal_core.diagnostics.regression.distance import quantile_calibration_error, wasserstein
-from kdcal_core.diagnostics.regression.divergence import kl_divergence
-from kdcal_core.diagnostics.regression.ecdf import (
-    EcdfDifference,
-    QuantileReliability,
-    ecdf_difference,
-    quantile_reliability,
-)
-from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
-from kdcal_core.diagnostics.regression.findings import (
-    local_finding,
-    regions_finding,
-    regression_findings,
-)
-from kdcal_core.diagnostics.regression.histogram import BandKind, PitHistogram, pit_histogram
-from kdcal_core.diagnostics.regression.local import LocalPit, local_pit, neighbourhoods
-from kdcal_core.diagnostics.regression.regions import (
-    RegionPit,
-    column_regions,
-    pit_by_column,
-    pit_by_region,
-)
-from kdcal_core.diagnostics.regression.scores import (
+from kdcal_core.diagnostics.regression.distribution_scores import (
     RegressionScores,
+    kl_divergence,
     paired_difference,
     regression_scores,
     row_scores,
 )
+from kdcal_core.diagnostics.regression.fault import Fault, FaultKind, fault
+from kdcal_core.diagnostics.regression.local_faults import (
+    LocalPit,
+    RegionPit,
+    column_regions,
+    local_finding,
+    local_pit,
+    neighbourhoods,
+    pit_by_column,
+    pit_by_region,
+    regions_finding,
+    regression_findings,
+)
+from kdcal_core.diagnostics.regression.pit_curves import (
+    BandKind,
+    EcdfDifference,
+    PitHistogram,
+    QuantileReliability,
+    ecdf_difference,
+    pit_histogram,
+    quantile_reliability,
+)
 from kdcal_core.diagnostics.regression.uniformity import (
     UniformityTest,
     kolmogorov_smirnov,
+    quantile_calibration_error,
     uniformity_tests,
+    wasserstein,
 )
 
 __all__ = [

@@ -10,7 +10,7 @@ from scipy.stats import binom, chi2
 
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
+from kdcal_core.diagnostics.regression.pit_curves import checked_pit, effective_rows
 from kdcal_core.diagnostics.regression.uniformity import kolmogorov_smirnov
 from kdcal_core.diagnostics.targets import check_level
 from kdcal_core.statistics import (

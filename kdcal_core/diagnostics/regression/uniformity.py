@@ -1,21 +1,110 @@
-"""Tests of uniformity of the PIT values, with and without row weights."""
+"""How far PIT values are from uniform: tests, with and without row weights, and distances.
+
+The tests' p values come from the distributions of their statistics for uniform PIT values; the
+distances have an interval and the value expected by chance.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import cramervonmises, kstwo
+from scipy.stats import chi2, cramervonmises, kstwo
 
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics.regression.checks import checked_pit, effective_rows
-from kdcal_core.diagnostics.regression.null_laws import (
-    anderson_darling_tail,
-    cramer_von_mises_tail,
-    frosini_law,
+from kdcal_core.diagnostics.estimate import Estimate
+from kdcal_core.diagnostics.regression.pit_curves import (
+    LEVELS,
+    checked_levels,
+    checked_pit,
+    effective_rows,
+    share_below,
 )
+from kdcal_core.diagnostics.targets import check_choice, check_level
 from kdcal_core.errors import InputError
+
+_TERMS = 400
+_BLOCK = 2**22  # floats of a block of draws: 32 MB
+
+
+def cramer_von_mises_tail(statistic: float) -> float:
+    """Limit law: chance that n times the integral of (F - u)^2 du is larger.
+
+    Examples
+    --------
+    >>> round(cramer_von_mises_tail(0.46136), 4)
+    0.05
+    """
+    j = np.arange(1, _TERMS + 1)
+    return _mixture_tail(statistic, tuple(1.0 / (np.pi * j) ** 2), 1.0 / 6.0, 2.0**0.5)
+
+
+def anderson_darling_tail(statistic: float) -> float:
+    """Limit law: chance that n times the integral of (F - u)^2 / (u (1 - u)) du is larger.
+
+    Examples
+    --------
+    >>> round(anderson_darling_tail(2.492), 4)
+    0.05
+    """
+    j = np.arange(1, _TERMS + 1)
+    return _mixture_tail(statistic, tuple(1.0 / (j * (j + 1.0))), 1.0, 3.0**0.5)
+
+
+@lru_cache(maxsize=64)
+def frosini_law(n: int, draws: int, seed: int) -> FloatArray:
+    """Frosini's statistic of n uniform values, drawn and sorted, (draws,).
+
+    Examples
+    --------
+    >>> law = frosini_law(50, 10_000, 0)
+    >>> bool(abs(law[9_500] - 0.58) < 0.02)
+    True
+    """
+    rng = np.random.default_rng(seed)
+    middle = (np.arange(n) + 0.5) / n
+    law = np.empty(draws)
+    size = max(1, _BLOCK // (n + 1))
+    for start in range(0, draws, size):
+        # partial sums of exponential times over their total: uniform values already in order
+        times = rng.standard_exponential((min(size, draws - start), n + 1))
+        np.cumsum(times, axis=1, out=times)
+        ordered = times[:, :-1] / times[:, -1:]
+        law[start : start + size] = np.abs(ordered - middle).sum(axis=1) / n**0.5
+    law.sort()
+    law.flags.writeable = False
+    return law
+
+
+def _mixture_tail(x: float, weights: tuple[float, ...], mean: float, factor: float) -> float:
+    """Chance that a weighted sum of independent chi-squares of one degree exceeds ``x``.
+
+    Imhof's inversion (1961) of the first terms, the mean of the others taken off x. Where it
+    falls below its accuracy the largest weight alone decides: factor * P(chi2 > x / weight),
+    factor the product of (1 - weight_j / weight_1)^(-1/2) over the others (Zolotarev 1961).
+    """
+    far = factor * float(chi2.sf(x / weights[0], 1))
+    if far < 1e-5:
+        return far
+    u, angle, damping, step = _characteristic(weights)
+    rest = mean - sum(weights)
+    wave = np.sin(angle - (x - rest) * u / 2.0) * damping
+    return float(np.clip(0.5 + step * wave.sum() / np.pi, 0.0, 1.0))
+
+
+@lru_cache(maxsize=2)
+def _characteristic(weights: tuple[float, ...]) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Arguments on a log scale; half the angle and 1 / modulus of the characteristic function."""
+    step = 0.004
+    u = np.exp(np.arange(-35.0, 8.5, step))
+    angle, log_modulus = np.zeros(len(u)), np.zeros(len(u))
+    for weight in weights:
+        angle += np.arctan(weight * u) / 2.0
+        log_modulus += np.log1p((weight * u) ** 2) / 4.0
+    return u, angle, np.exp(-log_modulus), step
+
 
 LARGE = 200  # from here on the law of Frosini's statistic is that of this many rows
 LEAST_DRAWS = 10_000
@@ -190,3 +279,146 @@ def _frosini(ordered: _Ordered, draws: int, seed: int) -> UniformityTest:
         draws=draws,
         seed=seed,
     )
+
+
+_DRAWS = 1000
+_FINE: tuple[float, ...] = tuple(i / 256 for i in range(1, 256))
+
+
+def wasserstein(
+    pit: Any, *, level: float = 0.95, seed: int = 0, sample_weight: Any = None
+) -> Estimate:
+    """Wasserstein-1 distance between the PIT values and the uniform distribution, in [0, 0.5].
+
+    The area between their distribution function and the diagonal, exact. A perfectly calibrated
+    model shows ``expected``, sqrt(pi/32) / sqrt(n) (the mean area under a Brownian bridge).
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    level : float
+        Level of the interval.
+    seed : int
+        Of the 1,000 bootstrap draws.
+    sample_weight : (n,) array, optional
+        Positive row weights; the interval then goes by Kish's effective number of rows.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1] (the row is named), or a level outside (0, 1).
+
+    Notes
+    -----
+    The interval reaches as far to both sides as the bootstrapped distribution function lies from
+    the observed one (in the same distance) in all but 1 - level of the draws: by the triangle
+    inequality it then holds the true distance. Simulated at 95%, perfect calibration lies inside
+    in 90% of the cases with 20 rows, 92% with 50 and 93 to 97% from 200 on; miscalibrated PIT
+    values' distance in 97% and more.
+
+    Examples
+    --------
+    >>> round(wasserstein([0.5, 0.5, 0.5]).value, 4)
+    0.25
+    """
+    check_level(level)
+    values, weight = checked_pit(pit, sample_weight)
+    order = np.argsort(values, kind="stable")
+    value = _area(values[order], weight[order])
+    n = effective_rows(weight)
+    reach = _bootstrap_reach(values, weight, np.asarray(_FINE), "l1", level, seed)
+    return Estimate(
+        name="Wasserstein-1 distance of the PIT values from uniform",
+        label="Wasserstein",
+        value=value,
+        low=max(value - reach, 0.0),
+        high=min(value + reach, 0.5),
+        n=len(values),
+        level=level,
+        interval=f"bootstrap of the distribution function, {_DRAWS:,} draws",
+        expected=float(np.sqrt(np.pi / 32.0 / n)),
+    )
+
+
+def quantile_calibration_error(
+    pit: Any,
+    levels: Any = LEVELS,
+    *,
+    norm: Literal["l1", "l2"] = "l2",
+    level: float = 0.95,
+    seed: int = 0,
+    sample_weight: Any = None,
+) -> Estimate:
+    """How far observed frequencies lie from stated quantile levels, over ``levels``.
+
+    "l2" is the root of the mean squared difference (its square, summed, is Kuleshov, Fenner and
+    Ermon's calibration error, 2018); "l1" the mean absolute difference. ``expected`` is what
+    uniform PIT values give on average for as many rows. Other arguments, the interval and errors
+    as in :func:`wasserstein`.
+
+    Examples
+    --------
+    >>> quantile_calibration_error([0.1, 0.1, 0.6, 0.6], levels=[0.25, 0.5], norm="l1").value
+    0.125
+    """
+    check_level(level)
+    check_choice("norm", norm, ("l1", "l2"))
+    values, weight = checked_pit(pit, sample_weight)
+    at = checked_levels(levels)
+    value = float(_norm(share_below(values, weight, at) - at, norm))
+    reach = _bootstrap_reach(values, weight, at, norm, level, seed)
+    how = "root mean square" if norm == "l2" else "mean absolute difference"
+    return Estimate(
+        name=f"Quantile calibration error, {how}, {len(at)} levels",
+        label="Quantile error",
+        value=value,
+        low=max(value - reach, 0.0),
+        high=min(value + reach, 1.0),
+        n=len(values),
+        level=level,
+        interval=f"bootstrap of the distribution function, {_DRAWS:,} draws",
+        expected=_floor(max(round(effective_rows(weight)), 1), tuple(at), norm),
+        percent=True,
+    )
+
+
+def _area(u: FloatArray, weight: FloatArray) -> float:
+    """Integral over [0, 1] of |F - u| for ordered values: F is constant between them."""
+    left = np.concatenate([[0.0], u])
+    right = np.concatenate([u, [1.0]])
+    share = np.concatenate([[0.0], np.cumsum(weight)])
+    a, b = left - share, right - share
+    same_side = np.abs(a + b) * (b - a) / 2.0
+    crossing = (np.square(a) + np.square(b)) / 2.0
+    return float(np.where(a * b >= 0.0, same_side, crossing).sum())
+
+
+def _norm(difference: FloatArray, norm: str) -> FloatArray:
+    """Mean size of differences over the last axis."""
+    if norm == "l1":
+        return np.asarray(np.abs(difference).mean(axis=-1))
+    return np.asarray(np.sqrt(np.square(difference).mean(axis=-1)))
+
+
+def _bootstrap_reach(
+    pit: FloatArray, weight: FloatArray, at: FloatArray, norm: str, level: float, seed: int
+) -> float:
+    """Distance from the observed distribution function that ``level`` of the draws keep."""
+    share = share_below(pit, weight, at)
+    cells = np.maximum(np.diff(share, prepend=0.0, append=1.0), 0.0)
+    rows = max(round(effective_rows(weight)), 1)
+    drawn = _drawn_shares(rows, cells / cells.sum(), seed)
+    return float(np.quantile(_norm(drawn - share, norm), level))
+
+
+@lru_cache(maxsize=256)
+def _floor(rows: int, levels: tuple[float, ...], norm: str) -> float:
+    """Mean error of uniform PIT values."""
+    at = np.asarray(levels)
+    drawn = _drawn_shares(rows, np.diff(at, prepend=0.0, append=1.0), 0)
+    return float(_norm(drawn - at, norm).mean())
+
+
+def _drawn_shares(rows: int, cells: FloatArray, seed: int) -> FloatArray:
+    counts = np.random.default_rng(seed).multinomial(rows, cells, size=_DRAWS)
+    return np.asarray(np.cumsum(counts, axis=1)[:, :-1] / rows)

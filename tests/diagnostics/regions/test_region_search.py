@@ -19,9 +19,9 @@ from kdcal_core.diagnostics import (
     region_finding,
     search_finding,
 )
-from kdcal_core.diagnostics.regions.pit_criterion import PitResidual
+from kdcal_core.diagnostics.regions.search import PitResidual
 from kdcal_core.diagnostics.regions.shift import shift_test
-from kdcal_core.diagnostics.regression.regions import holm
+from kdcal_core.diagnostics.regression.local_faults import holm
 from kdcal_core.diagnostics.targets import confidence_target
 from kdcal_core.partition.tree import bin_inputs
 

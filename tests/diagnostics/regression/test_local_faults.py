@@ -17,7 +17,7 @@ from kdcal_core.diagnostics import (
     regions_finding,
     regression_findings,
 )
-from kdcal_core.diagnostics.regression.regions import holm
+from kdcal_core.diagnostics.regression.local_faults import holm
 from kdcal_core.distributions import Normal
 from kdcal_core.errors import InputError
 from kdcal_core.simulation import heteroscedastic

@@ -15,7 +15,7 @@ from kdcal_core.diagnostics import (
     quantile_reliability,
     wasserstein,
 )
-from kdcal_core.diagnostics.regression.ecdf import simultaneous_band
+from kdcal_core.diagnostics.regression.pit_curves import simultaneous_band
 from kdcal_core.errors import InputError
 
 unit = st.floats(0.0, 1.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from kdcal_core.diagnostics import kolmogorov_smirnov, uniformity_tests
-from kdcal_core.diagnostics.regression.null_laws import (
+from kdcal_core.diagnostics.regression.uniformity import (
     anderson_darling_tail,
     cramer_von_mises_tail,
     frosini_law,

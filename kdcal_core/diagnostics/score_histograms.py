@@ -1,16 +1,132 @@
-"""Rows by their log density: counts on an axis that spans many powers of ten."""
+"""How scores are spread: right and wrong apart, by label on log odds, and log densities of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
+from kdcal_core.diagnostics.targets import Kind, targets
+from kdcal_core.errors import InputError
 
-_BINS = 60
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram:
+    """Counts of scores per bin, split by whether the prediction was right."""
+
+    label: int | None
+    edges: FloatArray
+    correct: FloatArray
+    wrong: FloatArray
+
+
+def score_histogram(
+    proba: Any,
+    y: Any,
+    *,
+    kind: Kind = "confidence",
+    label: int | None = None,
+    n_bins: int = 50,
+    sample_weight: Any = None,
+) -> ScoreHistogram:
+    """Weight of rows per score bin on [0, 1], right and wrong apart.
+
+    Parameters
+    ----------
+    proba, y, kind, sample_weight
+        As in :func:`kdcal_core.diagnostics.reliability`. With "class", "correct" holds the rows
+        of the class and "wrong" the others.
+    label : int
+        The class; required unless ``kind`` is "confidence".
+    n_bins : int
+
+    Raises
+    ------
+    InputError
+        For arrays or settings not of this form.
+
+    Examples
+    --------
+    >>> result = score_histogram([[0.9, 0.1], [0.2, 0.8]], [0, 0], n_bins=2)
+    >>> result.correct.tolist(), result.wrong.tolist()
+    ([0.0, 1.0], [0.0, 1.0])
+    """
+    if kind != "confidence" and label is None:
+        raise InputError(f'Kind "{kind}" needs a class', fix="Give label, a class index.")
+    (target,) = targets(proba, y, sample_weight, kind, label)
+    edges = uniform_edges(n_bins)
+    index = bin_index(target.score, edges)
+    return ScoreHistogram(
+        target.label,
+        edges,
+        correct=bin_sums(index, n_bins, target.weight * target.hit),
+        wrong=bin_sums(index, n_bins, target.weight * (1.0 - target.hit)),
+    )
+
+
+FAR = 7.0  # log odds that the scale ends at: 0.09% and 99.91%
+_SPREAD_BINS = 28
+EDGES = np.linspace(-FAR, FAR, _SPREAD_BINS + 1)
+"""Edges of the bins, in log odds, (29,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSpread:
+    """Stated probabilities of some rows by label.
+
+    Durfee et al., Heterogeneous Calibration, draw them in Figure 1.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    other, mine : (28,) float64
+        Share of the other rows, and of the class's rows, between the `EDGES`; the outermost bins
+        include everything beyond.
+    certain : (float, float)
+        Share of other rows stated below 0.01, and of the class's rows stated above 0.99.
+
+    Examples
+    --------
+    >>> spread = ScoreSpread.of(np.array([0.001, 0.5, 0.999]), np.array([0.0, 0.0, 1.0]))
+    >>> spread.n, spread.certain, float(spread.other.sum())
+    (3, (0.5, 1.0), 1.0)
+    """
+
+    n: int
+    other: FloatArray
+    mine: FloatArray
+    certain: tuple[float, float]
+
+    @classmethod
+    def of(cls, score: FloatArray, hit: FloatArray) -> ScoreSpread:
+        """Of stated probabilities (n,) in [0, 1], and 1.0 where a row is of the class, (n,)."""
+        ends = np.clip(score, 1e-12, 1.0 - 1e-12)
+        odds = np.clip(np.log(ends) - np.log1p(-ends), -FAR, FAR)
+        other, mine = hit == 0, hit == 1
+        return cls(
+            len(score),
+            _shares(odds[other]),
+            _shares(odds[mine]),
+            (_share(score[other] < 0.01), _share(score[mine] > 0.99)),
+        )
+
+
+def _shares(odds: FloatArray) -> FloatArray:
+    counts = np.histogram(odds, bins=EDGES)[0].astype(np.float64)
+    return np.asarray(counts / max(counts.sum(), 1.0))
+
+
+def _share(mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    return float(mask.mean()) if len(mask) else 0.0
+
+
+_DENSITY_BINS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +240,7 @@ def log_densities(
         Log density of the floor; minus infinity for none.
     """
     top, least = _range([ordinary, *foreign.values()], floor)
-    edges = np.linspace(_place(np.array([least]), top)[0], 0.0, _BINS + 1)
+    edges = np.linspace(_place(np.array([least]), top)[0], 0.0, _DENSITY_BINS + 1)
 
     def counted(name: str, values: FloatArray) -> DensityCounts:
         with np.errstate(divide="ignore"):

@@ -10,16 +10,14 @@ from kdcal_core.diagnostics.calibration_error import (
     calibration_error,
     confidence_calibration_error,
 )
-from kdcal_core.diagnostics.decomposition import (
-    brier_decomposition,
-    confidence_brier_decomposition,
-)
 from kdcal_core.diagnostics.estimate import Estimate
 from kdcal_core.diagnostics.scores import (
     accuracy,
     auroc,
     brier,
+    brier_decomposition,
     confidence_brier,
+    confidence_brier_decomposition,
     confidence_log_loss,
     log_loss,
     mean_max_confidence,

@@ -1,0 +1,593 @@
+"""Faults by region, by stretch of a column and by neighbourhood, corrected for all of them.
+
+Opposite local faults cancel over all rows, and show here. The findings are plain sentences with
+numbers; names of regions pass through as they are, and callers escape them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2
+
+from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_index
+from kdcal_core.diagnostics.regression.coverage import (
+    Coverage,
+    CoverageRow,
+    coverage,
+    coverage_finding,
+)
+from kdcal_core.diagnostics.regression.fault import (
+    UNIFORM_SPREAD,
+    Fault,
+    FaultKind,
+    FaultParts,
+    fault_parts,
+    leading_fault,
+    named_fault,
+    standard_location,
+    standard_scale,
+)
+from kdcal_core.diagnostics.regression.pit_curves import (
+    EcdfDifference,
+    PitHistogram,
+    checked_pit,
+    ecdf_difference,
+    pit_histogram,
+)
+from kdcal_core.diagnostics.regression.uniformity import UniformityTest, kolmogorov_smirnov
+from kdcal_core.diagnostics.targets import check_level
+from kdcal_core.distributions import PredictiveDistribution
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
+from kdcal_core.regression.local_test import local_uniformity
+from kdcal_core.regression.scaling import Scaling
+from kdcal_core.regression.search import NeighbourSearch
+from kdcal_core.statistics import holm
+from kdcal_core.text import listed
+
+OTHERS = "all others"
+MISSING = "missing"
+LEAST_ROWS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPit:
+    """The PIT values of one region among several.
+
+    Attributes
+    ----------
+    name : str
+        The region. Comes from the user's table: untrusted text.
+    n, share : int, float
+        Its rows, and their share of all (by weight).
+    pit, ecdf : PitHistogram, EcdfDifference
+    tests : tuple of UniformityTest
+        Kolmogorov-Smirnov.
+    fault : Fault
+        Judged by ``adjusted_p``: "none" where it does not reject.
+    p_value, adjusted_p : float
+        Of the fault's test, alone and after Holm's correction for all regions tested.
+    coverage : CoverageRow or None
+        Central 95% intervals; None where the distributions were not given.
+    """
+
+    name: str
+    n: int
+    share: float
+    pit: PitHistogram
+    ecdf: EcdfDifference
+    tests: tuple[UniformityTest, ...]
+    fault: Fault
+    p_value: float
+    adjusted_p: float
+    coverage: CoverageRow | None
+
+
+def pit_by_region(
+    pit: Any,
+    labels: Any,
+    names: Sequence[str] | None = None,
+    *,
+    distribution: PredictiveDistribution | None = None,
+    y: Any = None,
+    scale: float | None = None,
+    bins: int = 10,
+    level: float = 0.95,
+    sample_weight: Any = None,
+) -> tuple[RegionPit, ...]:
+    """PIT, tests, fault and coverage of each region, p values corrected for all of them (Holm).
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    labels : (n,) array of int
+        The region of each row, an index into ``names``; a negative one leaves the row out.
+        Regions without rows are left out.
+    names : sequence of str, optional
+        Names of the regions; their numbers where not given.
+    distribution, y : PredictiveDistribution and (n,) array, optional
+        For the coverage of the central 95% intervals.
+    scale : float, optional
+        Mean absolute outcome of the calibration set, for sMIS.
+    bins : int
+        Of the histograms.
+    level : float
+        Of bands and intervals; a fault is named where its corrected p value is below 1 - level.
+    sample_weight : (n,) array, optional
+        Positive row weights.
+
+    Returns
+    -------
+    tuple of RegionPit
+        In the order of the labels.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1], labels that do not fit, or no row in any region.
+
+    Examples
+    --------
+    >>> u = (np.arange(200) + 0.5) / 200
+    >>> low, fair = pit_by_region(np.r_[u / 2 + 0.5, u], np.repeat([0, 1], 200), ("low", "fair"))
+    >>> low.fault.kind, fair.fault.kind
+    ('too low', 'none')
+    """
+    values, weight = checked_pit(pit, sample_weight)
+    regions = _checked_labels(labels, len(values))
+    used = np.unique(regions[regions >= 0])
+    if len(used) == 0:
+        raise InputError("No row lies in any region", fix="Give at least one row a label.")
+    if names is not None and used[-1] >= len(names):
+        raise InputError(
+            f"A region is numbered {used[-1]}, but there are {len(names)} names",
+            fix="Number the regions from 0, one for each name.",
+        )
+    rows = [np.flatnonzero(regions == label) for label in used]
+    parts = [fault_parts(values[r], level, weight[r]) for r in rows]
+    adjusted = holm(np.array([part.p_value for part in parts]))
+    outcomes = None if y is None else np.asarray(y, dtype=np.float64)
+    found = []
+    for label, r, part, p in zip(used, rows, parts, adjusted, strict=True):
+        row = None
+        if distribution is not None and outcomes is not None:
+            central = coverage(
+                distribution[r], outcomes[r], (0.95,), scale=scale, weight=weight[r], level=level
+            )
+            row = central.rows[0]
+        name = str(names[label]) if names is not None else str(label)
+        plain = sample_weight is None
+        found.append(_region(name, part, float(p), float(weight[r].sum()), row, bins, plain))
+    return tuple(found)
+
+
+def pit_by_column(
+    pit: Any, values: Any, bins: int = 5, *, levels: int = 12, **settings: Any
+) -> tuple[RegionPit, ...]:
+    """:func:`pit_by_region` over one column of the table.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    values : (n,) column
+        Numbers are cut at their quantiles into at most ``bins`` stretches, where ties may merge
+        some; a column of at most ``bins`` different numbers keeps them separate. Text and truth
+        values form one region each; values beyond the ``levels`` most frequent, or with fewer than
+        5 rows, are pooled. Rows without a value form a separate region.
+    bins, levels : int
+    **settings
+        As in :func:`pit_by_region`.
+
+    Examples
+    --------
+    >>> u = (np.arange(100) + 0.5) / 100
+    >>> [(r.name, r.n) for r in pit_by_column(u, np.arange(100), bins=2)]
+    [('0 to 49', 50), ('50 to 99', 50)]
+    >>> [(r.name, r.n) for r in pit_by_column(u, ["a"] * 60 + ["b"] * 40)]
+    [('a', 60), ('b', 40)]
+    """
+    labels, names = column_regions(values, bins, levels)
+    return pit_by_region(pit, labels, names, **settings)
+
+
+def column_regions(values: Any, bins: int = 5, levels: int = 12) -> tuple[IntArray, list[str]]:
+    """Region of each row (n,) by one column, and the regions' names; as in :func:`pit_by_column`.
+
+    Raises
+    ------
+    InputError
+        Where the column has no rows, or fewer than one bin is asked for.
+
+    Examples
+    --------
+    >>> labels, names = column_regions([1.0, 2.0, np.nan, 4.0], bins=2)
+    >>> labels.tolist(), names
+    ([0, 0, 2, 1], ['1 to 2', '4', 'missing'])
+    """
+    column = pd.Series(values).reset_index(drop=True)
+    if len(column) == 0 or bins < 1 or levels < 1:
+        raise InputError(
+            "The column has no rows, or no regions were asked for",
+            fix="Give rows, and ask for at least one region.",
+        )
+    missing = column.isna().to_numpy()
+    labels = np.full(len(column), -1, dtype=np.int64)
+    names: list[str] = []
+    some = column[~missing]
+    numeric = pd.api.types.is_numeric_dtype(some) and not pd.api.types.is_bool_dtype(some)
+    if numeric and len(some):
+        labels[~missing], names = _stretches(some.to_numpy(dtype=np.float64), bins)
+    elif len(some):
+        labels[~missing], names = _words_of(some.astype(str), levels)
+    if missing.any():
+        labels[missing] = len(names)
+        names = [*names, MISSING]
+    return labels, names
+
+
+def _region(
+    name: str,
+    part: FaultParts,
+    adjusted_p: float,
+    share: float,
+    row: Any,
+    bins: int,
+    plain: bool,
+) -> RegionPit:
+    weight = None if plain else part.weight
+    return RegionPit(
+        name=name,
+        n=len(part.pit),
+        share=share,
+        pit=pit_histogram(part.pit, bins, part.level, sample_weight=weight),
+        ecdf=ecdf_difference(part.pit, level=part.level, sample_weight=weight),
+        tests=(kolmogorov_smirnov(part.pit, sample_weight=weight),),
+        fault=named_fault(part, adjusted_p=adjusted_p, place="here"),
+        p_value=part.p_value,
+        adjusted_p=adjusted_p,
+        coverage=row,
+    )
+
+
+def _checked_labels(labels: Any, n_rows: int) -> IntArray:
+    values = np.asarray(labels)
+    if values.shape != (n_rows,) or values.dtype.kind not in "iu":
+        raise InputError(
+            f"The regions of {n_rows:,} rows have shape {values.shape} and are not whole numbers",
+            fix="Give one whole number a row.",
+        )
+    return values.astype(np.int64)
+
+
+def _stretches(x: FloatArray, bins: int) -> tuple[IntArray, list[str]]:
+    different = np.unique(x)
+    if len(different) <= bins:
+        place: IntArray = np.searchsorted(different, x).astype(np.int64)
+        return place, [f"{v:.4g}" for v in different]
+    inner = np.unique(np.quantile(x, np.arange(1, bins) / bins, method="inverted_cdf"))
+    edges = np.concatenate([different[:1], inner[inner < different[-1]], different[-1:]])
+    index = bin_index(x, edges)
+    used, inverse = np.unique(index, return_inverse=True)
+    labels: IntArray = inverse.astype(np.int64)
+    ends = [(x[labels == b].min(), x[labels == b].max()) for b in range(len(used))]
+    return labels, [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
+
+
+def _words_of(text: pd.Series, levels: int) -> tuple[IntArray, list[str]]:
+    counts = text.value_counts()
+    frequent = counts.index[:levels][counts.to_numpy()[:levels] >= LEAST_ROWS]
+    kept = [str(name) for name in counts.index if name in set(frequent)]
+    if len(kept) < len(counts):
+        text = text.where(text.isin(kept), OTHERS)
+        kept = [*(name for name in kept if name != OTHERS), OTHERS]
+    place = {name: i for i, name in enumerate(kept)}
+    labels: IntArray = np.asarray(text.map(place), dtype=np.int64)
+    return labels, kept
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPit:
+    """Faults over neighbourhoods, for a map of the rows.
+
+    Arrays of length C run over the neighbourhoods, each the ``k`` rows nearest to a centre.
+
+    Attributes
+    ----------
+    xy : (C, 2)
+        The centres' coordinates on the map.
+    rows : (C,) int
+        The centres' rows.
+    bias, spread : (C,)
+        As in :class:`Fault`, for the neighbourhood.
+    coverage : (C,)
+        Share of the neighbourhood inside its central 95% intervals, read off the PIT values.
+    p_value, adjusted_p : (C,)
+        Of uniformity in the neighbourhood, alone and corrected for all neighbourhoods at once.
+    kind : (C,) array of str
+        The fault, by ``adjusted_p`` at ``level``.
+    k, n : int
+        Rows of a neighbourhood, and rows in all.
+    draws, seed : int
+        Of the Monte Carlo law of the largest statistic, and of the choice of the centres.
+    near : (C, k) int
+        The rows of each neighbourhood, ascending; may be left out.
+    """
+
+    xy: FloatArray
+    rows: IntArray
+    bias: FloatArray
+    spread: FloatArray
+    coverage: FloatArray
+    p_value: FloatArray
+    adjusted_p: FloatArray
+    kind: np.ndarray[tuple[int], np.dtype[np.str_]]
+    k: int
+    n: int
+    level: float
+    draws: int
+    seed: int
+    near: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+
+    def around(self, row: int) -> IntArray:
+        """The rows of the neighbourhood of a centre, ascending; none where it is no centre."""
+        (at,) = np.nonzero(self.rows == row)
+        return self.near[at[0]] if len(at) and len(self.near) else np.empty(0, np.int64)
+
+    def share(self, kind: FaultKind) -> float:
+        """Share of the neighbourhoods with this fault."""
+        return float(np.mean(self.kind == kind))
+
+    def table(self) -> pd.DataFrame:
+        """One row a neighbourhood: the data of the map, as offered for download."""
+        return pd.DataFrame(
+            {
+                "row": self.rows + 1,
+                "x": self.xy[:, 0],
+                "y": self.xy[:, 1],
+                "bias": self.bias,
+                "spread": self.spread,
+                "coverage": self.coverage,
+                "p_value": self.p_value,
+                "adjusted_p": self.adjusted_p,
+                "fault": self.kind,
+            }
+        )
+
+
+def local_pit(
+    pit: Any,
+    space: Any,
+    xy: Any,
+    k: int | None = None,
+    *,
+    centres: int = 400,
+    level: float = 0.95,
+    draws: int = 999,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> LocalPit:
+    """Test and describe the PIT values of neighbourhoods spread over a space.
+
+    Parameters
+    ----------
+    pit : (n,) array in [0, 1]
+    space : (n, d) array
+        Where rows are near each other: inputs, or a layer of the model. Standardised first.
+    xy : (n, 2) array
+        Coordinates of the rows on the map.
+    k : int, optional
+        Rows of a neighbourhood; None: a tenth of the rows, between 50 and 500.
+    centres : int
+        Neighbourhoods, at most n.
+    level : float
+        A fault is named where the corrected p value is below 1 - level.
+    draws, seed : int
+        Of the Monte Carlo law of the largest statistic over the neighbourhoods, which overlap.
+    progress : callable, optional
+        Called with the share done and what is being done; may raise to cancel.
+
+    Raises
+    ------
+    InputError
+        For values outside [0, 1], arrays that do not fit, or a ``k`` below 5 or above n.
+
+    Notes
+    -----
+    The test is :func:`kdcal_core.regression.local_uniformity`'s: Neyman's smooth one with four
+    components. The fault is named as in :func:`fault`. Row weights do not enter: each
+    neighbourhood counts its rows alike.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.random((1000, 1))
+    >>> pit = np.where(x[:, 0] < 0.5, rng.random(1000) ** 3, 1 - rng.random(1000) ** 3)
+    >>> found = local_pit(pit, x, np.column_stack([x, x]), centres=20)
+    >>> low, high = found.xy[:, 0] < 0.4, found.xy[:, 0] > 0.6
+    >>> set(found.kind[low].tolist()), set(found.kind[high].tolist())
+    ({'too high'}, {'too low'})
+    """
+    check_level(level)
+    values, _ = checked_pit(pit)
+    place = np.asarray(xy, dtype=np.float64)
+    if place.shape != (len(values), 2):
+        raise InputError(
+            f"The map's coordinates have shape {place.shape} for {len(values):,} rows",
+            fix="Give two coordinates a row.",
+        )
+    found = local_uniformity(
+        values,
+        space,
+        k=k,
+        centres=centres,
+        level=1.0 - level,
+        draws=draws,
+        seed=seed,
+        progress=progress,
+    )
+    near = values[found.near]
+    bias, variance = near.mean(axis=1) - 0.5, near.var(axis=1)
+    by_moments = 2.0 * chi2.sf(np.square(found.scores[:, :2]).sum(axis=1), 2) < 1.0 - level
+    kind = np.array(
+        [
+            leading_fault(standard_location(b), standard_scale(v)) if plain else "other"
+            for b, v, plain in zip(bias, variance, by_moments, strict=True)
+        ],
+        dtype=np.str_,
+    )
+    return LocalPit(
+        xy=place[found.centres],
+        rows=found.centres,
+        bias=bias,
+        spread=np.sqrt(variance) / UNIFORM_SPREAD - 1.0,
+        coverage=(np.abs(near - 0.5) <= 0.475).mean(axis=1),
+        p_value=found.p_value,
+        adjusted_p=found.adjusted_p,
+        kind=np.where(found.needed, kind, "none"),
+        k=found.k,
+        n=len(values),
+        level=level,
+        draws=draws,
+        seed=seed,
+        near=np.sort(found.near, axis=1),
+    )
+
+
+def neighbourhoods(space: Any, rows: Any, k: int) -> IntArray:
+    """The ``k`` rows nearest to each of the given ``rows``, themselves among them, (c, k).
+
+    Distances as in :func:`local_pit`: every column of the space divided by its standard
+    deviation, constant ones left out; of equally near rows the first.
+
+    Parameters
+    ----------
+    space : (n, d) or (n,) array, finite
+    rows : (c,) array of int
+    k : int
+        Capped at n.
+
+    Examples
+    --------
+    >>> neighbourhoods(np.array([[0.0], [1.0], [5.0], [6.0]]), [0, 3], 2).tolist()
+    [[0, 1], [3, 2]]
+    """
+    x = np.asarray(space, dtype=np.float64)
+    x = x[:, np.newaxis] if x.ndim == 1 else x
+    scaled = Scaling.of(x)(x)
+    return NeighbourSearch(scaled).query(scaled[np.asarray(rows)], min(k, len(x))).index
+
+
+_ADVERBS: dict[FaultKind, str] = {
+    "too low": "predictions are too low",
+    "too high": "predictions are too high",
+    "too narrow": "stated spreads are too narrow",
+    "too wide": "stated spreads are too wide",
+    "other": "stated distributions have the wrong shape",
+}
+_OPPOSITES = (("too low", "too high"), ("too narrow", "too wide"))
+
+
+def regression_findings(
+    coverage: Coverage,
+    fault: Fault,
+    *,
+    regions: Sequence[RegionPit] = (),
+    local: LocalPit | None = None,
+    fitted_spread: bool = False,
+) -> tuple[str, ...]:
+    """The main findings: over all rows, then where they differ.
+
+    Parameters
+    ----------
+    coverage : Coverage
+        Of all rows; the sentence speaks of its 95% intervals, or its last row where it has none.
+    fault : Fault
+        Of all rows.
+    regions : sequence of RegionPit, optional
+        A partition or the stretches of a column.
+    local : LocalPit, optional
+        Neighbourhoods on the map.
+    fitted_spread : bool
+        Whether the model gives single numbers, whose one spread was fitted to residuals.
+
+    Returns
+    -------
+    tuple of str
+        One to four sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.diagnostics.regression import coverage as covered, fault as found_fault
+    >>> from kdcal_core.distributions import Normal
+    >>> y = np.linspace(-1.9, 1.9, 200)
+    >>> states = Normal(np.zeros(200), 1.0)
+    >>> found = regression_findings(covered(states, y), found_fault(states.cdf(y)))
+    >>> found[0]
+    'Stated 95% intervals hold 100.0% (98.2% to 100.0%, 200 rows): more than they say.'
+    """
+    found = [coverage_finding(_main_row(coverage), fitted_spread=fitted_spread)]
+    if fault.kind != "none":
+        found.append(fault.words)
+    if regions:
+        found.append(regions_finding(regions))
+    if local is not None:
+        found.append(local_finding(local))
+    return tuple(found)
+
+
+def regions_finding(regions: Sequence[RegionPit]) -> str:
+    """Which of the regions are faulty, the worst of them, and whether opposite faults cancel."""
+    faulty = [region for region in regions if region.fault.kind != "none"]
+    if not faulty:
+        return f"None of {len(regions):,} regions departs from calibration beyond chance."
+    worst = max(faulty, key=_evidence)
+    verb = "departs" if len(faulty) == 1 else "depart"
+    lead = f"{len(faulty):,} of {len(regions):,} regions {verb} from calibration"
+    held = [region.coverage.coverage for region in regions if region.coverage is not None]
+    if held:
+        low, high = (100 * edge(estimate.value for estimate in held) for edge in (min, max))
+        lead += f", their 95% intervals hold from {low:.0f}% to {high:.0f}%"
+    lead += _cancel({region.fault.kind for region in faulty})
+    words = worst.fault.words.replace(" here", "", 1)
+    return f"{lead}. Most of all in {worst.name}, where {words[0].lower()}{words[1:]}"
+
+
+def local_finding(local: LocalPit) -> str:
+    """Where on the map predictions are faulty, and whether opposite faults cancel."""
+    count = len(local.kind)
+    looked = f"{count:,} neighbourhoods of {local.k:,} rows each"
+    kinds: list[FaultKind] = [kind for kind in _ADVERBS if local.share(kind) > 0]
+    if not kinds:
+        return f"None of {looked} departs from calibration beyond chance."
+    shares = [
+        f"{_ADVERBS[kind]} in {round(local.share(kind) * count):,}"
+        for kind in sorted(kinds, key=lambda kind: -local.share(kind))
+    ]
+    low, high = 100 * local.coverage.min(), 100 * local.coverage.max()
+    return (
+        f"Of {looked}, {listed(shares)}{_cancel(set(kinds))}; 95% intervals hold from "
+        f"{low:.0f}% to {high:.0f}% of a neighbourhood."
+    )
+
+
+def _main_row(coverage: Coverage) -> CoverageRow:
+    at95 = [row for row in coverage.rows if abs(row.level - 0.95) < 1e-9]
+    return at95[0] if at95 else coverage.rows[-1]
+
+
+def _cancel(kinds: set[FaultKind]) -> str:
+    if any(a in kinds and b in kinds for a, b in _OPPOSITES):
+        return ", opposite faults that partly cancel in the whole"
+    return ""
+
+
+def _evidence(region: RegionPit) -> float:
+    """Squared departure times rows, which still orders faults whose p values are 0."""
+    return float(region.ecdf.effective * (region.ecdf.difference @ region.ecdf.difference))
