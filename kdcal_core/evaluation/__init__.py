@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from kdcal_core.evaluation.by_class import Losses, losses_by_class
-from kdcal_core.evaluation.compare import compare
-from kdcal_core.evaluation.comparison import Against, Comparison, MethodScores
-from kdcal_core.evaluation.fits import Answer
+from kdcal_core.evaluation.compare import Against, Comparison, MethodScores, compare
 from kdcal_core.evaluation.held_out import HeldOut, Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
@@ -14,7 +12,7 @@ from kdcal_core.evaluation.measures import (
     compared_measures,
     meaning_of,
 )
-from kdcal_core.evaluation.methods import Method, methods_of
+from kdcal_core.evaluation.methods import Answer, Method, methods_of
 from kdcal_core.evaluation.paired import PairedDifference
 from kdcal_core.evaluation.ranks import (
     CriticalDifference,

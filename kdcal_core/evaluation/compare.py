@@ -1,23 +1,26 @@
-"""One fair comparison of any calibrators: the same rows, the same folds, the same draws."""
+"""One fair comparison of any calibrators: the same rows, the same folds, the same draws.
+
+They are compared on held-out rows, and on rows far from the data where the model can be asked.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from kdcal_core.calibration import Calibrator
 from kdcal_core.data import FloatArray, ScoredSet, check_weight
 from kdcal_core.diagnostics.estimate import Estimate
-from kdcal_core.diagnostics.reliability import confidence_reliability
+from kdcal_core.diagnostics.foreign_rows import extent, on_spheres
+from kdcal_core.diagnostics.reliability import Reliability, confidence_reliability
 from kdcal_core.diagnostics.targets import check_level, check_seed
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.evaluation.comparison import Against, Comparison, MethodScores
-from kdcal_core.evaluation.far import FarRows, far_rows
-from kdcal_core.evaluation.fits import Answer
 from kdcal_core.evaluation.held_out import Judge, held_out_answers
 from kdcal_core.evaluation.measures import (
     MEASURES,
@@ -27,7 +30,7 @@ from kdcal_core.evaluation.measures import (
     compared_measures,
     scored_measures,
 )
-from kdcal_core.evaluation.methods import REFERENCE, Method, methods_of
+from kdcal_core.evaluation.methods import REFERENCE, Answer, Method, methods_of
 from kdcal_core.evaluation.overlap import overlap, overlap_words
 from kdcal_core.evaluation.paired import (
     LEAST_ROWS,
@@ -39,6 +42,182 @@ from kdcal_core.evaluation.paired import (
 )
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import ReviewData
+
+Against = Literal["model", "best"]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodScores:
+    """All that was measured of one method.
+
+    Attributes
+    ----------
+    key, name, family : str
+        Names of a user's own calibrators are untrusted text.
+    scores : dict of measure key to Estimate
+        On fewer than 20 rows without an interval: ``low`` and ``high`` are NaN.
+    fit_seconds, predict_seconds_per_million : float
+        Wall clock. The only numbers here that another run does not give again.
+    size_bytes : int
+        Of the fitted state.
+    reliability : Reliability
+        Of the confidence in the predicted class, on the judged rows.
+    notes : tuple of str
+        Of the fit on the whole calibration set.
+    """
+
+    key: str
+    name: str
+    family: str
+    scores: dict[str, Estimate]
+    fit_seconds: float
+    predict_seconds_per_million: float
+    size_bytes: int
+    reliability: Reliability
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Calibrators side by side on the same rows; see :func:`kdcal_core.evaluation.compare`.
+
+    Attributes
+    ----------
+    methods : tuple of MethodScores
+        The model first, then in the order asked for.
+    measured : tuple of str
+        Keys of the measures that are defined on these rows.
+    reference : str
+        Key of the model's method.
+    best : dict of measure key to method key
+    paired : dict of (measure key, "model" or "best") to tuple of PairedDifference
+        One for each method, in the order of ``methods``; measures of group "speed" have none.
+    n : int
+        Rows that judge.
+    folds : int
+        0 where the evaluation set judges.
+    judged : str
+        In words: "cross-fitted on the calibration set" or "evaluation set".
+    overlap : int or None
+        Rows of the evaluation set that the calibration set has too; None without one.
+    seed : int
+    notes : tuple of str
+        What the reader must know, in plain sentences.
+    failed : dict of method key to sentence
+        Why a method is not among ``methods``.
+    level : float
+    """
+
+    methods: tuple[MethodScores, ...]
+    measured: tuple[str, ...]
+    reference: str
+    best: dict[str, str]
+    paired: dict[tuple[str, Against], tuple[PairedDifference, ...]]
+    n: int
+    folds: int
+    judged: str
+    overlap: int | None
+    seed: int
+    notes: tuple[str, ...] = ()
+    failed: dict[str, str] = field(default_factory=dict)
+    level: float = 0.95
+
+    def method(self, key: str) -> MethodScores:
+        """The method of this key."""
+        return next(one for one in self.methods if one.key == key)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures that are defined on these rows."""
+        return tuple(MEASURES[key] for key in self.measured)
+
+    def measure(self, key: str) -> Measure:
+        """The measure of this key."""
+        return MEASURES[key]
+
+    def close_to_best(self, measure: str) -> tuple[str, ...]:
+        """Keys of the best method and of all that cannot be told apart from it.
+
+        The truly best method is among them with probability ``level``.
+        """
+        pairs = self.paired[measure, "best"]
+        return tuple(pair.key for pair in pairs if pair.verdict != "worse")
+
+    def table(self) -> pd.DataFrame:
+        """One row a method and measure, for download."""
+        rows = []
+        for measure in self.measures:
+            pairs = {
+                against: {pair.key: pair for pair in self.paired.get((measure.key, against), ())}
+                for against in ("model", "best")
+            }
+            for method in self.methods:
+                score = method.scores[measure.key]
+                row = {
+                    "measure": measure.key,
+                    "method": method.key,
+                    "value": score.value,
+                    "low": score.low,
+                    "high": score.high,
+                    "n": score.n,
+                }
+                for against, found in pairs.items():
+                    pair = found.get(method.key)
+                    row[f"less_{against}"] = pair.difference.value if pair else None
+                    row[f"less_{against}_low"] = pair.difference.low if pair else None
+                    row[f"less_{against}_high"] = pair.difference.high if pair else None
+                    row[f"adjusted_p_{against}"] = pair.adjusted_p if pair else None
+                    row[f"verdict_{against}"] = pair.verdict if pair else None
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+
+RADIUS = 5.0
+POINTS = 1000
+MOST = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class FarRows:
+    """The model's probabilities (m, K) of far rows, their features, and what they are."""
+
+    proba: FloatArray
+    X: pd.DataFrame
+    words: str
+
+
+def far_rows(review: ReviewData, seed: int) -> FarRows:
+    """The review's foreign rows, at most 10,000; else 1,000 on a sphere about the data.
+
+    The sphere's radius is five times the distance of the farthest row from the centre, every
+    column measured in its standard deviation (Dey et al., section 3.1.1).
+
+    Raises
+    ------
+    InputError
+        Where there is no model to ask or no feature that is a number.
+    """
+    model, reference = review.model, review.inputs.get("calibration")
+    if model is None or reference is None or reference.shape[1] == 0:
+        raise InputError(
+            "Nothing is measured far away: there is no model to ask about rows far from the data",
+            fix="Review the model itself and not only its predictions.",
+        )
+    if review.foreign:
+        frame = pd.concat(list(review.foreign.values()), ignore_index=True)
+        words = f"{min(len(frame), MOST):,} foreign rows of the review"
+        if len(frame) > MOST:
+            chosen = np.random.default_rng(seed).choice(len(frame), MOST, replace=False)
+            frame = frame.iloc[np.sort(chosen)].reset_index(drop=True)
+    else:
+        about = review.inputs.get("training", reference)
+        frame = on_spheres(about, extent(about), (RADIUS,), POINTS, seed)
+        words = (
+            f"{POINTS:,} points on a sphere at {RADIUS:g} times the distance of the farthest row, "
+            "every column in its standard deviations (not possible rows)"
+        )
+    return FarRows(model.predict_proba(frame), frame, words)
+
 
 FITTING = 0.85  # share of the progress that fitting takes
 JUDGED: dict[Judge, str] = {

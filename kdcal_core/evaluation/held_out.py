@@ -15,8 +15,7 @@ from kdcal_core.data import IntArray, ScoredSet
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.diagnostics.targets import check_choice
 from kdcal_core.errors import InputError
-from kdcal_core.evaluation.fits import Answer, Part, Rows, Task, run_tasks
-from kdcal_core.evaluation.methods import Method
+from kdcal_core.evaluation.methods import Answer, Method, Part, Rows, Task, run_tasks
 from kdcal_core.evaluation.paired import LEAST_ROWS
 from kdcal_core.progress import Progress
 from kdcal_core.review import ReviewData

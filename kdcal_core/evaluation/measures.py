@@ -39,8 +39,7 @@ from kdcal_core.diagnostics.smooth_error import (
     smooth_calibration_error,
 )
 from kdcal_core.diagnostics.targets import Norm, Target, confidence_target, targets
-from kdcal_core.evaluation.error_draws import binned_spread, smooth_spread
-from kdcal_core.evaluation.spread import Spread, of_areas, of_means
+from kdcal_core.evaluation.spread import Spread, binned_spread, of_areas, of_means, smooth_spread
 from kdcal_core.progress import Progress
 from kdcal_core.statistics import brier_losses, clopper_pearson, kish, log_losses
 

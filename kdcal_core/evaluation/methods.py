@@ -1,15 +1,35 @@
-"""The methods of a comparison: from the registry, or a user's own."""
+"""The methods of a comparison, and the fit of each on every part of the rows.
+
+Methods come from the registry or are a user's own; they are fitted here or by an executor's
+workers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field, fields, is_dataclass
+from time import perf_counter
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from kdcal_core.calibration import Calibrator, calibrator_entry
+from kdcal_core.calibration import (
+    Calibrated,
+    Calibrator,
+    calibrated,
+    calibrator_entry,
+    fit_calibrator,
+)
 from kdcal_core.calibration.settings import configured
-from kdcal_core.errors import InputError
+from kdcal_core.data import FloatArray, IntArray, ScoredSet
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.models import Model
+from kdcal_core.progress import Progress, part_of
 
 REFERENCE = "uncalibrated"
 
@@ -71,3 +91,200 @@ def _method(one: str | tuple[str, Calibrator], seed: int) -> Method:
         return Method(one, entry.label, entry.family, calibrator, entry.binary_only)
     key, calibrator = one
     return Method(key, key, "own", calibrator)
+
+
+Rows = tuple[FloatArray, pd.DataFrame | None]
+
+IN_FLIGHT = 16  # parts that wait for a worker at once: each is sent with its rows
+TIMED_ROWS = 10_000
+SHORT = 0.1  # seconds; a faster answer is timed again on more rows
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows to fit on, and rows to ask about: probabilities with the features, by name."""
+
+    words: str
+    rows: ScoredSet
+    X: pd.DataFrame | None
+    asked: dict[str, Rows]
+    timed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One fit: a method on a part."""
+
+    method: Method
+    part: Part
+    training: tuple[pd.DataFrame, IntArray] | None = None
+    model: Model | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came of a task; where it could not be done, ``failure`` says why.
+
+    ``n_regions`` counts those of all partitions of a calibrator by regions.
+    """
+
+    answers: dict[str, Calibrated] = field(default_factory=dict)
+    fit_seconds: float = np.nan
+    pace: float = np.nan
+    size: int = 0
+    notes: tuple[str, ...] = ()
+    n_regions: int = 0
+    failure: str | None = None
+
+
+def run_tasks(
+    tasks: Sequence[Task], progress: Progress | None, executor: Executor | None
+) -> list[Answer | None]:
+    """Answers in the order of the tasks; None where the method had failed before.
+
+    Tasks that ask the model are done here, whoever does the others. Fits do not depend on each
+    other, so that their answers do not depend on who does them or when.
+    """
+    answers: list[Answer | None] = [None] * len(tasks)
+    away = [at for at, task in enumerate(tasks) if executor and not task.method.asks_model]
+    done = 0
+
+    def tell(task: Task) -> None:
+        if progress is not None:
+            note = f"Fitting {task.method.name}: {task.part.words}"
+            progress(done / max(len(tasks), 1), note)
+
+    def told(task: Task) -> None:
+        nonlocal done
+        done += 1
+        tell(task)
+
+    if executor is not None:
+        # threads share one list of filters, and each would give it back while others still warn
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            _send(tasks, away, answers, executor, told)
+    failed: set[str] = set()
+    for at in sorted(set(range(len(tasks))) - set(away)):
+        task = tasks[at]
+        tell(task)
+        if task.method.key not in failed:
+            share = part_of(progress, done / len(tasks), (done + 1) / len(tasks))
+            answer = answers[at] = carry_out(task, share)
+            if answer.failure is not None:
+                failed.add(task.method.key)
+        done += 1
+    return answers
+
+
+def _send(
+    tasks: Sequence[Task],
+    away: Sequence[int],
+    answers: list[Answer | None],
+    executor: Executor,
+    tell: Callable[[Task], None],
+) -> None:
+    """Have the tasks done elsewhere, a few at a time, and wait for all that were begun."""
+    waiting, running = iter(away), dict[Future[Answer], int]()
+    try:
+        while True:
+            while len(running) < IN_FLIGHT and (at := next(waiting, None)) is not None:
+                running[executor.submit(carry_out, tasks[at])] = at
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                at = running.pop(future)
+                answers[at] = future.result()
+                tell(tasks[at])
+    finally:
+        for future in running:
+            future.cancel()
+        wait(running)
+
+
+def carry_out(task: Task, progress: Progress | None = None) -> Answer:
+    """Fit, time, ask. What goes wrong with one method is reported, and stops no other."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # notes say it once, for all rows
+            return _carried_out(task, progress)
+    except InputError as error:
+        return Answer(failure=str(error))
+    except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+        words = str(error).strip().rstrip(".") or type(error).__name__
+        return Answer(failure=f"It cannot be fitted on these rows: {words}.")
+
+
+def _carried_out(task: Task, progress: Progress | None) -> Answer:
+    part, method = task.part, task.method
+    n_classes = part.rows.proba.shape[1]
+    if method.binary_only and n_classes > 2:
+        raise InputError(
+            f"It calibrates two classes, and here are {n_classes}", fix="Choose another one."
+        )
+    begin = perf_counter()
+    fitted = fit_calibrator(
+        clone(method.calibrator),
+        part.rows,
+        part.X,
+        training=task.training,
+        model=task.model,
+        progress=progress
+        and (lambda share, note: progress(share, f"{method.name}, {part.words}: {note}")),
+    )
+    seconds = perf_counter() - begin
+    answers = {name: calibrated(fitted, *rows) for name, rows in part.asked.items()}
+    pace = _pace(fitted, part.rows.proba, part.X) if part.timed else np.nan
+    n_regions = sum(layer.partition.n_leaves for layer in getattr(fitted, "layers_", ()))
+    return Answer(answers, seconds, pace, state_bytes(fitted), tuple(fitted.notes_), n_regions)
+
+
+def _pace(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None) -> float:
+    """Seconds of prediction per million rows."""
+    index = np.arange(min(len(proba), TIMED_ROWS))
+    seconds = _timed(fitted, proba, X, index)
+    if seconds < SHORT and len(index) < TIMED_ROWS:
+        index = np.arange(TIMED_ROWS) % len(proba)
+        seconds = _timed(fitted, proba, X, index)
+    return seconds / len(index) * 1e6
+
+
+def _timed(fitted: Calibrator, proba: FloatArray, X: pd.DataFrame | None, index: IntArray) -> float:
+    rows = proba[index], None if X is None else X.iloc[index]
+    begin = perf_counter()
+    calibrated(fitted, *rows)
+    return perf_counter() - begin
+
+
+def state_bytes(fitted: Any) -> int:
+    """Bytes of the fitted state: of every array, number and text in attributes that end with "_".
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> state_bytes(SimpleNamespace(slope_=1.0, edges_=np.zeros(3), level=2.0))
+    32
+    """
+    return sum(
+        _bytes(value)
+        for name, value in vars(fitted).items()
+        if name.endswith("_") and name not in ("notes_", "n_classes_")
+    )
+
+
+def _bytes(value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, bool | int | float | np.generic):
+        return 8
+    if isinstance(value, dict):
+        return sum(map(_bytes, value.values()))
+    if isinstance(value, tuple | list):
+        return sum(map(_bytes, value))
+    if is_dataclass(value):
+        return sum(_bytes(getattr(value, one.name)) for one in fields(value))
+    return state_bytes(value)

@@ -12,10 +12,9 @@ from kdcal_core.diagnostics import paired_auc
 from kdcal_core.diagnostics.auc import Pairing
 from kdcal_core.diagnostics.calibration_error import error_norm, row_draws
 from kdcal_core.diagnostics.targets import confidence_target
-from kdcal_core.evaluation.error_draws import binned_spread, smooth_spread
 from kdcal_core.evaluation.measures import MEASURES
 from kdcal_core.evaluation.paired import against_best, against_model, holm
-from kdcal_core.evaluation.spread import of_areas, of_means
+from kdcal_core.evaluation.spread import binned_spread, of_areas, of_means, smooth_spread
 
 LOSS, AREA, ECE = MEASURES["log_loss"], MEASURES["auc"], MEASURES["ece"]
 

@@ -21,7 +21,7 @@ from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputError
 from kdcal_core.evaluation import compare, losses_by_class
-from kdcal_core.evaluation.far import far_rows
+from kdcal_core.evaluation.compare import far_rows
 from kdcal_core.evaluation.methods import methods_of
 from kdcal_core.models import load_model
 from kdcal_core.review import ReviewData, ReviewReader, add_training, review_data
