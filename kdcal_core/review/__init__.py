@@ -6,20 +6,37 @@ and from then on everything reads the same small arrays. Nothing here depends on
 app and the command line call the same steps.
 """
 
-from kdcal_core.review.aside import add_foreign, add_training, remove_foreign, remove_training
-from kdcal_core.review.complete import no_target_words
 from kdcal_core.review.doubts import confirm_class, may_be_swapped, open_doubts, swap_classes
-from kdcal_core.review.inputs import input_columns, left_out, left_out_words
-from kdcal_core.review.loading import (
+from kdcal_core.review.further_tables import (
+    add_foreign,
+    add_training,
+    remove_foreign,
+    remove_training,
+)
+from kdcal_core.review.reader import (
+    PARTS,
+    Part,
+    ReviewData,
+    ReviewReader,
     check_scored,
+    identity,
     load_frame,
     load_regression_set,
     load_set,
+    review_data,
     rows_of,
 )
-from kdcal_core.review.model import ColumnInfo, Review, SetInfo, TableInfo, Which
-from kdcal_core.review.reader import PARTS, Part, ReviewReader, identity
-from kdcal_core.review.reviewed import ReviewData, review_data
+from kdcal_core.review.requirements import no_target_words
+from kdcal_core.review.review import (
+    ColumnInfo,
+    Review,
+    SetInfo,
+    TableInfo,
+    Which,
+    input_columns,
+    left_out,
+    left_out_words,
+)
 from kdcal_core.review.samples import Sample, samples, start_sample
 from kdcal_core.review.steps import (
     add_model,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from kdcal_core.data.orientation import doubts_of_roles, swapped
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
-from kdcal_core.review.model import Review
+from kdcal_core.review.review import Review
 from kdcal_core.review.steps import set_roles
 from kdcal_core.review.workspace import Workspace
 

@@ -1,7 +1,7 @@
 """The functions of the worker process, which alone reads the content of uploaded files.
 
 They take paths and return JSON; arrays and tables stay in files. Errors give a file its owner's
-name, not its name on disk.
+name, not its name on disk. A table's columns are described here, so that roles can be chosen.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+from pandas.api import types
 from pyarrow import feather
 
 from kdcal_core.data import (
@@ -20,6 +22,7 @@ from kdcal_core.data import (
     Table,
     Task,
     check_roles,
+    classes_of,
     digest_arrays,
     feature_frame,
     guess_roles,
@@ -29,17 +32,65 @@ from kdcal_core.data import (
     target_labels,
     weight_column,
 )
+from kdcal_core.data.column_guesses import simple, why_no_input
 from kdcal_core.data.orientation import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.review.columns import describe_columns
-from kdcal_core.review.model import SetInfo, TableInfo
-from kdcal_core.review.reading import in_file, in_rows_of, predict, read_frame
-from kdcal_core.review.regression_scoring import score_regression
-from kdcal_core.review.seals import seal, seal_folder
+from kdcal_core.review.review import ColumnInfo, SetInfo, TableInfo
+from kdcal_core.review.scoring import in_file, in_rows_of, predict, read_frame, score_regression
+from kdcal_core.review.sealed_files import seal, seal_folder
 from kdcal_core.store import decode
 from kdcal_core.store.disk import digest_of
+
+_LOOKED_AT = 10_000  # rows; enough to separate labels from measurements
+_EXAMPLES = 3
+_MAX_TEXT = 40
+
+
+def describe_columns(frame: pd.DataFrame) -> tuple[ColumnInfo, ...]:
+    """One `ColumnInfo` a column, in the table's order.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"a": [1.5, None, 1.5], "b": ["x", "y", "z"]})
+    >>> [(c.name, c.kind, c.n_missing, c.n_distinct, c.examples) for c in describe_columns(frame)]
+    [('a', 'number', 1, 1, ('1.5',)), ('b', 'text', 0, 3, ('x', 'y', 'z'))]
+    """
+    return tuple(_describe(str(name), frame.iloc[:, j]) for j, name in enumerate(frame.columns))
+
+
+def _describe(name: str, column: pd.Series[Any]) -> ColumnInfo:
+    distinct = column.iloc[:_LOOKED_AT].dropna().unique()
+    return ColumnInfo(
+        name=name,
+        kind=_kind(column.dtype),
+        n_missing=int(column.isna().sum()),
+        n_distinct=len(distinct),
+        examples=tuple(_text(value) for value in distinct[:_EXAMPLES]),
+        pair=_pair(column) if len(distinct) <= 2 else (),
+        no_input=why_no_input(simple(name), column),
+    )
+
+
+def _pair(column: pd.Series[Any]) -> tuple[str, ...]:
+    """Of all rows: a table sorted by its target shows one label for long."""
+    labels = column.dropna().unique()
+    return classes_of(labels) if len(labels) == 2 else ()
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)[:_MAX_TEXT]
+
+
+def _kind(dtype: Any) -> Literal["number", "text", "boolean", "date"]:
+    if types.is_bool_dtype(dtype):
+        return "boolean"
+    if types.is_numeric_dtype(dtype):
+        return "number"
+    if types.is_datetime64_any_dtype(dtype):
+        return "date"
+    return "text"
 
 
 def inspect_model(

@@ -1,4 +1,4 @@
-"""The reader of a review's rows, and the identity of what was read.
+"""From a review to its rows: the one reader, and the identity of what was read.
 
 Every computation declares what it reads. `identity` covers exactly that, and a `ReviewReader` with
 the same declaration refuses everything else. So a result depends on nothing that its key leaves
@@ -8,16 +8,22 @@ out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
-from kdcal_core.data.types import IntArray, Roles, ScoredSet
+from kdcal_core.data.role_columns import used_columns
+from kdcal_core.data.types import IntArray, Roles, ScoredSet, Task
 from kdcal_core.errors import InputError
-from kdcal_core.review.complete import check_which
-from kdcal_core.review.inputs import input_columns
-from kdcal_core.review.loading import scored_info
-from kdcal_core.review.model import Review, TableInfo, Which
-from kdcal_core.review.seals import check_digest
-from kdcal_core.review.stored import regression_arrays, scored_arrays, table_path
+from kdcal_core.review.requirements import check_which
+from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which, input_columns
+from kdcal_core.review.sealed_files import (
+    check_digest,
+    check_folder,
+    kept,
+    regression_arrays,
+    scored_arrays,
+    table_path,
+)
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import encode
 
@@ -29,6 +35,111 @@ if TYPE_CHECKING:
     from kdcal_core.data import Fitness, RegressionFitness
     from kdcal_core.distributions import RegressionSet
     from kdcal_core.models import HasLayers, Model
+
+
+def load_set(workspace: Workspace, review_id: str, which: Which) -> ScoredSet:
+    """A scored set, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of a regression.
+    """
+    review = workspace.read(review_id)
+    info = scored_info(review, which, "classification")
+    folder = workspace.folder(review_id) / info.folder
+    return scored_arrays(folder, review.classes, info.digest, which)
+
+
+def load_regression_set(workspace: Workspace, review_id: str, which: Which) -> RegressionSet:
+    """A scored set of a regression, its arrays memory-mapped and read-only.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of a classification.
+    """
+    review = workspace.read(review_id)
+    info = scored_info(review, which, "regression")
+    return regression_arrays(workspace.folder(review_id) / info.folder, info.digest, which)
+
+
+def check_scored(workspace: Workspace, review: Review) -> None:
+    """Whether every scored set is unchanged; only unknown states of its files are read.
+
+    Raises
+    ------
+    InputError
+        Files of a set are missing or damaged.
+    """
+    for which, info in review.sets.items():
+        folder = workspace.folder(review.id) / info.folder
+        with kept(which):
+            if not check_folder(folder):  # of an earlier version, or missing
+                if review.task == "regression":
+                    regression_arrays(folder, info.digest, which)
+                else:
+                    scored_arrays(folder, review.classes, info.digest, which)
+
+
+def scored_info(review: Review, which: Which, task: Task) -> SetInfo:
+    """The description of a scored set of a review of this task.
+
+    Raises
+    ------
+    InputError
+        Where the set has not been scored, or the review is of another task.
+    """
+    check_which(which)
+    if review.task != task:
+        raise InputError(
+            f"The review is of a {review.task}, and this needs a {task}",
+            fix="Choose a page for its task, or change the task on the Load page.",
+        )
+    info = review.sets.get(which)
+    if info is None:
+        raise InputError(
+            f"The {which} set has not been scored yet", fix="Score it on the Load page."
+        )
+    return info
+
+
+def load_frame(
+    workspace: Workspace, review_id: str, which: Which, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The rows of a set's table: all columns, or only those asked for.
+
+    Raises
+    ------
+    InputError
+        Where there is no such table.
+    """
+    check_which(which)
+    table = workspace.read(review_id).tables.get(which)
+    if table is None:
+        raise InputError(f"The review has no {which} table", fix="Add it on the Load page.")
+    return rows_of(workspace, review_id, table, columns)
+
+
+def rows_of(
+    workspace: Workspace,
+    review_id: str,
+    table: TableInfo,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """The rows of any table of the review: a set's, the training rows, foreign ones.
+
+    Raises
+    ------
+    InputError
+        Its file is missing.
+    """
+    from kdcal_core.review.scoring import read_frame
+
+    path = table_path(workspace.folder(review_id), table)
+    with kept(table.name):
+        return read_frame(str(path), columns).reset_index(drop=True)
+
 
 T = TypeVar("T")
 
@@ -230,7 +341,7 @@ class ReviewReader:
             For a class that the review does not know, with file and row.
         """
         from kdcal_core.data import feature_frame, target_labels
-        from kdcal_core.review.reading import in_file, in_rows_of
+        from kdcal_core.review.scoring import in_file, in_rows_of
 
         table = self._table(part)
         frame = self._of_table(table)
@@ -253,7 +364,7 @@ class ReviewReader:
             Where the review holds predictions without their model, or its file was changed.
         """
         from kdcal_core.models import load_model
-        from kdcal_core.review.reading import in_file
+        from kdcal_core.review.scoring import in_file
 
         review, path = self.review, self.model_path
         if review.model is None or path is None:
@@ -292,14 +403,13 @@ class ReviewReader:
 
     def _features(self, table: TableInfo) -> pd.DataFrame:
         from kdcal_core.data import feature_frame
-        from kdcal_core.review.reading import in_file
+        from kdcal_core.review.scoring import in_file
 
         with in_file(table.name):
             return feature_frame(self._of_table(table), self.roles)
 
     def _of_table(self, table: TableInfo, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        from kdcal_core.review.reading import read_frame
-        from kdcal_core.review.stored import kept
+        from kdcal_core.review.scoring import read_frame
 
         path = table_path(self._folder, table)
         with kept(table.name):
@@ -340,3 +450,99 @@ def _as_json(value: dict[str, Any]) -> dict[str, Any]:
 
     found: dict[str, Any] = json.loads(json.dumps(value))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewData:
+    """The rows of a scored classification review, with what calibrators may read of them.
+
+    Attributes
+    ----------
+    calibration : ScoredSet
+    evaluation : ScoredSet or None
+    classes : tuple of K str
+        Untrusted text.
+    inputs : dict of str to DataFrame
+        The features in the order of the roles, as they are (categories, missing values), under
+        "calibration", "evaluation" and "training", as far as there are such rows. Where no column
+        is a feature: those without another role that describe the rows and that all these tables
+        have, if any.
+    groups : dict of str to DataFrame
+        Under the same names, the columns that are neither features nor have another role, such
+        as a partition of the user's own.
+    training_y : (m,) int64 or None
+        True classes of the training rows, 0 to K - 1.
+    model : Model or None
+        The open model, if it is declared and the review has one.
+    foreign : dict of str to DataFrame
+        Features of foreign rows, if they are declared. Untrusted names.
+    """
+
+    calibration: ScoredSet
+    evaluation: ScoredSet | None
+    classes: tuple[str, ...]
+    inputs: dict[str, pd.DataFrame]
+    groups: dict[str, pd.DataFrame] = field(default_factory=dict)
+    training_y: IntArray | None = None
+    model: Model | None = None
+    foreign: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def training(self) -> tuple[pd.DataFrame, IntArray] | None:
+        """Features and true classes of the training rows, where there are any."""
+        if self.training_y is None:
+            return None
+        return self.inputs["training"], self.training_y
+
+
+def review_data(reader: ReviewReader, *, with_model: bool = False) -> ReviewData:
+    """Read a scored classification review; call it in a worker process.
+
+    Parameters
+    ----------
+    reader : ReviewReader
+        Both sets are read; training and foreign rows where they are declared.
+    with_model : bool
+        Whether to open the model, where there is one.
+
+    Raises
+    ------
+    InputError
+        The review is of a regression, its calibration set is not scored, a file is missing or
+        damaged, or the training rows hold a class that the model does not know.
+    """
+    from kdcal_core.data import target_labels
+
+    review, roles = reader.review, reader.roles
+    calibration = reader.scored("calibration")
+    evaluation = reader.scored("evaluation") if "evaluation" in review.sets else None
+    columns = input_columns(review)
+    inputs: dict[str, pd.DataFrame] = {}
+    groups: dict[str, pd.DataFrame] = {}
+    for which in WHICH:
+        if which not in review.sets:
+            continue
+        frame = reader.frame(which)
+        inputs[which], groups[which] = frame[columns], free_columns(frame, roles, columns)
+    training_y = None
+    if "training" in reader.reads and reader.has("training"):
+        frame = reader.frame("training")
+        inputs["training"], groups["training"] = frame[columns], free_columns(frame, roles, columns)
+        training_y = target_labels(frame, roles, review.classes, file=reader.name("training"))
+    foreign = review.foreign if "foreign" in reader.reads and roles.features else {}
+    return ReviewData(
+        calibration,
+        evaluation,
+        review.classes,
+        inputs,
+        groups,
+        training_y,
+        reader.model() if with_model and reader.has("model") else None,
+        {name: reader.foreign(name).reset_index(drop=True) for name in foreign},
+    )
+
+
+def free_columns(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> pd.DataFrame:
+    """The columns that are neither inputs nor have another role."""
+    taken = {*used_columns(roles), *columns}
+    return frame[[name for name in frame.columns if name not in taken]]

@@ -21,8 +21,8 @@ from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.stored_results import Results
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
-from kdcal_core.review.model import WHICH, Review, TableInfo
-from kdcal_core.review.seals import check_folder, copy_sealed
+from kdcal_core.review.review import WHICH, Review, TableInfo
+from kdcal_core.review.sealed_files import check_folder, copy_sealed
 from kdcal_core.review.steps import decode_set, decode_table
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode

@@ -16,18 +16,20 @@ from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
-from kdcal_core.review.complete import (
+from kdcal_core.review.requirements import (
     check_classes,
+    check_columns,
     check_complete,
     check_kept,
     check_unchanged,
     check_which,
     default_classes,
+    keep_fitting,
+    lacking,
+    shared_features,
 )
-from kdcal_core.review.fitting import check_columns, keep_fitting, lacking, shared_features
-from kdcal_core.review.model import WHICH, Review, SetInfo, TableInfo, Which
-from kdcal_core.review.seals import check_digest, remove_seal
-from kdcal_core.review.stored import table_path
+from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which
+from kdcal_core.review.sealed_files import check_digest, remove_seal, table_path
 from kdcal_core.review.workspace import Workspace
 from kdcal_core.store import decode
 from kdcal_core.store.disk import locked

@@ -13,7 +13,7 @@ from kdcal_core.evaluation import Comparison, compare, compared_measures
 from kdcal_core.evaluation.held_out import Judge
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import PARTS, Review, ReviewReader, Workspace, review_data
-from kdcal_core.review.inputs import input_columns
+from kdcal_core.review.review import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import (
     Request,

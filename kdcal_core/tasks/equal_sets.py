@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from kdcal_core.data import outcome_column, target_labels
 from kdcal_core.evaluation.overlap import SetRows, shared, shared_words
-from kdcal_core.review.inputs import input_columns
-from kdcal_core.review.model import WHICH
+from kdcal_core.review.review import WHICH, input_columns
 from kdcal_core.tasks.set_measures import Sets
 
 

@@ -33,7 +33,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.evaluation import Comparison, compare
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Part, Review, ReviewData, ReviewReader, Workspace, review_data
-from kdcal_core.review.inputs import input_columns
+from kdcal_core.review.review import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.comparison import usable_calibrators
 from kdcal_core.tasks.export_fit import READS, AsFitted, Fitted, Gain, Wanted, fit_and_judge

@@ -292,7 +292,7 @@ def fit_graph(
         For rows that do not fit the model or the review's classes, and for memory that would
         not suffice.
     """
-    from kdcal_core.review.reading import in_file, in_rows_of, predict
+    from kdcal_core.review.scoring import in_file, in_rows_of, predict
 
     reader, chosen = opened_reader(read, READS), decode(GraphSettings, settings)
     progress(0.0, "Opening the model")
@@ -355,7 +355,7 @@ def placed(
     progress: Progress,
 ) -> Rows:
     """The model's probabilities of rows, and their places in the estimator's partition."""
-    from kdcal_core.review.reading import in_rows_of, predict
+    from kdcal_core.review.scoring import in_rows_of, predict
 
     with in_rows_of(X):
         proba = predict(model, X, model.classes, part_of(progress, 0.0, 0.3))

@@ -20,7 +20,7 @@ from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, Gini, bin_inputs, grow_tree, unusable_columns
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.review import Review, ReviewReader, Which, Workspace
-from kdcal_core.review.inputs import input_columns
+from kdcal_core.review.review import input_columns
 from kdcal_core.store import decode, encode, save
 from kdcal_core.tasks.inputs import (
     Request,

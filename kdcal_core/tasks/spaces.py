@@ -18,7 +18,7 @@ from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of, silent
 from kdcal_core.review import Part, Review, ReviewReader, Which, Workspace
-from kdcal_core.review.reading import by_blocks, in_file, in_rows_of
+from kdcal_core.review.scoring import by_blocks, in_file, in_rows_of
 from kdcal_core.store import load, save
 from kdcal_core.tasks.inputs import (
     Request,

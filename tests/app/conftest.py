@@ -48,10 +48,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 ROW_READERS = (  # what every way to rows goes through
     "pyarrow.feather.read_table",
-    "kdcal_core.review.stored.scored_arrays",
-    "kdcal_core.review.stored.regression_arrays",
-    "kdcal_core.review.loading.scored_arrays",
-    "kdcal_core.review.loading.regression_arrays",
+    "kdcal_core.review.sealed_files.scored_arrays",
+    "kdcal_core.review.sealed_files.regression_arrays",
     "kdcal_core.review.reader.scored_arrays",
     "kdcal_core.review.reader.regression_arrays",
     "kdcal_core.tasks.recalibrated_measures.load",

@@ -31,7 +31,7 @@ from kdcal_core.review import (
     set_task,
     split_table,
 )
-from kdcal_core.review.regression_scoring import outputs_as_parameters, score_regression
+from kdcal_core.review.scoring import outputs_as_parameters, score_regression
 
 RNG = np.random.default_rng(0)
 N = 400

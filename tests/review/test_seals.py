@@ -31,7 +31,7 @@ from kdcal_core.review import (
     set_roles,
     start_sample,
 )
-from kdcal_core.review.seals import SEAL, check_folder, seal
+from kdcal_core.review.sealed_files import SEAL, check_folder, seal
 from kdcal_core.store.disk import digest_of
 
 pytestmark = pytest.mark.usefixtures("work_here")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from kdcal_core.errors import InputError
-from kdcal_core.review import reading
+from kdcal_core.review import scoring
 
 
 @pytest.mark.parametrize(("n", "few"), [(1, "1 row,"), (20, "8 rows,")])
@@ -27,9 +27,9 @@ def test_a_few_rows_come_first(monkeypatch: pytest.MonkeyPatch, n: int, few: str
         told.append(len(block))
         return block.to_numpy(float)
 
-    monkeypatch.setattr(reading, "trial", spy)
+    monkeypatch.setattr(scoring, "trial", spy)
     frame = pd.DataFrame({"x": np.arange(n)})
-    answers = reading.by_blocks(answer, frame, 1, lambda share, note: None)
+    answers = scoring.by_blocks(answer, frame, 1, lambda share, note: None)
     assert answers[:, 0].tolist() == list(range(n))
     assert told == [f"The model, tried on {few}", min(n, 8), "over", n]
 
@@ -39,5 +39,5 @@ def test_a_fault_in_the_first_rows_names_its_row() -> None:
         raise InputError("Wrong", row=3)
 
     with pytest.raises(InputError) as caught:
-        reading.by_blocks(answer, pd.DataFrame({"x": range(20)}), 1, lambda share, note: None)
+        scoring.by_blocks(answer, pd.DataFrame({"x": range(20)}), 1, lambda share, note: None)
     assert caught.value.row == 3

@@ -13,8 +13,8 @@ from typing import BinaryIO
 from kdcal_core.data.types import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
-from kdcal_core.review.fitting import check_foreign, check_training
-from kdcal_core.review.model import Review
+from kdcal_core.review.requirements import check_foreign, check_training
+from kdcal_core.review.review import Review
 from kdcal_core.review.steps import Cancelled, change_review, one_file_at_a_time, read_upload
 from kdcal_core.review.workspace import Workspace
 
