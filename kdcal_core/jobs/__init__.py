@@ -12,9 +12,8 @@ computed from, and a job whose server died is called interrupted by the next one
 from kdcal_core.jobs.limits import TRIAL_SECONDS, trial
 from kdcal_core.jobs.manager import JobManager, jobs
 from kdcal_core.jobs.outcome import Cancelled, lack_of_memory
-from kdcal_core.jobs.records import JobSnapshot, JobState
+from kdcal_core.jobs.records import JobSnapshot, JobState, default_root, job_key
 from kdcal_core.jobs.runner import run_limited
-from kdcal_core.jobs.stored_results import default_root, job_key
 
 __all__ = [
     "TRIAL_SECONDS",

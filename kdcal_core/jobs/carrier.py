@@ -20,9 +20,8 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs.outcome import Cancelled, not_kept, too_slow, value_of
-from kdcal_core.jobs.records import Records
+from kdcal_core.jobs.records import Records, Results
 from kdcal_core.jobs.runner import ASK_GRACE, Malformed, parse, run_limited
-from kdcal_core.jobs.stored_results import Results
 from kdcal_core.jobs.target import EVERY, Reporter, answer
 from kdcal_core.progress import Progress
 from kdcal_core.store.disk import make_folder, write_json

@@ -18,7 +18,7 @@ import kdcal_core
 from kdcal_core.data.types import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, job_key, run_limited
-from kdcal_core.jobs.stored_results import Results
+from kdcal_core.jobs.records import Results
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.progress import Progress
 from kdcal_core.review.review import WHICH, Review, TableInfo

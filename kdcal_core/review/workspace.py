@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kdcal_core.errors import InputError
-from kdcal_core.jobs.stored_results import OWN, default_root
+from kdcal_core.jobs.records import OWN, default_root
 from kdcal_core.review.review import Review
 from kdcal_core.store import decode, encode
 from kdcal_core.store.disk import (

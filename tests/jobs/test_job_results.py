@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kdcal_core.jobs import JobManager, job_key
-from kdcal_core.jobs.stored_results import Results
+from kdcal_core.jobs.records import Results
 
 PROBES = "job_probes:"
 

@@ -10,7 +10,7 @@ import pytest
 
 from kdcal_core import memory
 from kdcal_core.jobs import Cancelled, JobManager, limits
-from kdcal_core.jobs.turns import Line, Place
+from kdcal_core.jobs.manager import Line, Place
 
 
 class Gate:
