@@ -5,8 +5,12 @@ them (Torres et al., section 2, write F^ for a row's predictive distribution fun
 """
 
 from kdcal_core.data import Family
-from kdcal_core.distributions.codec import from_arrays, load_distribution, save_distribution
 from kdcal_core.distributions.distribution import PredictiveDistribution, central_levels
+from kdcal_core.distributions.distribution_files import (
+    from_arrays,
+    load_distribution,
+    save_distribution,
+)
 from kdcal_core.distributions.families import (
     FAMILIES,
     FamilySpec,
@@ -16,8 +20,7 @@ from kdcal_core.distributions.families import (
 )
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
 from kdcal_core.distributions.pit import RegressionSet, even, randomised_pit
-from kdcal_core.distributions.sampled import Empirical, Quantiles, resolution_note
-from kdcal_core.distributions.weighted import Weighted
+from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted, resolution_note
 from kdcal_core.distributions.wrapped import Concatenated, Mapped, concatenate
 
 __all__ = [

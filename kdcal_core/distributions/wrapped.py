@@ -21,7 +21,7 @@ from kdcal_core.distributions.distribution import (
     numbers_of,
     table_of,
 )
-from kdcal_core.distributions.weighted import BELOW_ONE, SMALLEST, Weighted
+from kdcal_core.distributions.sampled import BELOW_ONE, SMALLEST, Weighted
 from kdcal_core.errors import InputError
 
 NODES = 512

@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
-from kdcal_core.distributions._rowwise import count_up_to, pick
+from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
-from kdcal_core.distributions.weighted import SMALLEST
+from kdcal_core.distributions.sampled import SMALLEST
 from kdcal_core.regression.base import PIT_EDGE
 
 STRIP = 2.0**-8

@@ -10,7 +10,7 @@ from scipy.special import betainc, ndtr, ndtri
 
 from kdcal_core.data.types import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
-from kdcal_core.distributions._rowwise import count_up_to, pick
+from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
 from kdcal_core.regression.base import PIT_EDGE

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.distributions.distribution import PredictiveDistribution
 from kdcal_core.distributions.parametric import Gamma, LogNormal, Normal, StudentT
-from kdcal_core.distributions.sampled import Empirical, Quantiles
-from kdcal_core.distributions.weighted import Weighted
+from kdcal_core.distributions.sampled import Empirical, Quantiles, Weighted
 from kdcal_core.distributions.wrapped import Mapped
 from kdcal_core.errors import InputError
 from kdcal_core.store import decode, encode
