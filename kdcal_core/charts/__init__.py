@@ -5,11 +5,6 @@ Every figure takes ``dark`` and has a transparent ground.
 
 from __future__ import annotations
 
-from kdcal_core.charts.bands import (
-    BandLine,
-    distance_figure,
-    selection_figure,
-)
 from kdcal_core.charts.calibrator import (
     calibrator_map_chart,
     calibrator_map_figure,
@@ -27,6 +22,9 @@ from kdcal_core.charts.comparison import (
     comparison_table,
     judged_text,
     method_name,
+    method_reliability_chart,
+    method_reliability_figure,
+    method_reliability_table,
     paired_chart,
     paired_figure,
     ranked,
@@ -48,6 +46,8 @@ from kdcal_core.charts.coverage import (
     coverage_by_figure,
     coverage_chart,
     coverage_figure,
+    quantile_reliability_chart,
+    quantile_reliability_figure,
 )
 from kdcal_core.charts.foreign import (
     blend_words,
@@ -85,20 +85,11 @@ from kdcal_core.charts.local_map import (
     local_map_chart,
     local_map_figure,
 )
-from kdcal_core.charts.method_reliability import (
-    method_reliability_chart,
-    method_reliability_figure,
-    method_reliability_table,
-)
+from kdcal_core.charts.marks import BandLine, distance_figure, selection_figure
 from kdcal_core.charts.methods import (
     losses_chart,
     losses_figure,
     method_style,
-)
-from kdcal_core.charts.misses import (
-    misses_chart,
-    misses_figure,
-    misses_table,
 )
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.pit import (
@@ -133,39 +124,28 @@ from kdcal_core.charts.predictive_density import (
     predictive_density_chart,
     predictive_density_figure,
 )
-from kdcal_core.charts.quantile_reliability import (
-    quantile_reliability_chart,
-    quantile_reliability_figure,
-)
-from kdcal_core.charts.recalibration_intervals import (
+from kdcal_core.charts.recalibrated_rows import (
+    Moments,
     RowIntervals,
     intervals_chart,
     intervals_figure,
-)
-from kdcal_core.charts.recalibration_measures import (
-    MEASURES,
-    MeasuredRecalibration,
-    recalibration_differences_figure,
-    recalibration_measures_chart,
-    recalibration_measures_figure,
-    recalibrator_style,
-)
-from kdcal_core.charts.recalibration_selection import (
-    SelectionCurve,
-    neighbour_selection_chart,
-    neighbour_selection_figure,
-)
-from kdcal_core.charts.recalibration_truth import (
-    Moments,
+    misses_chart,
+    misses_figure,
+    misses_table,
     truth_chart,
     truth_figure,
     truth_table,
 )
-from kdcal_core.charts.region_maps import (
-    region_map_words,
-    region_maps_chart,
-    region_maps_figure,
-    region_maps_table,
+from kdcal_core.charts.recalibration import (
+    MEASURES,
+    MeasuredRecalibration,
+    SelectionCurve,
+    neighbour_selection_chart,
+    neighbour_selection_figure,
+    recalibration_differences_figure,
+    recalibration_measures_chart,
+    recalibration_measures_figure,
+    recalibrator_style,
 )
 from kdcal_core.charts.region_repair import (
     auc_lift_chart,
@@ -176,6 +156,10 @@ from kdcal_core.charts.region_repair import (
     loss_change_chart,
     loss_change_figure,
     loss_change_table,
+    region_map_words,
+    region_maps_chart,
+    region_maps_figure,
+    region_maps_table,
     repair_reliability_chart,
 )
 from kdcal_core.charts.region_tree import region_colour, region_tree_figure
@@ -195,6 +179,7 @@ from kdcal_core.charts.regions import (
     tree_words,
 )
 from kdcal_core.charts.reliability import (
+    ScorePanel,
     confusion_chart,
     confusion_figure,
     largest_curves,
@@ -203,14 +188,11 @@ from kdcal_core.charts.reliability import (
     reliability_chart,
     reliability_figure,
     score_histogram_figure,
-    scores_chart,
-    small_multiples,
-)
-from kdcal_core.charts.score_histograms import (
-    ScorePanel,
     score_panels_chart,
     score_panels_figure,
     score_panels_table,
+    scores_chart,
+    small_multiples,
 )
 
 __all__ = [

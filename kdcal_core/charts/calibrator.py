@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
+from kdcal_core.charts.marks import identity
 from kdcal_core.charts.palette import faded, palette
-from kdcal_core.charts.parts import identity
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
-from kdcal_core.charts.template import new_figure, square, unit_axis
 from kdcal_core.diagnostics import ReliabilityCurve
 from kdcal_core.diagnostics.calibrator_map import CalibratorMap
 from kdcal_core.text import escape_html

@@ -1,12 +1,22 @@
-"""A chart: a figure with the words beside it and the table behind it."""
+"""What every chart is made of: the object, and the look that its figure starts from.
+
+A figure without a template of its own takes plotly's global default, and a process that has
+imported Streamlit has placeholder colours there; hence every figure starts from
+:func:`new_figure` or :func:`new_grid`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
+
+from kdcal_core.charts.palette import TRANSPARENT, palette
+from kdcal_core.text import escape_html
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,3 +62,196 @@ class Chart:
     how_to_read: str
     table: Callable[[], pd.DataFrame]
     name: str
+
+
+FONT = "Source Sans, Source Sans Pro, Helvetica Neue, Arial, sans-serif"
+UNIT_TICKS = (0, 0.2, 0.4, 0.6, 0.8, 1)
+STRIP_HEIGHT = 44
+PANEL_HEIGHT = 190
+WIDE_PANEL_HEIGHT = 270
+COLUMN_GAP, ROW_GAP = 0.12, 0.2  # as shares of a panel
+
+
+@cache
+def template(dark: bool) -> go.layout.Template:
+    """The template of the mode: transparent ground, quiet grid, our colour order."""
+    colours = palette(dark)
+    axis = {
+        "gridcolor": colours.grid,
+        "linecolor": colours.grid,
+        "zeroline": False,
+        "ticks": "",
+        "automargin": True,
+        "title": {"font": {"size": 13, "color": colours.muted}, "standoff": 8},
+        "tickfont": {"size": 12, "color": colours.muted},
+    }
+    scale = [list(stop) for stop in colours.sequential]
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 13, "color": colours.text},
+            "title": {
+                "font": {"size": 15, "color": colours.text},
+                "x": 0.0,
+                "xanchor": "left",
+                "yref": "container",
+                "y": 0.98,
+                "yanchor": "top",
+            },
+            "paper_bgcolor": TRANSPARENT,
+            "plot_bgcolor": TRANSPARENT,
+            "colorway": list(colours.classes),
+            "colorscale": {
+                "sequential": scale,
+                "sequentialminus": scale,
+                "diverging": [list(stop) for stop in colours.diverging],
+            },
+            "xaxis": axis,
+            "yaxis": axis,
+            "hovermode": "closest",
+            "hoverlabel": {
+                "bgcolor": colours.surface,
+                "bordercolor": colours.grid,
+                "font": {"family": FONT, "size": 13, "color": colours.text},
+                "align": "left",
+            },
+            "legend": {
+                "orientation": "h",
+                "x": 0.0,
+                "xanchor": "left",
+                "y": 1.02,
+                "yanchor": "bottom",
+                "font": {"size": 12, "color": colours.text},
+                "bgcolor": TRANSPARENT,
+            },
+            "margin": {"l": 56, "r": 16, "t": 40, "b": 48},
+            "bargap": 0.0,
+            "dragmode": "zoom",
+        }
+    )
+
+
+def new_figure(dark: bool, *, height: int, title: str | None = None) -> go.Figure:
+    """An empty figure in our look. The title is untrusted text and is escaped."""
+    figure = go.Figure(layout={"template": template(dark), "height": height})
+    if title:
+        figure.update_layout(title_text=escape_html(title))
+    return figure
+
+
+def unit_axis(figure: go.Figure, which: str, title: str = "", **more: object) -> None:
+    """Make axis ``which`` ("xaxis", "yaxis2", ...) run from 0 to 1 with a hair of room."""
+    figure.update_layout(
+        {which: {"range": [-0.01, 1.02], "tickvals": UNIT_TICKS, "title_text": title, **more}}
+    )
+
+
+def square(figure: go.Figure, x: str = "x", y: str = "y") -> None:
+    """Equal units on both axes at any width: the plot shrinks, the scales stay.
+
+    ``x`` and ``y`` are axis references such as "x3"; the square stays at the bottom so that
+    what stands under it stays near.
+    """
+    x_axis, y_axis = x.replace("x", "xaxis"), y.replace("y", "yaxis")
+    figure.update_layout(
+        {
+            x_axis: {"constrain": "domain"},
+            y_axis: {
+                "scaleanchor": x,
+                "scaleratio": 1,
+                "constrain": "domain",
+                "constraintoward": "bottom",
+            },
+        }
+    )
+
+
+def new_grid(
+    titles: Sequence[str],
+    dark: bool,
+    *,
+    columns: int = 5,
+    x_title: str = "",
+    y_title: str = "",
+    strips: bool = False,
+) -> go.Figure:
+    """Square unit panels, one a title, all on one scale; titles are untrusted and escaped.
+
+    With ``strips`` each panel has a low one under it, on the same score axis (:func:`strip`).
+    Panel ``at`` is reached by giving a trace the axes of :func:`panel`. The whole layout is set
+    at once, because plotly checks it again at every change.
+    """
+    columns = min(columns, max(len(titles), 1))
+    rows = max(-(-len(titles) // columns), 1)
+    high = PANEL_HEIGHT if columns > 3 else WIDE_PANEL_HEIGHT
+    inside = rows * (high + STRIP_HEIGHT * strips)
+    layout: dict[str, Any] = {
+        "template": template(dark),
+        "height": inside + 122,
+        "margin": {"l": 62, "r": 12, "t": 64, "b": 58},
+        "legend": {"y": 1 + 28 / inside},
+        "annotations": [
+            _edge_title(x_title, dark, x=0.5, y=0, yshift=-54, yanchor="bottom"),
+            _edge_title(y_title, dark, x=0, y=0.5, xshift=-60, xanchor="left", textangle=-90),
+        ],
+    }
+    gap = ROW_GAP / rows
+    tall = (1 - gap * (rows - 1)) / rows
+    for at, title in enumerate(titles):
+        down, across = divmod(at, columns)
+        left, right = (across + COLUMN_GAP / 2) / columns, (across + 1 - COLUMN_GAP / 2) / columns
+        top = 1 - down * (tall + gap)
+        names, foot = panel(at), STRIP_HEIGHT * strips / inside
+        axis = {"range": [-0.03, 1.04], "tickvals": (0, 0.5, 1), "constrain": "domain"}
+        layout[names["xaxis"].replace("x", "xaxis")] = {
+            **axis,
+            "domain": [left, right],
+            "showgrid": True,  # bars in a strip would hide it
+            "anchor": strip(at, len(titles))["yaxis"] if strips else names["yaxis"],
+            "showticklabels": at + columns >= len(titles),
+        }
+        layout[names["yaxis"].replace("y", "yaxis")] = {
+            **axis,
+            "domain": [max(top - tall + foot, 0.0), top],
+            "anchor": names["xaxis"],
+            "scaleanchor": names["xaxis"],
+            "scaleratio": 1,
+            "showticklabels": across == 0,
+        }
+        if strips:
+            layout[names["yaxis"].replace("y", "yaxis")]["constraintoward"] = "bottom"
+            layout[strip(at, len(titles))["yaxis"].replace("y", "yaxis")] = {
+                "domain": [max(top - tall, 0.0), max(top - tall + 0.8 * foot, 0.0)],
+                "anchor": names["xaxis"],
+                "range": [-0.02, 1.02],
+                "showticklabels": False,
+                "showgrid": False,
+            }
+        middle = (left + right) / 2
+        layout["annotations"].append(
+            _edge_title(escape_html(title, limit=24), dark, x=middle, y=top, yanchor="bottom")
+        )
+    return go.Figure(layout=layout)
+
+
+def _edge_title(text: str, dark: bool, **place: Any) -> dict[str, Any]:
+    """Quiet writing beside a panel, in paper coordinates."""
+    return {
+        "text": text,
+        "xref": "paper",
+        "yref": "paper",
+        "showarrow": False,
+        "xanchor": "center",
+        "font": {"size": 13, "color": palette(dark).muted},
+        **place,
+    }
+
+
+def panel(at: int) -> dict[str, str]:
+    """The axes of the ``at``-th panel of :func:`new_grid`, to be given to a trace."""
+    number = "" if at == 0 else str(at + 1)
+    return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+
+
+def strip(at: int, n_panels: int) -> dict[str, str]:
+    """The axes of the strip under the ``at``-th of so many panels, to be given to a trace."""
+    return {"xaxis": panel(at)["xaxis"], "yaxis": f"y{n_panels + at + 1}"}

@@ -11,11 +11,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, strip, unit_axis
+from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
 from kdcal_core.charts.methods import method_style
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.parts import anchor_traces, boxes, identity, tiers
-from kdcal_core.charts.template import new_figure, new_grid, panel, square, strip, unit_axis
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 from kdcal_core.text import counted

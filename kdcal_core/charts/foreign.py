@@ -13,10 +13,9 @@ import plotly.graph_objects as go
 
 from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.calibration.graph import Selection
-from kdcal_core.charts.bands import BandLine, distance_figure, selection_figure
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.marks import BandLine, distance_figure, selection_figure
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import (
     SURE,

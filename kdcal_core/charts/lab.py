@@ -11,11 +11,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.calibration.graph.blend import Blend
-from kdcal_core.charts.bands import BandLine, band_lines, distance_figure, line_style
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure, panel, square, template
+from kdcal_core.charts.marks import BandLine, band_lines, distance_figure, line_style
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
-from kdcal_core.charts.template import new_figure, panel, square, template
 from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
 from kdcal_core.text import listed, number_text

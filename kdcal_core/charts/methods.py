@@ -9,9 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure
 from kdcal_core.charts.palette import Palette, palette
-from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.diagnostics import MethodLosses
 from kdcal_core.text import escape_html

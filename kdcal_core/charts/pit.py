@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure, panel
+from kdcal_core.charts.marks import boxes, ribbon
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.parts import boxes, ribbon
-from kdcal_core.charts.regression_panels import PanelTitle, new_panels
-from kdcal_core.charts.template import new_figure, panel
+from kdcal_core.charts.panels import PanelTitle, new_panels
 from kdcal_core.data.types import FloatArray
 from kdcal_core.diagnostics.regression.pit_curves import EcdfDifference, PitHistogram
 from kdcal_core.text import counted

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, panel
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.charts.regression_panels import PanelTitle, new_panels
-from kdcal_core.charts.template import panel
+from kdcal_core.charts.panels import PanelTitle, new_panels
 from kdcal_core.diagnostics import DensityCurve
 
 _NAMES = {"model": "Model", "calibrated": "Recalibrated"}

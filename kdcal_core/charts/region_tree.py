@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
+from kdcal_core.charts.chart import new_figure
 from kdcal_core.charts.palette import Palette, palette
-from kdcal_core.charts.template import new_figure
 from kdcal_core.data import FloatArray
 from kdcal_core.partition.tree import PartitionTree, TreeNode
 from kdcal_core.text import escape_html

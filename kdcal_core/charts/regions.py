@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.charts.chart import Chart
+from kdcal_core.charts.chart import Chart, new_figure
 from kdcal_core.charts.palette import palette
 from kdcal_core.charts.region_tree import RegionMark, region_colour, region_tree_figure
 from kdcal_core.charts.reliability import reliability_alt, small_multiples
-from kdcal_core.charts.template import new_figure
 from kdcal_core.diagnostics import (
     Estimate,
     Region,

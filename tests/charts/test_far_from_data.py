@@ -11,7 +11,7 @@ import pytest
 
 from kdcal_core import charts
 from kdcal_core.charts import BandLine, MapPoints, PosteriorPanel
-from kdcal_core.charts.bands import STYLES
+from kdcal_core.charts.marks import STYLES
 from kdcal_core.charts.palette import posterior_scale
 from kdcal_core.diagnostics import log_densities
 from tests.benchmarks.studies.bands import measure_figure

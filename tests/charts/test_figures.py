@@ -15,7 +15,7 @@ import plotly.io as pio
 import pytest
 
 from kdcal_core import calibration, charts, diagnostics
-from kdcal_core.charts.parts import tiers
+from kdcal_core.charts.marks import tiers
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics import top_label_losses
 from kdcal_core.errors import InputWarning

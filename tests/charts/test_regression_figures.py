@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from kdcal_core import charts
-from kdcal_core.charts import local_map, pit, recalibration_measures
+from kdcal_core.charts import local_map, pit, recalibration
 from kdcal_core.diagnostics import Estimate, density_curve, misses_of
 from kdcal_core.diagnostics.regression.coverage import Coverage, CoverageRow
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
@@ -360,7 +360,7 @@ def test_words_tell_the_numbers() -> None:
     ]
     assert "cancel" in pit.pit_panels_words(panels)
     assert "cancel" not in pit.pit_panels_words(panels[:2])
-    better = recalibration_measures.measures_words([measured("model"), measured("isotonic")])
+    better = recalibration.measures_words([measured("model"), measured("isotonic")])
     assert better.startswith("model")
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kdcal_core.charts import BandLine, palette
-from kdcal_core.charts.bands import band_lines
-from kdcal_core.charts.template import new_figure
+from kdcal_core.charts.chart import new_figure
+from kdcal_core.charts.marks import band_lines
 
 
 def measure_figure(

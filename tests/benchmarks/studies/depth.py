@@ -10,8 +10,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from kdcal_core.charts import palette
+from kdcal_core.charts.marks import ribbon
 from kdcal_core.charts.palette import faded
-from kdcal_core.charts.parts import ribbon
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.diagnostics import kernel_similarity
 from kdcal_core.models import wrap_model
@@ -92,7 +92,7 @@ def _rows(name: str, data: str | None, seed: int) -> tuple[FloatArray, IntArray]
 
 def _figures(table: pd.DataFrame) -> list[go.Figure]:
     """Random weights and trained ones side by side, one figure a data set and width."""
-    from kdcal_core.charts.template import new_figure
+    from kdcal_core.charts.chart import new_figure
 
     colours = palette(dark=False)
     drawn = {"within": ("Same class", colours.calibrated), "between": ("Other", colours.model)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from kdcal_core.charts.chart import new_figure
 from kdcal_core.charts.palette import palette
-from kdcal_core.charts.template import new_figure
 from kdcal_core.evaluation import CriticalDifference
 from kdcal_core.text import escape_html, listed, p_text
 

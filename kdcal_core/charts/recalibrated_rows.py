@@ -1,0 +1,517 @@
+"""What recalibration does to single rows: their intervals, misses and moments, before and after.
+
+Outcomes that their intervals missed, on a map (Torres et al., Figs. 3e, 3f); true against
+estimated mean and standard deviation, where the truth is known (003 Fig. 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kdcal_core.charts.chart import Chart, new_figure, panel, square
+from kdcal_core.charts.palette import Palette, faded, palette
+from kdcal_core.charts.panels import MAX_MARKS, PanelTitle, new_panels
+from kdcal_core.charts.recalibration import recalibrator_style
+from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.diagnostics import Misses
+from kdcal_core.text import escape_html
+
+MAX_ROWS = 40
+_ROW_HEIGHT = 34
+_APART = 0.18
+
+
+INTERVALS = r"""
+For each chosen row the central interval by the model (slate) and after recalibration (teal); the
+tick is the median, the diamond the outcome. A few rows cannot show coverage: nineteen of twenty
+right 95% intervals hold their outcome, on average over many rows.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class RowIntervals:
+    """Central intervals of some rows by one method, all (m,).
+
+    ``key`` is "model" or a key of `RECALIBRATORS`; ``label`` is untrusted.
+    """
+
+    key: str
+    label: str
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+
+
+def intervals_chart(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+    *,
+    dark: bool,
+    y_title: str,
+    level: float,
+    furthest_of: int | None = None,
+) -> Chart:
+    """Intervals of some rows; where they are the furthest out, of ``furthest_of`` rows in all."""
+    if furthest_of is None:
+        words = intervals_words(outcomes, methods, level)
+    else:
+        (first, *_) = methods
+        missed = int(((outcomes < first.low) | (outcomes > first.high)).sum())
+        words = (
+            f"The {len(names):,} rows of {furthest_of:,} whose outcome lies furthest out: "
+            f"{missed:,} outside the stated {level:.0%} interval."
+        )
+    return Chart(
+        intervals_figure(names, outcomes, methods, dark=dark, y_title=y_title, level=level),
+        finding=words,
+        alt=words,
+        how_to_read=INTERVALS,
+        table=lambda: intervals_table(names, outcomes, methods),
+        name="intervals drawn",
+    )
+
+
+def intervals_figure(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+    *,
+    dark: bool,
+    y_title: str,
+    level: float = 0.95,
+) -> go.Figure:
+    """A line for each row: each method's interval with its median, and the outcome.
+
+    The first 40 rows are drawn. Names and ``y_title``, the outcome's name, are untrusted.
+    """
+    colours = palette(dark)
+    n = min(len(names), MAX_ROWS)
+    figure = new_figure(dark, height=124 + _ROW_HEIGHT * max(n, 1))
+    places = np.arange(n, dtype=np.float64)
+    for at, shown in enumerate(methods):
+        colour, _ = recalibrator_style(shown.key, colours)
+        name = escape_html(shown.label, limit=40)
+        low, middle, high = shown.low[:n], shown.middle[:n], shown.high[:n]
+        inside = (outcomes[:n] >= low) & (outcomes[:n] <= high)
+        figure.add_trace(
+            go.Scatter(
+                x=middle,
+                y=places + _APART * (2 * at - len(methods) + 1),
+                mode="markers",
+                marker={"symbol": "line-ns-open", "size": 9, "color": colour, "line": {"width": 2}},
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": high - middle,
+                    "arrayminus": middle - low,
+                    "color": faded(colour, 0.75),
+                    "thickness": 4,
+                    "width": 0,
+                },
+                name=f"{name}, {level:.0%}",
+                customdata=np.column_stack([low, high]),
+                text=["inside" if hit else "missed" for hit in inside],
+                hovertemplate=(
+                    "%{customdata[0]:,.4~g} to %{customdata[1]:,.4~g}, median %{x:,.4~g}<br>"
+                    f"outcome %{{text}}<extra>{name}</extra>"
+                ),
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=outcomes[:n],
+            y=places,
+            mode="markers",
+            marker={"symbol": "diamond", "size": 8, "color": colours.truth},
+            name="Outcome",
+            hovertemplate="Outcome %{x:,.6~g}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        xaxis={"title_text": escape_html(y_title, limit=60), "nticks": 8},
+        yaxis={
+            "tickvals": places,
+            "ticktext": [escape_html(name, limit=24) for name in names[:n]],
+            "range": [n - 0.5, -0.5],
+            "showgrid": False,
+        },
+        margin={"t": 56},
+    )
+    return figure
+
+
+def intervals_table(
+    names: Sequence[str],
+    outcomes: FloatArray,
+    methods: Sequence[RowIntervals],
+) -> pd.DataFrame:
+    """A line for each row with every method's interval, all rows."""
+    table = pd.DataFrame({"row": list(names), "outcome": outcomes})
+    for shown in methods:
+        table[f"{shown.label}: low"] = shown.low
+        table[f"{shown.label}: median"] = shown.middle
+        table[f"{shown.label}: high"] = shown.high
+    return table
+
+
+def intervals_words(
+    outcomes: FloatArray, methods: Sequence[RowIntervals], level: float = 0.95
+) -> str:
+    """How many of the chosen rows each method's intervals hold, and how wide they are.
+
+    Examples
+    --------
+    >>> one = RowIntervals("model", "Model", np.zeros(2), np.ones(2), np.full(2, 2.0))
+    >>> intervals_words(np.array([1.0, 5.0]), [one])
+    'Of 2 chosen rows the 95% intervals hold: Model 1, mean width 2. Few rows say little about
+     coverage; the whole set does.'
+    """
+    told = "; ".join(
+        f"{shown.label} {int(((outcomes >= shown.low) & (outcomes <= shown.high)).sum()):,}, mean "
+        f"width {np.mean(shown.high - shown.low):,.4g}"
+        for shown in methods
+    )
+    return (
+        f"Of {outcomes.size:,} chosen rows the {level:.0%} intervals hold: {told}. Few rows say "
+        "little about coverage; the whole set does."
+    )
+
+
+_OTHERS = 10  # marks that are no rows, such as the ends of a line
+
+MISSES = r"""
+Every mark is a row at its place on the map; light red ones are outcomes that their interval missed
+(Torres et al., Figs. 3e and 3f), with the triangle pointing to the side on which they lie. If
+intervals are right **everywhere**, misses are strewn evenly over the rows; clusters of them, and
+regions without any, are local faults even where the total is right. The same rows are drawn on both
+sides, a uniform sample where they are too many; the counts above are those of all rows.
+"""
+
+
+def misses_chart(
+    xy: FloatArray,
+    panels: Sequence[Misses],
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    level: float,
+    rows: IntArray | None = None,
+) -> Chart:
+    """Hits and misses on a map, before and after; the parameters are those of `misses_figure`."""
+    return Chart(
+        misses_figure(
+            xy, panels, dark=dark, x_title=x_title, y_title=y_title, level=level, rows=rows
+        ),
+        finding=misses_words(panels, level),
+        alt=misses_alt(panels, x_title, y_title, level),
+        how_to_read=MISSES,
+        table=lambda: misses_table(xy, panels, x_title, y_title, rows),
+        name="missed outcomes",
+    )
+
+
+def misses_figure(
+    xy: FloatArray,
+    panels: Sequence[Misses],
+    *,
+    dark: bool,
+    x_title: str,
+    y_title: str,
+    level: float = 0.95,
+    rows: IntArray | None = None,
+    seed: int = 0,
+) -> go.Figure:
+    """The same rows on the same axes for each panel: hits faint grey, misses light red.
+
+    At most 5,000 marks are sent: a uniform sample of rows, the same in every panel and drawn
+    without looking at hits and misses, so that the shares seen are the shares there are. The
+    counts in the titles are those of all rows. Triangles point to where the outcome lies.
+
+    Parameters
+    ----------
+    xy : (m, 2)
+        Places of the rows on the map.
+    x_title, y_title : str
+        Untrusted, as the panels' names.
+    level : float
+        Of the intervals.
+    rows : (m,) int array, optional
+        The positions of these rows among all; None: they are all.
+    """
+    colours = palette(dark)
+    kept = drawn_rows(len(xy), len(panels), seed)
+    titles = [PanelTitle(shown.name, _told(shown, level)) for shown in panels]
+    figure = new_panels(
+        titles, dark, columns=2, height=360, x_title=x_title, y_title=y_title, y_axis={"nticks": 6}
+    )
+    named: set[str] = set()
+    for at, shown in enumerate(panels):
+        for trace in _marks(xy, shown, kept, rows, colours, **panel(at)):
+            if trace.x.size:
+                figure.add_trace(trace.update(showlegend=trace.name not in named))
+                named.add(trace.name)
+    figure.update_layout(legend={"itemsizing": "constant"})
+    n = max((shown.n for shown in panels), default=len(xy))
+    if kept.size < n:
+        figure.add_annotation(_few(kept.size, n, colours))
+    return figure
+
+
+def drawn_rows(n: int, n_panels: int, seed: int = 0) -> NDArray[np.int64]:
+    """The rows that are drawn, ascending: all, or a uniform sample without replacement.
+
+    Examples
+    --------
+    >>> drawn_rows(3, 2), drawn_rows(1_000_000, 2).size
+    (array([0, 1, 2]), 2495)
+    """
+    most = (MAX_MARKS - _OTHERS) // max(n_panels, 1)
+    if n <= most:
+        return np.arange(n, dtype=np.int64)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False)).astype(np.int64)
+
+
+def misses_table(
+    xy: FloatArray,
+    panels: Sequence[Misses],
+    x_title: str,
+    y_title: str,
+    rows: IntArray | None = None,
+) -> pd.DataFrame:
+    """A line for each row, counted from 1: its place, and "hit", "below" or "above" by panel."""
+    numbers = (np.arange(len(xy)) if rows is None else rows) + 1
+    table = pd.DataFrame({"row": numbers, f"x: {x_title}": xy[:, 0], f"y: {y_title}": xy[:, 1]})
+    for shown in panels:
+        table[shown.name] = np.where(shown.below, "below", np.where(shown.above, "above", "hit"))
+    return table
+
+
+def _told(shown: Misses, level: float) -> str:
+    return f"{shown.missed:,} of {shown.n:,} missed: {shown.share:.1%}, stated {1 - level:.0%}"
+
+
+def _marks(
+    xy: FloatArray,
+    shown: Misses,
+    kept: NDArray[np.int64],
+    rows: IntArray | None,
+    colours: Palette,
+    **axes: Any,
+) -> list[go.Scatter]:
+    hits = ~(shown.below | shown.above)
+    looks = (
+        ("Inside the interval", hits, "circle", faded(colours.muted, 0.22), 4.0),
+        ("Outcome above the interval", shown.above, "triangle-up", colours.miss, 7.5),
+        ("Outcome below the interval", shown.below, "triangle-down", colours.miss, 7.5),
+    )
+    traces = []
+    for name, mask, symbol, colour, size in looks:
+        mine = kept[mask[kept]]
+        traces.append(
+            go.Scatter(
+                x=xy[mine, 0],
+                y=xy[mine, 1],
+                mode="markers",
+                marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 0}},
+                name=name,
+                legendgroup=name,
+                customdata=(mine if rows is None else rows[mine]) + 1,
+                hovertemplate=f"Row %{{customdata:,}}<extra>{name}</extra>",
+                **axes,
+            )
+        )
+    return traces
+
+
+def _few(kept: int, n: int, colours: Palette) -> dict[str, Any]:
+    return {
+        "text": f"{kept:,} of {n:,} rows are drawn, the same in both panels",
+        "x": 1,
+        "y": 0,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "top",
+        "yshift": -38,
+        "showarrow": False,
+        "font": {"size": 12, "color": colours.muted},
+    }
+
+
+def misses_words(panels: Sequence[Misses], level: float = 0.95) -> str:
+    """How many outcomes the intervals missed before and after, and on which side."""
+    told = "; ".join(f"{shown.name} {_missed(shown)}" for shown in panels)
+    return f"Outcomes outside their {level:.0%} intervals: {told}. Stated are {1 - level:.0%}."
+
+
+def _missed(shown: Misses) -> str:
+    return (
+        f"{shown.missed:,} of {shown.n:,} ({shown.share:.1%}), {shown.n_above:,} above and "
+        f"{shown.n_below:,} below"
+    )
+
+
+def misses_alt(panels: Sequence[Misses], x_title: str, y_title: str, level: float = 0.95) -> str:
+    """Alternative text of the maps of misses."""
+    return f"Maps of hits and misses over {x_title} and {y_title}. {misses_words(panels, level)}"
+
+
+TRUTH = r"""
+Each mark is a row: its true mean or standard deviation across, the estimate up (Torres et al., Fig.
+2). Right estimates lie on the dashed diagonal. A global repair bends all rows alike; a local one
+can move each. Shown only where the truth is known, as in simulations.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and standard deviation of each row's distribution, both (n,).
+
+    ``key`` is "truth", "model" or a key of `RECALIBRATORS`; ``label`` is untrusted. ``std`` is
+    None where it is not known, as where a table gives the true mean alone.
+    """
+
+    key: str
+    label: str
+    mean: FloatArray
+    std: FloatArray | None = None
+
+
+def truth_chart(
+    truth: Moments,
+    estimates: Sequence[Moments],
+    distances: Sequence[float],
+    *,
+    dark: bool,
+    rows: IntArray | None = None,
+) -> Chart:
+    """True against estimated moments.
+
+    ``distances`` are the root mean squared distances of the estimated means from the true ones.
+    """
+    labels = [one.label for one in estimates]
+    words = truth_words(list(zip(labels, distances, strict=True)))
+    return Chart(
+        truth_figure(truth, estimates, dark=dark, rows=rows),
+        finding=words,
+        alt=words,
+        how_to_read=TRUTH,
+        table=lambda: truth_table(truth, estimates, rows),
+        name="true means",
+    )
+
+
+def truth_figure(
+    truth: Moments,
+    estimates: Sequence[Moments],
+    *,
+    dark: bool,
+    rows: IntArray | None = None,
+    seed: int = 0,
+) -> go.Figure:
+    """Two squares, mean and standard deviation: right estimates lie on the dashed diagonal.
+
+    At most 5,000 marks: a uniform sample of rows, the same for every method.
+
+    Parameters
+    ----------
+    rows : (m,) int array, optional
+        The positions of these rows among all; None: they are all.
+    """
+    colours = palette(dark)
+    quantities = ["mean"] + (["std"] if truth.std is not None else [])
+    kept = drawn_rows(len(truth.mean), len(quantities) * max(len(estimates), 1), seed)
+    numbers = kept if rows is None else rows[kept]
+    titles = [PanelTitle({"mean": "Mean", "std": "Standard deviation"}[key]) for key in quantities]
+    figure = new_panels(
+        titles, dark, columns=2, height=340, x_title="True", y_title="Estimated", shared=""
+    )
+    for at, quantity in enumerate(quantities):
+        axes = panel(at)
+        exact = np.asarray(getattr(truth, quantity))[kept]
+        figure.add_trace(_diagonal(exact, colours, first=at == 0, **axes))
+        for shown in estimates:
+            values = getattr(shown, quantity)
+            if values is not None:
+                figure.add_trace(
+                    _points(exact, values[kept], numbers, shown, colours, first=at == 0, **axes)
+                )
+        square(figure, axes["xaxis"], axes["yaxis"])
+    return figure
+
+
+def truth_table(
+    truth: Moments, estimates: Sequence[Moments], rows: IntArray | None = None
+) -> pd.DataFrame:
+    """A line for each row, counted from 1, with the true and every estimated moment."""
+    numbers = (np.arange(len(truth.mean)) if rows is None else rows) + 1
+    table = pd.DataFrame({"row": numbers})
+    for shown in (truth, *estimates):
+        table[f"{shown.label}: mean"] = shown.mean
+        if shown.std is not None:
+            table[f"{shown.label}: std"] = shown.std
+    return table
+
+
+def _points(
+    exact: FloatArray,
+    values: FloatArray,
+    rows: Any,
+    shown: Moments,
+    colours: Palette,
+    *,
+    first: bool,
+    **axes: Any,
+) -> go.Scatter:
+    colour, symbol = recalibrator_style(shown.key, colours)
+    name = escape_html(shown.label, limit=40)
+    return go.Scatter(
+        x=exact,
+        y=values,
+        mode="markers",
+        marker={"color": faded(colour, 0.4), "symbol": symbol, "size": 4.5},
+        name=name,
+        legendgroup=name,
+        showlegend=first,
+        customdata=rows + 1,
+        hovertemplate=(
+            f"Row %{{customdata:,}}: true %{{x:,.4~g}}, estimated %{{y:,.4~g}}<extra>{name}</extra>"
+        ),
+        **axes,
+    )
+
+
+def _diagonal(exact: FloatArray, colours: Palette, *, first: bool, **axes: Any) -> go.Scatter:
+    ends = [float(exact.min()), float(exact.max())] if exact.size else [0.0, 1.0]
+    return go.Scatter(
+        x=ends,
+        y=ends,
+        mode="lines",
+        line={"color": colours.truth, "width": 1.2, "dash": "4px,4px"},
+        name="Right",
+        legendgroup="right",
+        showlegend=first,
+        hoverinfo="skip",
+        **axes,
+    )
+
+
+def truth_words(distances: Sequence[tuple[str, float]]) -> str:
+    """Root mean squared distance of each method's mean from the true mean.
+
+    Examples
+    --------
+    >>> truth_words([("Model", 2**0.5)])
+    'Root mean squared distance from the true mean: Model 1.414.'
+    """
+    told = ", ".join(f"{label} {distance:,.4g}" for label, distance in distances)
+    return f"Root mean squared distance from the true mean: {told}."
