@@ -13,7 +13,6 @@ from kdcal_core.models.formats import (
     refuse_pickle,
     wrap_model,
 )
-from kdcal_core.models.identity import fingerprint
 from kdcal_core.models.protocol import (
     Features,
     HasCodes,
@@ -27,6 +26,7 @@ from kdcal_core.models.protocol import (
     ModelInfo,
     NamesActivations,
     Regressor,
+    fingerprint,
 )
 
 __all__ = [

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast, overload
 
 from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, missing_library
-from kdcal_core.models.identity import remember_file
+from kdcal_core.models.output_meaning import Outputs, check_task
 from kdcal_core.models.protocol import (
     Ensemble,
     HasCodes,
@@ -31,8 +31,8 @@ from kdcal_core.models.protocol import (
     ModelInfo,
     NamesActivations,
     Regressor,
+    remember_file,
 )
-from kdcal_core.models.regression_outputs import Outputs, check_task
 
 _HEAD_BYTES = 512
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill", ".sav")

@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 from kdcal_core.data import FloatArray, Task, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numbers_and_categories
-from kdcal_core.models.outputs import check_feature_names, class_names
-from kdcal_core.models.protocol import Features, Model, Regressor
-from kdcal_core.models.regression_outputs import (
+from kdcal_core.models.output_meaning import (
     Outputs,
+    check_feature_names,
     check_outputs,
     check_task,
+    class_names,
     resolve_outputs,
 )
-from kdcal_core.models.tree_checks import check_children, check_range, unsafe
+from kdcal_core.models.protocol import Features, Model, Regressor
+from kdcal_core.models.upload_checks import check_children, check_range, unsafe
 from kdcal_core.partition import LeafCodes
 from kdcal_core.store.claims import read_json
 

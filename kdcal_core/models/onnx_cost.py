@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.errors import InputError
-from kdcal_core.models.row_cost import MOST_ROW_CELLS, most_cells, trial_rows
+from kdcal_core.models.upload_checks import MOST_ROW_CELLS, most_cells, trial_rows
 
 _STANDARD_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 # The tightest packing that ONNX knows stores four elements in a byte.

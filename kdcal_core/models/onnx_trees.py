@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.outputs import blocks
+from kdcal_core.models.output_meaning import blocks
 
 TREE_OPS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble")
 _LEAF = -1

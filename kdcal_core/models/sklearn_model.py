@@ -19,16 +19,17 @@ from scipy.special import expit
 from kdcal_core.data import FloatArray, Task, check_proba
 from kdcal_core.errors import InputError
 from kdcal_core.models.features import numeric_input, select_columns
-from kdcal_core.models.outputs import blocks, one_a_class
-from kdcal_core.models.protocol import Features, Model, Regressor
-from kdcal_core.models.regression_outputs import (
+from kdcal_core.models.output_meaning import (
     Outputs,
+    blocks,
     check_outputs,
     check_task,
     layer_names,
+    one_a_class,
     pick_layer,
     resolve_outputs,
 )
+from kdcal_core.models.protocol import Features, Model, Regressor
 from kdcal_core.partition import ActivationCodes, LeafCodes, pack_bits
 
 _FOREST_NAMES = {

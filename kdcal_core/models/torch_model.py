@@ -11,11 +11,17 @@ from typing import Any, Literal
 
 from kdcal_core.data import Family, Task
 from kdcal_core.errors import InputError, InputWarning
-from kdcal_core.models.outputs import OutputKind, are_logits, guess_kind, string_list
+from kdcal_core.models.output_meaning import (
+    OutputKind,
+    Outputs,
+    are_logits,
+    check_task,
+    guess_kind,
+    read_family,
+    read_task,
+    string_list,
+)
 from kdcal_core.models.protocol import Model, Regressor
-from kdcal_core.models.regression_outputs import Outputs, check_task, read_family, read_task
-from kdcal_core.models.row_cost import model_trial, most_cells
-from kdcal_core.models.torch_archive import read_archive
 from kdcal_core.models.torch_network import (
     TRIAL_ROWS,
     Network,
@@ -26,7 +32,8 @@ from kdcal_core.models.torch_network import (
     guarded,
     to_numpy,
 )
-from kdcal_core.models.torch_program import Program, build_program
+from kdcal_core.models.torch_program import Program, build_program, read_archive
+from kdcal_core.models.upload_checks import model_trial, most_cells
 
 # Memory that a trial on one row may take, and one on more rows: this, and copies of the file.
 _FIRST_BYTES = 224 << 20

@@ -16,7 +16,7 @@ from typing import Any
 
 from kdcal_core.errors import InputError
 from kdcal_core.models.network_layers import Role
-from kdcal_core.models.outputs import OutputKind
+from kdcal_core.models.output_meaning import OutputKind
 
 # What hands its first argument on without changing the numbers.
 PASSING = frozenset([

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
-from kdcal_core.models import onnx_classifiers
+from kdcal_core.models import onnx_model
 from kdcal_core.models.onnx_model import load
 
 FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
@@ -175,13 +175,13 @@ def test_rows_that_take_much_are_tried_and_run_few_at_a_time(
     assert inputs.cost.row_cells == 4 << 18
     assert inputs.trial_rows == 13  # times 2^20 numbers
     sizes = []
-    original = onnx_classifiers.run
+    original = onnx_model.run
 
     def counted(session: Any, names: list[str], feed: Any) -> Any:
         sizes.append(len(feed["x"]))
         return original(session, names, feed)
 
-    monkeypatch.setattr(onnx_classifiers, "run", counted)
+    monkeypatch.setattr(onnx_model, "run", counted)
     assert model.predict_proba(np.zeros((100, 4))).shape == (100, 4)
     assert sizes == [64, 36]  # of 2^26 numbers each
 

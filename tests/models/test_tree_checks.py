@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kdcal_core import InputError
 from kdcal_core.models.features import category_codes
-from kdcal_core.models.tree_checks import check_children
+from kdcal_core.models.upload_checks import check_children
 
 
 @st.composite

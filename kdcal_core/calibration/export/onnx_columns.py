@@ -13,7 +13,7 @@ import pandas as pd
 from kdcal_core.calibration.export.onnx_nodes import Nodes
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
-from kdcal_core.models.onnx_input import Inputs, Slot
+from kdcal_core.models.onnx_graph import Inputs, Slot
 from kdcal_core.models.protocol import Features
 from kdcal_core.text import listed
 

@@ -25,11 +25,10 @@ from kdcal_core.calibration.fitting import calibrated, layer_inputs
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model
-from kdcal_core.models.onnx_classifiers import OnnxClassifier, WithLayers
 from kdcal_core.models.onnx_cost import read_model
-from kdcal_core.models.onnx_graph import Graph
-from kdcal_core.models.onnx_input import open_session, read_inputs, run
-from kdcal_core.models.outputs import OutputKind
+from kdcal_core.models.onnx_graph import Graph, open_session, read_inputs, run
+from kdcal_core.models.onnx_model import OnnxClassifier, WithLayers
+from kdcal_core.models.output_meaning import OutputKind
 from kdcal_core.models.protocol import Features, ModelInfo
 from kdcal_core.store.archive import new_file
 

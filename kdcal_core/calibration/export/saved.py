@@ -33,7 +33,7 @@ from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model
-from kdcal_core.models.identity import file_digest
+from kdcal_core.models.protocol import file_digest
 from kdcal_core.store.archive import errors_name_file, read_archive, write_archive
 from kdcal_core.text import and_more, listed
 

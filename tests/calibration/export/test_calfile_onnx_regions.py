@@ -24,7 +24,7 @@ from kdcal_core.calibration.regions import MAPS, PARTITIONS, HeterogeneousCalibr
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import load_model, model_info
-from kdcal_core.models.onnx_input import Inputs, Slot
+from kdcal_core.models.onnx_graph import Inputs, Slot
 from kdcal_core.partition.tree import InputColumn, bin_inputs
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"

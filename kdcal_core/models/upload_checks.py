@@ -1,0 +1,133 @@
+"""What an uploaded model of any format must pass: its trees' indices, and a trial on a few rows.
+
+Compiled code follows trees without looking. The libraries index into memory with the numbers of a
+file: a child or a feature out of range reads foreign memory or ends the process, a cycle never
+ends. Every format's trees pass here before they are used. And every model file is put to a trial,
+with a limit on what one row may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.errors import InputError
+from kdcal_core.jobs import TRIAL_SECONDS, trial
+from kdcal_core.text import counted
+
+_FIX = "The file is damaged or was made to do harm; save the model again from its source."
+
+
+def unsafe(what: str) -> InputError:
+    """The error for a tree that must not be used."""
+    return InputError(what, fix=_FIX)
+
+
+def check_children(
+    left: NDArray[Any], right: NDArray[Any], inner: NDArray[np.bool_], *, where: str
+) -> None:
+    """Check that the inner nodes of a tree, from node 0 down, form a tree.
+
+    Every node has at most one parent and node 0 has none, so whoever walks down from node 0
+    meets each node at most once and ends at a leaf.
+
+    Parameters
+    ----------
+    left, right : (n_nodes,) int arrays
+        Children of each node; looked at where ``inner`` only.
+    inner : (n_nodes,) bool array
+        True for nodes that split.
+    where : str
+        Which tree, for the message.
+
+    Raises
+    ------
+    InputError
+        A child is out of range, or a node has two parents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_children(np.array([1, 0, 0]), np.array([7, 0, 0]), np.array([True, False, False]),
+    ...                where="tree 1")
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: A child index of tree 1 is out of range. The file is damaged or \
+was made to do harm; save the model again from its source.
+    """
+    children = np.concatenate([left[inner], right[inner]])
+    check_range(children, 1, len(inner), what=f"A child index of {where}")
+    if np.unique(children).size != children.size:
+        raise unsafe(f"A node of {where} has two parents")
+
+
+def check_range(values: NDArray[Any], low: int, stop: int, *, what: str) -> None:
+    """Check ``low <= value < stop`` for every value."""
+    if values.size and (values.min() < low or values.max() >= stop):
+        raise unsafe(f"{what} is out of range")
+
+
+#: Numbers in one tensor of one row: 128 MB as float32.
+MOST_ROW_CELLS = 1 << 25
+_FIXED_TIMES = 4  # how much more where a model takes many rows or none
+_MOST_TRIAL_CELLS = 1 << 24
+# Primes, so that they are not mistaken for a layer's width.
+_TRIAL_ROWS = (61, 31, 13, 7, 3, 2)
+_OPENED_A_SECOND = 20 << 20  # bytes of a large file that a trial has a second more for
+_COST_FIX = (
+    "It may be too large for kdcal, or built to do harm. Write its predictions into a table and "
+    "load that instead."
+)
+
+
+def most_cells(n_rows: int) -> int:
+    """How many numbers a tensor may hold of the fewest rows that a model takes.
+
+    Examples
+    --------
+    >>> most_cells(1) == MOST_ROW_CELLS
+    True
+    """
+    return MOST_ROW_CELLS * min(n_rows, _FIXED_TIMES)
+
+
+def trial_rows(row_cells: int) -> int:
+    """How many rows to try a model on: fewer where each takes much.
+
+    Examples
+    --------
+    >>> trial_rows(100), trial_rows(1_000_000), trial_rows(1 << 25)
+    (61, 13, 1)
+    """
+    return next((n for n in _TRIAL_ROWS if n * row_cells <= _MOST_TRIAL_CELLS), 1)
+
+
+@contextmanager
+def model_trial(n_rows: int, n_bytes: int, more_bytes: int) -> Iterator[None]:
+    """Open a model and run it on a few rows, in a worker under limits of time and memory.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many.
+    n_bytes : int
+        Size of the model.
+    more_bytes : int
+        Memory that it may take beyond what this process takes already.
+
+    Raises
+    ------
+    InputError
+        It takes more of either.
+    """
+    with trial(
+        f"The model, opened and tried on {counted(n_rows, 'row')},",
+        fix=_COST_FIX,
+        seconds=TRIAL_SECONDS + n_bytes / _OPENED_A_SECOND,
+        more_bytes=more_bytes,
+    ):
+        yield
