@@ -22,7 +22,7 @@ from kdcal_core.charts import (
     predictive_density_chart,
 )
 from kdcal_core.data import IntArray
-from kdcal_core.data.csv_out import to_csv
+from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.tasks import MODEL, IntervalRows, RowClosely, ShownRows
 from kdcal_core.tasks.pit_measures import MAX_ROWS
 from kdcal_core.text import escape_markdown

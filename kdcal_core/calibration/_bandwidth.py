@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from kdcal_core.calibration._kernel_sum import KernelSum
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.statistics import CLIP
 
 STEP = 1.05

@@ -10,7 +10,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import expit
 
 from kdcal_core.calibration._kernel_sum import KernelSum
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.store import storable
 
 TOLERANCE = 1e-7

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 
 SMALL = 256
 CELLS_PER_SCALE = 8

@@ -15,7 +15,7 @@ from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, 
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
 from kdcal_core.charts.methods import method_style
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 from kdcal_core.text import counted
 

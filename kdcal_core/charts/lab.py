@@ -15,7 +15,7 @@ from kdcal_core.charts.chart import Chart, new_figure, panel, square, template
 from kdcal_core.charts.marks import BandLine, band_lines, distance_figure, line_style
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.posterior_map import MapPoints, PosteriorPanel, posterior_map_figure
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import DistanceCurve, Estimate, estimate_text
 from kdcal_core.text import listed, number_text
 

@@ -14,7 +14,7 @@ from kdcal_core.charts.chart import Chart, new_figure
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.panels import MAX_MARKS
 from kdcal_core.charts.pit import FAULT_TITLES, fault_colour
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics.regression import local_finding
 from kdcal_core.diagnostics.regression.local_faults import LocalPit
 from kdcal_core.text import counted, escape_html

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.charts.chart import new_figure
 from kdcal_core.charts.palette import Palette, faded, palette
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 
 # (fewest rows, line width, opacity): what is known from few rows is drawn thin and pale

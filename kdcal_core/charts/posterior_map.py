@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kdcal_core.charts.chart import Chart, panel, template
 from kdcal_core.charts.palette import Palette, palette, posterior_scale
 from kdcal_core.charts.reliability import reliability_alt, reliability_figure
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.diagnostics import Estimate, ReliabilityCurve
 from kdcal_core.text import escape_html, number_text
 

@@ -18,7 +18,7 @@ from kdcal_core import evaluation
 from kdcal_core.charts.chart import Chart, new_figure, panel
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.charts.panels import band, dot_panels, mark, strokes
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import Estimate, estimate_text
 from kdcal_core.diagnostics.regression.distribution_scores import RegressionScores
 from kdcal_core.regression import RECALIBRATORS

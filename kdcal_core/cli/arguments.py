@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from kdcal_core import __version__
 from kdcal_core.text import printable
 
-# As kdcal_core.data.types has them: their import would make --help slow.
+# As kdcal_core.data.schema has them: their import would make --help slow.
 TASKS = ("classification", "regression")
 FAMILIES = (
     *("point", "log_point", "normal", "lognormal", "gamma", "student_t"),

@@ -13,7 +13,7 @@ import numpy as np
 from kdcal_core import __version__
 from kdcal_core.cli.measured import Measured
 from kdcal_core.cli.measured_regression import MeasuredRegression
-from kdcal_core.data.types import Task
+from kdcal_core.data.schema import Task
 from kdcal_core.diagnostics import Estimate, RegionPit, ReliabilityCurve
 from kdcal_core.evaluation import meaning_of
 from kdcal_core.store.archive import new_file

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from kdcal_core.data import Roles, classes_of, family_of
-from kdcal_core.data.roles import output_kind_named
+from kdcal_core.data.role_guesses import output_kind_named
 from kdcal_core.errors import InputError
 from kdcal_core.models import ModelInfo
 from kdcal_core.review import (

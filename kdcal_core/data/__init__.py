@@ -9,13 +9,9 @@ from kdcal_core.data.array_checks import (
     digest_arrays,
     softmax_logits,
 )
+from kdcal_core.data.column_guesses import spread_column
 from kdcal_core.data.fitness import Fitness, RegressionFitness, fitness, regression_fitness
 from kdcal_core.data.labels import classes_of, encode_labels
-from kdcal_core.data.regression_columns import (
-    outcome_column,
-    parameter_columns,
-    true_mean_column,
-)
 from kdcal_core.data.regression_parameters import (
     FAMILY_PARAMETERS,
     POSITIVE_OUTCOMES,
@@ -25,28 +21,22 @@ from kdcal_core.data.regression_parameters import (
     family_of,
     quantile_levels,
 )
-from kdcal_core.data.regression_roles import spread_column
 from kdcal_core.data.role_columns import (
     check_roles,
     feature_frame,
     numeric_matrix,
+    outcome_column,
     output_matrix,
+    parameter_columns,
     target_labels,
+    true_mean_column,
     used_columns,
     weight_column,
 )
-from kdcal_core.data.roles import guess_roles
+from kdcal_core.data.role_guesses import guess_roles
+from kdcal_core.data.schema import Family, FloatArray, IntArray, Roles, ScoredSet, Table, Task
 from kdcal_core.data.splits import split_by_column, stratified_folds
 from kdcal_core.data.tables import read_table, table_from_frame
-from kdcal_core.data.types import (
-    Family,
-    FloatArray,
-    IntArray,
-    Roles,
-    ScoredSet,
-    Table,
-    Task,
-)
 
 __all__ = [
     "FAMILY_PARAMETERS",

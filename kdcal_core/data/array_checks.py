@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
 
 SUM_TOLERANCE = 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 from scipy.special import betainc
 
-from kdcal_core.data.types import IntArray
+from kdcal_core.data.schema import IntArray
 
 _ERRORS = 5.0  # standard errors beyond which matches are no chance
 _ALARMS = 0.05  # share of draws in which chance may be taken for copies where few rows are equal

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.data.orientation import odd_answers
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.labels import odd_answers
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.text import listed
 
 FEW_ROWS = 30

@@ -1,15 +1,21 @@
-"""Class names: a column of labels of any type becomes indices into the model's classes."""
+"""Class names: labels of any type as class indices, and which class a probability speaks of.
+
+Of two classes: what names say, what the rows say, and what looks odd.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from kdcal_core.data.types import IntArray
+from kdcal_core.data.column_guesses import is_number, simple
+from kdcal_core.data.schema import FloatArray, IntArray, Roles
 from kdcal_core.errors import InputError
 from kdcal_core.text import listed
 
@@ -195,3 +201,315 @@ def _natural(name: str) -> tuple[Any, ...]:
     # Every second part is a run of digits: compared by length, then as text, it needs no integer.
     parts = re.split(r"0*([0-9]+)", name)
     return (1, [(len(part), part) if at % 2 else part for at, part in enumerate(parts)], name)
+
+
+ClassBy = Literal["name", "rows", "order"]
+
+_ERRORS = 3.0  # standard errors beyond which an area is not one half by chance
+_LOOKED_AT = 20_000  # rows, evenly spread
+_MOST_CLASSES = 200  # whose best order is looked for
+_TRUE = frozenset({"true", "yes", "positive", "pos", "y", "t"})
+_COUNTED = ({"0", "1"}, {"-1", "1"})
+_NOT = frozenset({"no", "not", "non", "without", "un"})
+# Words of one meaning, and of its opposite. A class or column that bears one of them speaks of it.
+_OPPOSITES: tuple[tuple[frozenset[str], frozenset[str]], ...] = tuple(
+    (frozenset(one.split()), frozenset(other.split()))
+    for one, other in (
+        (
+            "default defaulted defaulter bad charged chargeoff delinquent overdue late unpaid risk",
+            "good paid repaid current performing ok",
+        ),
+        (
+            "churn churned churner left leave exit exited attrition attrited cancelled canceled",
+            "stay stayed retained retention existing kept loyal active",
+        ),
+        ("fraud fraudulent scam", "legit legitimate genuine honest"),
+        ("spam junk", "ham"),
+        (
+            "malignant cancer disease diseased sick ill infected abnormal",
+            "benign healthy control normal",
+        ),
+        ("died dead death deceased mortality", "survived survive survival alive"),
+        ("anomaly anomalous outlier attack intrusion malicious malware", "normal benign inlier"),
+        ("failure failed fail fault faulty defect defective broken", "pass passed ok intact good"),
+        ("won win winner", "lost loss lose loser"),
+        ("accepted accept approved approve", "rejected reject declined denied refused"),
+        ("true yes positive pos event", "false no negative neg"),
+    )
+)
+
+
+def class_of_column(
+    column: str,
+    classes: Sequence[str],
+    *,
+    target: str | None = None,
+    frame: pd.DataFrame | None = None,
+) -> tuple[str, ClassBy]:
+    """Which of two classes a lone column of probabilities speaks of, and what says so.
+
+    In this order: a class that the column's name bears, or a word of its meaning ("p_default" of
+    "bad"); "yes", "true", "positive" or 1 beside 0, unless column and target bear opposite words;
+    the class in whose rows the column is higher; the second class.
+
+    Parameters
+    ----------
+    column : str
+    classes : sequence of two str
+    target : str, optional
+        The column of true classes.
+    frame : pandas.DataFrame, optional
+        The rows.
+
+    Returns
+    -------
+    (str, str)
+        The class, and "name", "rows" or "order". The last two are a guess to be confirmed.
+
+    Examples
+    --------
+    >>> class_of_column("p_default", ("bad", "good"))
+    ('bad', 'name')
+    >>> class_of_column("score", ("no", "yes"))
+    ('yes', 'name')
+    >>> rows = pd.DataFrame({"score": [0.1] * 40 + [0.9] * 40, "y": ["b"] * 40 + ["a"] * 40})
+    >>> class_of_column("score", ("a", "b"), target="y", frame=rows)
+    ('a', 'rows')
+    >>> class_of_column("score", ("a", "b"))
+    ('b', 'order')
+    """
+    words = _words(column)
+    if not words & _NOT:
+        # a number in a name may count anything: a fold, a model, months
+        named = [name for name in classes if not name.strip().lstrip("+-").isdecimal()]
+        bearing = [name for name in named if (own := _words(name)) and own <= words]
+        if len(bearing) == 1:
+            return bearing[0], "name"
+        if (meant := _by_meaning(words, classes)) is not None:
+            return meant, "name"
+    positive = _positive(classes)
+    if positive is not None and not words & _NOT:
+        other = classes[1 - classes.index(positive)]
+        return (other if _opposite(words, _words(target or "")) else positive), "name"
+    if frame is not None and target is not None and is_number(frame[column]):
+        found = _by_rows(frame[[column, target]], column, target, classes)
+        if found is not None:
+            return found, "rows"
+    return classes[1], "order"
+
+
+def doubts_of_roles(roles: Roles, classes: Sequence[str]) -> tuple[str, ...]:
+    """What was guessed of the class that a lone output column speaks of, to be confirmed.
+
+    Examples
+    --------
+    >>> roles = Roles(target="y", outputs=(("b", "score"),), class_by="order")
+    >>> doubts_of_roles(roles, ("a", "b"))[0].split(":")[0]
+    "The column 'score' was read as the probability of b, not of a"
+    """
+    if roles.class_by == "name" or len(roles.outputs) != 1 or len(classes) != 2:
+        return ()
+    ((name, column),) = roles.outputs
+    other = next((one for one in classes if one != name), "")
+    why = {
+        "rows": f"its name does not say which, but it is higher in the rows of {name}",
+        "order": "neither its name nor the rows say which, and this is the second class",
+    }[roles.class_by]
+    return (
+        f"The column {column[:60]!r} was read as the probability of {name[:60]}, not of "
+        f"{other[:60]}: {why}.",
+    )
+
+
+def swapped(roles: Roles, classes: Sequence[str]) -> Roles:
+    """The same roles with the outputs of two classes exchanged.
+
+    Examples
+    --------
+    >>> swapped(Roles(outputs=(("a", "p0"), ("b", "p1"))), ("a", "b")).outputs
+    (('a', 'p1'), ('b', 'p0'))
+    >>> swapped(Roles(outputs=(("b", "p"),)), ("a", "b")).outputs
+    (('a', 'p'),)
+    """
+    column_of = dict(roles.outputs)
+    first, second = classes
+    exchanged = ((first, column_of.get(second)), (second, column_of.get(first)))
+    outputs = tuple((name, column) for name, column in exchanged if column is not None)
+    return replace(roles, outputs=outputs, class_by="name")
+
+
+@dataclass(frozen=True)
+class Odd:
+    """What speaks against the classes that probabilities are taken for.
+
+    ``sentence`` says it with the likely reason (untrusted text), ``beyond_chance`` whether chance
+    does not explain it, and ``swapped`` whether two classes are most likely exchanged.
+    """
+
+    sentence: str
+    beyond_chance: bool
+    swapped: bool = False
+
+
+def odd_answers(proba: FloatArray, y: IntArray, classes: tuple[str, ...]) -> Odd | None:
+    """What is odd about the classes that probabilities name, with the likely fix.
+
+    Parameters
+    ----------
+    proba : (n, K) array
+        Checked probabilities.
+    y : (n,) array of int
+    classes : tuple of K str
+
+    Returns
+    -------
+    Odd or None
+        Two classes: an area under the ROC curve below one half. Any number: fewer rows predicted
+        right than by always naming the commonest class.
+
+    Examples
+    --------
+    >>> p = np.linspace(0.05, 0.95, 100)
+    >>> found = odd_answers(np.column_stack([1 - p, p]), (p < 0.5).astype(np.int64), ("no", "yes"))
+    >>> found.sentence.split(".")[0], found.beyond_chance, found.swapped
+    ('The probabilities rank the rows the wrong way round: AUROC 0', True, True)
+    """
+    n, right = len(y), proba.argmax(axis=1) == y
+    accuracy, commonest = float(right.mean()), float(np.bincount(y).max()) / n
+    below = accuracy < commonest
+    area, errors = (0.5, 0.0) if len(classes) > 2 else rank_area(proba[:, 1], y == 1)
+    backwards = area < 0.5
+    if not below and not backwards:
+        return None
+    poor = (
+        f"{accuracy:.1%} of the rows are predicted right, fewer than by always naming the "
+        f"commonest class ({commonest:.1%})"
+    )
+    if backwards:
+        name, beyond = classes[1][:60], errors < -_ERRORS
+        words = "rank the rows the wrong way round" if beyond else "do not rank the rows"
+        also = f" {poor}." if below else ""
+        fix = (
+            f" Most likely the classes are swapped: exchanged, {_right_swapped(proba, y):.1%} of "
+            f"the rows would be predicted right, with an AUROC of {1.0 - area:.3f}."
+            if beyond
+            else " Chance explains that, but such probabilities do not tell the classes apart: "
+            "check which class they speak of."
+        )
+        told = f"The probabilities {words}: AUROC {area:.3f} for the class {name}.{also}{fix}"
+        return Odd(told, beyond, swapped=beyond)
+    # Against naming the commonest class on the same rows: a sign test of the rows that differ.
+    gap = right.astype(float) - (y == np.bincount(y).argmax())
+    beyond = float(gap.sum()) < -_ERRORS * max(float(np.abs(gap).sum()), 1.0) ** 0.5
+    ranked = errors > _ERRORS
+    return Odd(f"{poor}. {_likely(proba, y, classes, accuracy, area if ranked else 0.5)}", beyond)
+
+
+def rank_area(score: FloatArray, positive: NDArray[np.bool_]) -> tuple[float, float]:
+    """Area under the ROC curve, and its distance from one half in standard errors under chance.
+
+    (0.5, 0.0) where all rows are of one side.
+
+    Examples
+    --------
+    >>> rank_area(np.array([0.1, 0.2, 0.8, 0.9]), np.array([True, True, False, False]))[0]
+    0.0
+    """
+    n, n_positive = len(score), int(positive.sum())
+    pairs = n_positive * (n - n_positive)
+    if not pairs:
+        return 0.5, 0.0
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - 0.5 * (count - 1))[place]  # equal scores share their mean rank
+    area = (float(rank[positive].sum()) - n_positive * (n_positive + 1) / 2.0) / pairs
+    error = (float(np.var(rank, ddof=1)) / (n * pairs)) ** 0.5  # ties are in the ranks' variance
+    return area, (area - 0.5) / error if error else 0.0
+
+
+def _right_swapped(proba: FloatArray, y: IntArray) -> float:
+    return float(np.mean(proba[:, ::-1].argmax(axis=1) == y))
+
+
+def _likely(
+    proba: FloatArray, y: IntArray, classes: tuple[str, ...], accuracy: float, area: float
+) -> str:
+    """The likeliest reason for an accuracy below that of the commonest class."""
+    k = len(classes)
+    if k == 2:
+        if area > 0.5:
+            said, seen = float(proba[:, 1].mean()), float(np.mean(y == 1))
+            name = classes[1][:60]
+            return (
+                f"The rows are ranked the right way (AUROC {area:.3f} for the class {name}), so "
+                f"the classes are not swapped: {name} is given {said:.1%} on average and is "
+                f"{seen:.1%} of the rows. Is the mix of classes that of the model's use?"
+            )
+        return "Is the target the right column, and are these the model's rows?"
+    if k <= _MOST_CLASSES:
+        from scipy.optimize import linear_sum_assignment  # slow to import
+
+        counts = np.zeros((k, k))
+        np.add.at(counts, (proba.argmax(axis=1), y), 1.0)
+        predicted, meant = linear_sum_assignment(-counts)
+        best = float(counts[predicted, meant].sum()) / len(y)
+        if best > max(1.5 * accuracy, float(np.bincount(y).max()) / len(y)):
+            moved = [(i, j) for i, j in zip(predicted, meant, strict=True) if i != j]
+            order = listed((f"{classes[i][:40]} for {classes[j][:40]}" for i, j in moved), 3)
+            return (
+                f"Most likely the classes are in another order: with {order}, {best:.1%} "
+                "would be right. Name the classes in the order of the probabilities."
+            )
+    return "Is the order of the classes right, and are these the model's rows?"
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[_\-\s]+", simple(name))) - {""}
+
+
+def _meanings(words: frozenset[str]) -> set[tuple[int, int]]:
+    """Meanings that a name's words bear: a place in the list, and which side of it."""
+    return {
+        (at, side) for at, pair in enumerate(_OPPOSITES) for side in (0, 1) if words & pair[side]
+    }
+
+
+def _by_meaning(words: frozenset[str], classes: Sequence[str]) -> str | None:
+    """The one class that means what the words mean, or whose other means the opposite."""
+    own = _meanings(words)
+    against = {(at, 1 - side) for at, side in own}
+    if own & against:
+        return None
+    means = [_meanings(_words(name)) for name in classes]
+    for first, second in ((0, 1), (1, 0)):
+        for_it = bool(means[first] & own) or bool(means[second] & against)
+        for_other = bool(means[second] & own) or bool(means[first] & against)
+        if for_it and not for_other:
+            return classes[first]
+    return None
+
+
+def _opposite(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool({(at, 1 - side) for at, side in _meanings(one)} & _meanings(other))
+
+
+def _positive(classes: Sequence[str]) -> str | None:
+    """The class that conventions call positive."""
+    folded = [name.strip().casefold() for name in classes]
+    if set(folded) in _COUNTED:
+        return classes[folded.index("1")]
+    found = [name for name, plain in zip(classes, folded, strict=True) if plain in _TRUE]
+    return found[0] if len(found) == 1 else None
+
+
+def _by_rows(frame: pd.DataFrame, column: str, target: str, classes: Sequence[str]) -> str | None:
+    """The class in whose rows the column is higher beyond chance."""
+    known = frame.iloc[:: max(len(frame) // _LOOKED_AT, 1)].dropna()
+    if known.empty:
+        return None
+    try:
+        y = encode_labels(known[target], classes)
+    except InputError:
+        return None
+    values: Any = known[column].to_numpy(dtype=np.float64)
+    _, errors = rank_area(values, y == 1)
+    return None if abs(errors) <= _ERRORS else classes[int(errors > 0)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import Family, FloatArray
+from kdcal_core.data.schema import Family, FloatArray
 from kdcal_core.errors import InputError
 
 #: Parameters by family; quantiles name their levels and samples their numbers, as many as there are

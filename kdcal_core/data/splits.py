@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from kdcal_core.data.types import IntArray
+from kdcal_core.data.schema import IntArray
 from kdcal_core.errors import InputError
 
 _SET_NAMES = {

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.data.equal_rows import EqualRows, are_fine, equal_rows, row_keys
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.review import ReviewData
 
 SetKind = Literal["training", "calibration", "evaluation", "foreign"]

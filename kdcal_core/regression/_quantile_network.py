@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.progress import Progress
 
 # Corners of the curve, as normal scores of the level; slopes go on beyond the outer ones.

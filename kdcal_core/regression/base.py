@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.errors import InputError, InputWarning
 

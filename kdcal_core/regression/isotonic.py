@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
 from kdcal_core.regression.base import check_outcomes, count_outside, drawn_inside, pit_values
 from kdcal_core.regression.widening import widened, widening_of

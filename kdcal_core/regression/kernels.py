@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 
 Kernel = Literal["epanechnikov", "uniform"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression._smooth_test import legendre, null_statistics, step_down

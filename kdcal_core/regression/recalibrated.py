@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
 from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows

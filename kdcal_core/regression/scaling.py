@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

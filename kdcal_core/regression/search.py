@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
-from kdcal_core.data.types import FloatArray, IntArray
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.partition._blocks import Blocks, run_blocks
 from kdcal_core.progress import Progress
 from kdcal_core.regression.candidates import (

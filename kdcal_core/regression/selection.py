@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
-from kdcal_core.data.types import FloatArray, IntArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtr, ndtri
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Weighted
 from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.data.types import FloatArray
+from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import Normal, PredictiveDistribution
 
 FARTHEST = 8.0

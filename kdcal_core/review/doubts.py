@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kdcal_core.data.orientation import doubts_of_roles, swapped
-from kdcal_core.data.types import Roles
+from kdcal_core.data.labels import doubts_of_roles, swapped
+from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.review.review import Review
 from kdcal_core.review.steps import set_roles

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from kdcal_core.data.types import Roles
+from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.review.requirements import check_foreign, check_training

@@ -33,7 +33,7 @@ from kdcal_core.data import (
     weight_column,
 )
 from kdcal_core.data.column_guesses import simple, why_no_input
-from kdcal_core.data.orientation import odd_answers
+from kdcal_core.data.labels import odd_answers
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, ModelInfo, Regressor, load_model, model_info
 from kdcal_core.progress import Progress, part_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.types import IntArray, Roles, ScoredSet, Task
+from kdcal_core.data.schema import IntArray, Roles, ScoredSet, Task
 from kdcal_core.errors import InputError
 from kdcal_core.review.requirements import check_which
 from kdcal_core.review.review import WHICH, Review, SetInfo, TableInfo, Which, input_columns

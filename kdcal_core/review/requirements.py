@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.types import Roles
+from kdcal_core.data.schema import Roles
 from kdcal_core.errors import InputError
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.review.review import WHICH, Review, TableInfo

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kdcal_core.data.role_columns import used_columns
-from kdcal_core.data.types import Roles, Task
+from kdcal_core.data.schema import Roles, Task
 from kdcal_core.models.protocol import ModelInfo
 from kdcal_core.text import listed
 

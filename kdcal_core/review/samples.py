@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import kdcal_core
-from kdcal_core.data.types import Roles, Task
+from kdcal_core.data.schema import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled, job_key, run_limited
 from kdcal_core.jobs.records import Results

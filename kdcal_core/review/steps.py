@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kdcal_core.data.types import Roles, Task
+from kdcal_core.data.schema import Roles, Task
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import Cancelled as CancelledError
 from kdcal_core.jobs import run_limited

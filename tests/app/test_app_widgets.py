@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.shared.charts import file_stem
 from app.shared.numbers import interval, number
-from kdcal_core.data.csv_out import to_csv
+from kdcal_core.data.csv_tables import to_csv
 from kdcal_core.diagnostics import Estimate
 
 

@@ -14,7 +14,7 @@ from kdcal_core.calibration.export import make_card, save_calibrator
 from kdcal_core.calibration.export.scoring import score_table
 from kdcal_core.cli import main
 from kdcal_core.data import ScoredSet, encode_labels
-from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.models import load_model, model_info
 

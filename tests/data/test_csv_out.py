@@ -5,7 +5,7 @@ import io
 import pandas as pd
 import pytest
 
-from kdcal_core.data.csv_out import safe_cell, to_csv
+from kdcal_core.data.csv_tables import safe_cell, to_csv
 
 HIDDEN = [" =1", "\u00a0@x", "\u200b=1", "\ufeff=1", "\x00=1", "\ufe66=1", "\u207c1", "\u22121+x"]
 RUN = ["=1+1", "+1+cmd|' /C calc'!A0", "-2+3", "-1|x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"]

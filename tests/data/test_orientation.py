@@ -6,13 +6,7 @@ import pytest
 from scipy.stats import mannwhitneyu, norm
 
 from kdcal_core.data import Roles, guess_roles
-from kdcal_core.data.orientation import (
-    class_of_column,
-    doubts_of_roles,
-    odd_answers,
-    rank_area,
-    swapped,
-)
+from kdcal_core.data.labels import class_of_column, doubts_of_roles, odd_answers, rank_area, swapped
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kdcal_core.data import csv_tables, read_table
-from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 
 KINDS = {

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kdcal_core.data import read_table
-from kdcal_core.data.blocks import TableBlocks
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.store.claims import FREE_BYTES, check_ratio, read_json

@@ -20,10 +20,10 @@ from kdcal_core.calibration.export.card import CalibratorCard
 from kdcal_core.calibration.export.saved import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.fitting import Calibrated
 from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
-from kdcal_core.data.blocks import TableBlocks
-from kdcal_core.data.csv_out import safe_cell
-from kdcal_core.data.orientation import doubts_of_roles
-from kdcal_core.data.roles import output_kind_named
+from kdcal_core.data.csv_tables import safe_cell
+from kdcal_core.data.labels import doubts_of_roles
+from kdcal_core.data.role_guesses import output_kind_named
+from kdcal_core.data.tables import TableBlocks
 from kdcal_core.errors import InputError
 from kdcal_core.models import Model, load_model, model_info
 from kdcal_core.progress import Progress, silent

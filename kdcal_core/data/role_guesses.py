@@ -14,16 +14,16 @@ from kdcal_core.data.column_guesses import (
     SPLITS,
     WEIGHTS,
     features_of,
+    guess_regression_roles,
+    looks_like_regression,
     mostly_numbers,
     named,
     sampled,
     simple,
     split_named,
 )
-from kdcal_core.data.labels import classes_of, encode_labels
-from kdcal_core.data.orientation import ClassBy, class_of_column
-from kdcal_core.data.regression_roles import guess_regression_roles, looks_like_regression
-from kdcal_core.data.types import Family, Roles, Table, Task
+from kdcal_core.data.labels import ClassBy, class_of_column, classes_of, encode_labels
+from kdcal_core.data.schema import Family, Roles, Table, Task
 from kdcal_core.errors import InputError
 
 Kind = Literal["probability", "logit"]
@@ -97,7 +97,7 @@ def guess_roles(
     "pred_") that ends in a class, or columns named as the classes. Beside a target of two classes
     one column is enough: "prob_1", "p_yes", "proba"; or else the only column from 0 to 1 whose
     name begins or ends with "p", "pd", "proba", "prob", "score" or "probability" ("p_default").
-    Which class it speaks of is said by :func:`kdcal_core.data.orientation.class_of_column`.
+    Which class it speaks of is said by :func:`kdcal_core.data.labels.class_of_column`.
 
     Examples
     --------
