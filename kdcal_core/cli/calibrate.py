@@ -11,7 +11,6 @@ from typing import Any
 from kdcal_core.calibration import CALIBRATORS, calibrator_entry
 from kdcal_core.calibration.fitting import check_layer
 from kdcal_core.calibration.settings import configured, setting_from_text, settings_of
-from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.review_of_options import (
     check_files,
     copies_words,
@@ -20,9 +19,7 @@ from kdcal_core.cli.review_of_options import (
     scored_review,
     table_notes,
 )
-from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.terminal import table
-from kdcal_core.cli.writing import check_out
+from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.review import Review, Workspace, add_training

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kdcal_core.cli.writing import check_out
+from kdcal_core.cli.terminal import check_out
 from kdcal_core.errors import InputError
 from kdcal_core.text import printable
 

@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kdcal_core.cli.measured import Measured, measure
-from kdcal_core.cli.measured_regression import MeasuredRegression, measure_regression
-from kdcal_core.cli.record import record, record_text, write_record
-from kdcal_core.cli.regression_report import regression_report
-from kdcal_core.cli.report import report
+from kdcal_core.cli.diagnose_report import (
+    Measured,
+    MeasuredRegression,
+    measure,
+    measure_regression,
+    record,
+    record_text,
+    regression_report,
+    report,
+    write_record,
+)
 from kdcal_core.cli.review_of_options import (
     check_files,
     copies_words,
@@ -23,8 +29,7 @@ from kdcal_core.cli.review_of_options import (
     scored_review,
     table_notes,
 )
-from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.writing import check_out
+from kdcal_core.cli.terminal import check_out, with_standard_input
 from kdcal_core.data import Roles
 from kdcal_core.diagnostics import mean_scale
 from kdcal_core.review import (

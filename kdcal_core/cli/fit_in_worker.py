@@ -8,7 +8,7 @@ from typing import Any
 
 from kdcal_core.calibration.export import save_calibrator
 from kdcal_core.calibration.settings import configured
-from kdcal_core.cli.record import plain
+from kdcal_core.cli.diagnose_report import plain
 from kdcal_core.progress import Progress
 from kdcal_core.review import ReviewReader, Workspace
 from kdcal_core.tasks.export_fit import READS, Fitted, Gain, Wanted, fit_and_judge

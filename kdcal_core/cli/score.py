@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kdcal_core.calibration.export.scoring import SUFFIXES
-from kdcal_core.cli.progress import progress_line
 from kdcal_core.cli.review_of_options import check_outputs
-from kdcal_core.cli.standard_input import with_standard_input
-from kdcal_core.cli.terminal import table
-from kdcal_core.cli.writing import check_out
+from kdcal_core.cli.terminal import check_out, progress_line, table, with_standard_input
 from kdcal_core.errors import InputError
 from kdcal_core.jobs import run_limited
 from kdcal_core.store.archive import new_file

@@ -1,11 +1,23 @@
-"""Tables for a terminal."""
+"""What every command reads and writes: tables and progress on a terminal, standard input, files.
+
+A table from standard input is kept in a file, because every reader needs one. The file to write is
+checked before anything is computed.
+"""
 
 from __future__ import annotations
 
+import argparse
+import shutil
+import sys
+import tempfile
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from textwrap import wrap
 
+from kdcal_core.errors import InputError
+from kdcal_core.progress import Progress
 from kdcal_core.text import printable
 
 _WIDEST = 80
@@ -82,3 +94,105 @@ def width(text: str) -> int:
     """
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
     return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+
+
+_WIDTH = 79  # a full line would break on some terminals
+
+
+@contextmanager
+def progress_line() -> Iterator[Progress | None]:
+    """A function that shows progress on stderr if that is a terminal, and ends the line."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = False
+
+    def show(share: float, note: str) -> None:
+        nonlocal shown
+        shown = True
+        percent = f"{share:4.0%} " if share > 0.0 else ""
+        line = printable(f"{percent}{note}", _WIDTH)
+        print(f"\r{line:<{_WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            print(file=sys.stderr)
+
+
+_NAMES = ("data", "predictions", "evaluation", "training")
+_FILE = "standard input"
+
+
+@contextmanager
+def with_standard_input(options: argparse.Namespace) -> Iterator[argparse.Namespace]:
+    """The options with a temporary file in place of "-"; the file is deleted afterwards.
+
+    Raises
+    ------
+    InputError
+        Two tables are "-", or nothing is piped in.
+    """
+    asked = [name for name in _NAMES if getattr(options, name, None) == "-"]
+    if not asked:
+        yield options
+        return
+    if len(asked) > 1:
+        raise InputError("Only one table can be standard input", fix="Give the other as a file.")
+    if sys.stdin.isatty():
+        raise InputError(
+            f"--{asked[0]} - reads standard input, and nothing is piped in",
+            fix="Pipe a table in, or name a file.",
+        )
+    with tempfile.TemporaryDirectory(prefix="kdcal-") as folder:
+        path = Path(folder) / _FILE
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield argparse.Namespace(**{**vars(options), asked[0]: str(path)})
+
+
+def check_out(out: str, reads: Iterable[str | None], *, force: bool = False) -> None:
+    """Refuse a file to write that exists, is not a regular file, or whose folder is missing.
+
+    Parameters
+    ----------
+    out : str
+        The file to write.
+    reads : iterable of str or None
+        The files that are read; those not given are None. None of them is ever overwritten.
+    force : bool
+        Whether another existing file may be overwritten.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written, or would replace one that is read.
+
+    Examples
+    --------
+    >>> check_out("no-such-folder/a.json", ["a.csv", None])
+    Traceback (most recent call last):
+    kdcal_core.errors.InputError: The folder to write into does not exist (file ...
+    """
+    path = Path(out)
+    if not path.absolute().parent.is_dir():
+        raise InputError(
+            "The folder to write into does not exist", fix="Create it first.", file=out
+        )
+    if path.is_dir():
+        raise InputError("The file to write is a folder", fix="Name a file in it.", file=out)
+    if path.exists() and not path.is_file():
+        raise InputError(
+            "The file to write is a pipe or a device", fix="Name a regular file.", file=out
+        )
+    if path.exists() and any(Path(read).exists() and path.samefile(read) for read in reads if read):
+        raise InputError(
+            "The file to write is one of those that are read", fix="Choose another name.", file=out
+        )
+    if path.exists() and not force:
+        raise InputError(
+            "The file to write exists already",
+            fix="Choose another name, or add --force to overwrite it.",
+            file=out,
+        )

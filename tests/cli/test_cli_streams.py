@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 from kdcal_core.cli import main
-from kdcal_core.cli.progress import progress_line
-from kdcal_core.cli.terminal import table
+from kdcal_core.cli.terminal import progress_line, table
 from kdcal_core.errors import InputError
 from kdcal_core.models import convert as converting
 from kdcal_core.models import formats, load_model

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kdcal_core.cli import main
-from kdcal_core.cli.writing import check_out
+from kdcal_core.cli.terminal import check_out
 from kdcal_core.errors import InputError
 from kdcal_core.store.archive import new_file, write_archive
 

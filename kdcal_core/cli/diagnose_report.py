@@ -1,0 +1,529 @@
+"""What ``kdcal diagnose`` finds in a scored set: its measurements, as JSON and as text.
+
+The same input gives the same bytes of JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kdcal_core import __version__
+from kdcal_core.cli.terminal import table
+from kdcal_core.data import ScoredSet
+from kdcal_core.data.schema import Task
+from kdcal_core.diagnostics import (
+    Confusion,
+    Coverage,
+    Estimate,
+    Fault,
+    PitHistogram,
+    RegionPit,
+    RegressionScores,
+    Reliability,
+    ReliabilityCurve,
+    UniformityTest,
+    all_estimates,
+    confusion,
+    confusion_finding,
+    coverage,
+    fault,
+    pit_by_column,
+    pit_histogram,
+    regions_finding,
+    regression_findings,
+    regression_scores,
+    reliability,
+    reliability_finding,
+    telling,
+    uniformity_tests,
+)
+from kdcal_core.distributions import RegressionSet, randomised_pit
+from kdcal_core.evaluation import meaning_of
+from kdcal_core.store.archive import new_file
+from kdcal_core.text import counted, number_text, p_text, printable, range_text
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One set's results.
+
+    ``notes`` are cautions for the reader. ``diagram`` is the reliability diagram of all
+    rows; ``by_class`` holds one curve of a single bin for each predicted class: its rows, mean
+    confidence, and share right.
+    """
+
+    scored: ScoredSet
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+    by_class: Reliability
+    diagram: Reliability
+    confusion: Confusion
+
+
+def measure(
+    scored: ScoredSet, *, notes: tuple[str, ...] = (), n_bins: int, level: float
+) -> Measured:
+    """Everything that ``kdcal diagnose`` reports about a set.
+
+    Parameters
+    ----------
+    scored : ScoredSet
+    notes : tuple of str
+        Cautions about the rows.
+    n_bins : int
+        Bins of the reliability diagram.
+    level : float
+        Level of all intervals and bands, between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> proba = np.array([[0.9, 0.1], [0.3, 0.7]] * 50)
+    >>> scored = ScoredSet(proba, np.array([0, 1] * 50), ("a", "b"), "digest", "evaluation")
+    >>> result = measure(scored, n_bins=10, level=0.95)
+    >>> result.findings[1]
+    'All 100 predictions are right.'
+    >>> [int(curve.count[0]) for curve in result.by_class.curves]
+    [50, 50]
+    """
+    proba, y, weight = scored.proba, scored.y, scored.weight
+    diagram = reliability(proba, y, n_bins=n_bins, level=level, sample_weight=weight)
+    by_class = reliability(
+        proba, y, kind="top-label", n_bins=1, level=level, sample_weight=weight, smooth=False
+    )
+    counts = confusion(proba, y, sample_weight=weight)
+    estimates = all_estimates(scored, level=level)
+    findings = (
+        reliability_finding(diagram, telling(estimates)),
+        confusion_finding(counts, scored.classes),
+    )
+    return Measured(scored, findings, notes, estimates, by_class, diagram, counts)
+
+
+#: What rows are grouped by where no column is given
+PREDICTED_MEAN = "predicted mean"
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRegression:
+    """One set's results.
+
+    ``notes`` are cautions for the reader; ``by_column`` holds the regions of each requested
+    column.
+    """
+
+    scored: RegressionSet
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+    fault: Fault
+    tests: tuple[UniformityTest, ...]
+    scores: RegressionScores
+    coverage: Coverage
+    histogram: PitHistogram
+    by_column: Mapping[str, tuple[RegionPit, ...]]
+
+
+def measure_regression(
+    scored: RegressionSet,
+    columns: Mapping[str, pd.Series[Any]],
+    *,
+    notes: tuple[str, ...] = (),
+    scale: float,
+    n_bins: int,
+    level: float,
+    seed: int,
+    fitted_spread: bool = False,
+) -> MeasuredRegression:
+    """Everything that ``kdcal diagnose`` reports about a regression's set.
+
+    Parameters
+    ----------
+    scored : RegressionSet
+    columns : mapping of name to (n,) column
+        Each is divided into regions, which are judged; without columns, the predicted mean. The
+        p values are corrected for the regions of a column (Holm).
+    notes : tuple of str
+        Cautions about the rows.
+    scale : float
+        Mean absolute outcome of the calibration set, which sMIS is divided by (decision D71).
+    n_bins : int
+        Bins of the PIT histogram.
+    level : float
+        Level of all intervals and bands, between 0 and 1.
+    seed : int
+        Of the randomised PIT values and of the Monte Carlo tests.
+    fitted_spread : bool
+        Whether the model gives single numbers, whose one spread was fitted to residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> y = np.random.default_rng(0).normal(2.0, size=500)
+    >>> scored = RegressionSet(Normal(np.zeros(500), 1.0), y, "digest", "evaluation")
+    >>> result = measure_regression(scored, {}, scale=2.0, n_bins=20, level=0.95, seed=0)
+    >>> result.fault.kind, list(result.by_column)
+    ('too low', ['predicted mean'])
+    """
+    distribution, y, weight = scored.distribution, scored.y, scored.weight
+    pit = randomised_pit(distribution, y, seed)
+    held = coverage(distribution, y, scale=scale, weight=weight, level=level)
+    found = fault(pit, level=level, sample_weight=weight)
+    asked = columns or {PREDICTED_MEAN: pd.Series(distribution.mean())}
+    by_column = {
+        name: pit_by_column(
+            pit,
+            column,
+            distribution=distribution,
+            y=y,
+            scale=scale,
+            level=level,
+            sample_weight=weight,
+        )
+        for name, column in asked.items()
+    }
+    local = (f"By {name}: {regions_finding(parts)}" for name, parts in by_column.items())
+    return MeasuredRegression(
+        scored=scored,
+        findings=(*regression_findings(held, found, fitted_spread=fitted_spread), *local),
+        notes=notes,
+        fault=found,
+        tests=uniformity_tests(pit, seed=seed, sample_weight=weight),
+        scores=regression_scores(
+            distribution,
+            y,
+            scale=scale,
+            true_mean=scored.true_mean,
+            pit=pit,
+            weight=weight,
+            level=level,
+            seed=seed,
+        ),
+        coverage=held,
+        histogram=pit_histogram(pit, bins=n_bins, level=level, sample_weight=weight),
+        by_column=by_column,
+    )
+
+
+# Raised when a field is renamed, removed or changes its meaning; new fields do not raise it.
+FORMAT = 1
+
+
+def record(
+    measured: list[Measured] | list[MeasuredRegression],
+    task: Task,
+    inputs: dict[str, dict[str, Any] | None],
+    settings: dict[str, Any],
+    doubts: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Everything that ``kdcal diagnose`` found, as JSON values.
+
+    Parameters
+    ----------
+    measured : list of Measured or of MeasuredRegression
+        One a set.
+    task : str
+        "classification" or "regression".
+    inputs : dict
+        Name and SHA-256 of each file, under "model", "calibration" and "evaluation".
+    settings : dict
+        What the user asked for.
+    doubts : tuple of str
+        Doubts about which classes the probabilities belong to, each with the option that settles
+        it.
+
+    Returns
+    -------
+    dict
+        ``format`` is the version of this layout. Numbers that are not defined are None.
+    """
+    return {
+        "format": FORMAT,
+        "kdcal": __version__,
+        "task": task,
+        "inputs": inputs,
+        "settings": settings,
+        "doubts": doubts,
+        "sets": [
+            _regression_set(one) if isinstance(one, MeasuredRegression) else _set(one)
+            for one in measured
+        ],
+    }
+
+
+def record_text(content: dict[str, Any]) -> str:
+    """JSON that every parser reads: no NaN, no infinity."""
+    return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def write_record(path: Path, content: dict[str, Any]) -> None:
+    """Write the JSON; the file appears whole or not at all."""
+    with new_file(path) as made:
+        made.write_text(record_text(content) + "\n", encoding="utf-8", errors="backslashreplace")
+
+
+def _set(measured: Measured) -> dict[str, Any]:
+    scored = measured.scored
+    (diagram,) = measured.diagram.curves
+    return {
+        "name": scored.name,
+        "digest": scored.digest,
+        "n": scored.n_rows,
+        "classes": scored.classes,
+        "findings": measured.findings,
+        "notes": measured.notes,
+        "estimates": [_estimate(one) for one in measured.estimates],
+        "by_predicted_class": [
+            {"class": name, **_bins(curve)[0]}
+            for name, curve in zip(scored.classes, measured.by_class.curves, strict=True)
+        ],
+        "reliability": _bins(diagram),
+        "confusion": measured.confusion.joint,
+    }
+
+
+def _regression_set(measured: MeasuredRegression) -> dict[str, Any]:
+    scored = measured.scored
+    return {
+        "name": scored.name,
+        "digest": scored.digest,
+        "n": scored.n_rows,
+        "distribution": scored.distribution.family,
+        "findings": measured.findings,
+        "notes": measured.notes,
+        "fault": dataclasses.asdict(measured.fault),
+        "tests": [dataclasses.asdict(one) for one in measured.tests],
+        "estimates": [{"key": key, **_estimate(one)} for key, one in measured.scores.rows.items()],
+        "coverage": [dataclasses.asdict(row) for row in measured.coverage.rows],
+        "scale": measured.coverage.scale,
+        "pit_histogram": measured.histogram.table().to_dict("records"),
+        "by_column": [
+            {"column": name, "regions": [_region(one) for one in regions]}
+            for name, regions in measured.by_column.items()
+        ],
+    }
+
+
+def _region(region: RegionPit) -> dict[str, Any]:
+    return {
+        "name": region.name,
+        "n": region.n,
+        "share": region.share,
+        "p_value": region.p_value,
+        "adjusted_p": region.adjusted_p,
+        "fault": dataclasses.asdict(region.fault),
+        "coverage": dataclasses.asdict(region.coverage) if region.coverage else None,
+    }
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {**dataclasses.asdict(estimate), "meaning": meaning_of(estimate)}
+
+
+def _bins(curve: ReliabilityCurve) -> list[dict[str, Any]]:
+    return [
+        {
+            "bin_low": curve.edges[j],
+            "bin_high": curve.edges[j + 1],
+            "n": curve.count[j],
+            "weight": curve.weight[j],
+            "confidence": curve.confidence[j],
+            "frequency": curve.accuracy[j],
+            "low": curve.low[j],
+            "high": curve.high[j],
+            "band_low": curve.band_low[j],
+            "band_high": curve.band_high[j],
+        }
+        for j in range(len(curve.count))
+    ]
+
+
+def plain(value: Any) -> Any:
+    """NumPy's types as Python's, and what is not a finite number as None.
+
+    Examples
+    --------
+    >>> plain({"low": float("nan"), "high": np.float64(1.5)})
+    {'low': None, 'high': 1.5}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def report(measured: Measured, source: str, share: float) -> str:
+    """One set's results, ready to print.
+
+    Parameters
+    ----------
+    measured : Measured
+    source : str
+        Name of the table. Untrusted text.
+    share : float
+        Level of the intervals.
+    """
+    scored = measured.scored
+    interval = f"{100 * share:g}% interval"
+    head = (
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
+        f"{counted(scored.n_rows, 'row')}, {len(scored.classes)} classes"
+    )
+    parts = [
+        "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
+        estimates_table(measured.estimates, interval),
+        _by_class(measured.by_class, scored.classes, interval),
+        _diagram(measured.diagram, interval),
+    ]
+    return "\n\n".join(parts)
+
+
+def estimates_table(estimates: tuple[Estimate, ...], interval: str) -> str:
+    """Each estimate with its interval and what chance alone would give, its estimator below."""
+    rows = []
+    for one in estimates:
+        width = one.high - one.low
+        value, expected = one.value, one.expected
+        shown = number_text(value, width, one.percent, one.largest)
+        chance = "" if expected is None else number_text(expected, width, one.percent, one.largest)
+        bounds = range_text(one.low, one.high, one.percent) if math.isfinite(value) else ""
+        bounds = "none" if bounds and math.isnan(width) else bounds
+        rows.append((one.label, shown, bounds, chance, f"{one.n:,}"))
+    header = ("Estimate", "Value", interval, "By chance", "Rows")
+    why = [
+        fill(f"{one.label} has no interval: {one.interval.removeprefix('none').lstrip(': ')}.", 80)
+        for one in estimates
+        if math.isfinite(one.value) and math.isnan(one.low)
+    ]
+    return "\n".join([table(header, rows, below=[one.name for one in estimates]), *why])
+
+
+def _by_class(result: Reliability, classes: tuple[str, ...], interval: str) -> str:
+    rows = [
+        (printable(name, 40), *_said_and_seen(curve, 0))
+        for name, curve in zip(classes, result.curves, strict=True)
+        if curve.n
+    ]
+    shown = table(("Predicted class", "Says", "Sees", interval, "Rows"), rows)
+    never = len(classes) - len(rows)
+    if not never:
+        return shown
+    return f"{shown}\n{'1 class is' if never == 1 else f'{never:,} classes are'} never predicted."
+
+
+def _diagram(result: Reliability, interval: str) -> str:
+    (curve,) = result.curves
+    rows = [
+        (f"{curve.edges[j]:.3g} to {curve.edges[j + 1]:.3g}", *_said_and_seen(curve, j))
+        for j in range(len(curve.count))
+        if curve.count[j]
+    ]
+    return table(("Confidence", "Says", "Sees", interval, "Rows"), rows)
+
+
+def _said_and_seen(curve: ReliabilityCurve, j: int) -> tuple[str, str, str, str]:
+    """Mean confidence, share right with its interval, and rows of one bin that holds rows."""
+    low, high = float(curve.low[j]), float(curve.high[j])
+    said, seen = (
+        number_text(float(value), high - low) for value in (curve.confidence[j], curve.accuracy[j])
+    )
+    return said, seen, range_text(low, high), f"{int(curve.count[j]):,}"
+
+
+def regression_report(measured: MeasuredRegression, source: str, share: float) -> str:
+    """One set's results, ready to print.
+
+    Parameters
+    ----------
+    measured : MeasuredRegression
+    source : str
+        Name of the table. Untrusted text.
+    share : float
+        Level of the intervals.
+    """
+    scored = measured.scored
+    interval = f"{100 * share:g}% interval"
+    head = (
+        f"{scored.name.capitalize()} set: {printable(source, 80)}, "
+        f"{counted(scored.n_rows, 'row')}, regression ({scored.distribution.family})"
+    )
+    parts = [
+        "\n".join([head, *map(printable, (*measured.findings, *measured.notes))]),
+        estimates_table(tuple(measured.scores.rows.values()), interval),
+        _coverage(measured.coverage, interval),
+        _tests(measured.tests),
+        *(_regions(name, regions, interval) for name, regions in measured.by_column.items()),
+        _histogram(measured.histogram),
+    ]
+    return "\n\n".join(parts)
+
+
+def _coverage(result: Coverage, interval: str) -> str:
+    rows = [
+        (
+            f"{100 * row.level:g}%",
+            *_with_interval(row.coverage),
+            _value(row.width),
+            _value(row.interval_score),
+            _value(row.smis) if row.smis else "",
+        )
+        for row in result.rows
+    ]
+    header = ("Stated", "Holds", interval, "Mean width", "Interval score", "sMIS")
+    return table(header, rows)
+
+
+def _tests(tests: tuple[UniformityTest, ...]) -> str:
+    rows = [(one.title, f"{one.statistic:.4g}", p_text(one.p_value), one.note) for one in tests]
+    return table(("Are PIT values uniform?", "Statistic", "p value", "Note"), rows, left=(0, 3))
+
+
+def _regions(name: str, regions: tuple[RegionPit, ...], interval: str) -> str:
+    rows = [
+        (
+            printable(one.name, 40),
+            one.fault.kind,
+            *(_with_interval(one.coverage.coverage) if one.coverage else ("", "")),
+            p_text(one.adjusted_p),
+            f"{one.n:,}",
+        )
+        for one in regions
+    ]
+    header = (printable(f"By {name}", 40), "Predictions", "95% holds", interval, "p, Holm", "Rows")
+    return table(header, rows, left=(0, 1))
+
+
+def _histogram(result: PitHistogram) -> str:
+    rows = [
+        (
+            f"{result.edges[j]:.3g} to {result.edges[j + 1]:.3g}",
+            f"{result.counts[j]:,.0f}",
+            f"{result.low[j]:,.0f} to {result.high[j]:,.0f}",
+        )
+        for j in range(len(result.counts))
+    ]
+    return table(("PIT", "Rows", "If calibrated"), rows)
+
+
+def _with_interval(estimate: Estimate) -> tuple[str, str]:
+    return _value(estimate), range_text(estimate.low, estimate.high, estimate.percent)
+
+
+def _value(estimate: Estimate) -> str:
+    return number_text(estimate.value, estimate.high - estimate.low, estimate.percent)
