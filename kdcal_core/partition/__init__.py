@@ -12,12 +12,14 @@ from kdcal_core.partition.codes import (
     pack_bits,
 )
 from kdcal_core.partition.kernel import (
+    Nearest,
     class_masses,
     default_exponents,
     estimated_bytes,
     geodesic_kernel,
+    nearest_centres,
+    nearest_polytopes,
 )
-from kdcal_core.partition.nearest import Nearest, nearest_centres, nearest_polytopes
 
 __all__ = [
     "ActivationCodes",

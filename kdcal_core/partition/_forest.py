@@ -1,11 +1,11 @@
-"""Blocks of the forest's kernel: matches as sums of differences over runs, or as sums of bits.
+"""Blocks of the search for the nearest centre, and of the forest's kernel.
 
-Polytopes stand in lexicographic order of their codes, so that neighbours share many leaves. A
-leaf's members are then few runs of consecutive polytopes, and a row's matches the running sum of
-+1 where a run of one of its leaves begins and -1 where it ends; from a row to the next only the
-leaves that change are counted out and in. Where that would be more work than to compare a row
-with every polytope, the members are bits and lists instead (:class:`Members`). All of it is in
-whole numbers, hence exact.
+The kernel's matches are sums of differences over runs, or sums of bits. Polytopes stand in
+lexicographic order of their codes, so that neighbours share many leaves. A leaf's members are then
+few runs of consecutive polytopes, and a row's matches the running sum of +1 where a run of one of
+its leaves begins and -1 where it ends; from a row to the next only the leaves that change are
+counted out and in. Where that would be more work than to compare a row with every polytope, the
+members are bits and lists instead (:class:`Members`). All of it is in whole numbers, hence exact.
 """
 
 from __future__ import annotations
@@ -17,8 +17,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.partition._centres import nearest_centre_of
 from kdcal_core.partition.codes import LeafCodes
+
+
+@dataclass(frozen=True, eq=False)
+class Centres:
+    """Coordinates of m rows, (m, d), and of p centres, (p, d)."""
+
+    x: NDArray[np.float64]
+    centres: NDArray[np.float64]
+
+
+def nearest_centre_block(prepared: Centres, start: int, stop: int) -> tuple[NDArray[Any], ...]:
+    """Index, kernel (NaN) and tie of the rows ``start`` to ``stop``."""
+    index, tied = nearest_centre_of(np.arange(start, stop), prepared.x, prepared.centres)
+    return index, np.full(stop - start, np.nan), tied
+
+
+def nearest_centre_of(
+    rows: NDArray[np.int64], x: NDArray[np.float64], centres: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The nearest of all centres for some rows, and whether another is as near."""
+    from kdcal_core.partition._forest_kernels import nearest_of_all
+
+    index = np.zeros(len(rows), dtype=np.int64)
+    tied = np.zeros(len(rows), dtype=bool)
+    if len(rows):
+        nearest_of_all(rows, x, centres, index, tied, np.full(len(rows), np.inf))
+    return index, tied
+
 
 BIN_CELLS = 1 << 21  # bins of matches and classes that rows may fill at once, 50 MB
 
@@ -93,7 +120,7 @@ def _sparse_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.floa
 
 
 def _dense_masses(prepared: Masses, start: int, stop: int, out: NDArray[np.float64]) -> None:
-    from kdcal_core.partition._dense_kernels import dense_masses_rows
+    from kdcal_core.partition._forest_kernels import dense_masses_rows
 
     members = prepared.members
     single = prepared.label >= 0
@@ -172,7 +199,7 @@ def _sparse_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[An
 
 
 def _dense_nearest(prepared: Nearest, start: int, stop: int, *found: NDArray[Any]) -> None:
-    from kdcal_core.partition._dense_kernels import dense_nearest_rows
+    from kdcal_core.partition._forest_kernels import dense_nearest_rows
 
     members = prepared.members
     dense_nearest_rows(
@@ -222,7 +249,7 @@ class Members:
     listed : (members,) uint32, polytopes
     large_of_leaf : (leaves,) uint8, a large leaf's number in its tree from 1, else 0
     vectors : (chunks, ., .) uint64, bits of the polytopes in large leaves, as
-        ``_dense_kernels.write_vectors`` sets them; no chunks where the partition is not dense
+        ``_forest_kernels.write_vectors`` sets them; no chunks where the partition is not dense
     n_polytopes : int
     """
 
@@ -348,7 +375,7 @@ def _listed(
 def _vectors(
     numbers: NDArray[np.int32], large_of_leaf: NDArray[np.uint8], dense: bool
 ) -> NDArray[np.uint64]:
-    from kdcal_core.partition._dense_kernels import CHUNK, VECTORS, write_vectors
+    from kdcal_core.partition._forest_kernels import CHUNK, VECTORS, write_vectors
 
     n_trees, n_polytopes = numbers.shape
     n_chunks = -(-n_polytopes // CHUNK) if dense else 0

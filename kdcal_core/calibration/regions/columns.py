@@ -13,7 +13,7 @@ from kdcal_core.calibration.regions.layers import FitRows, PartitionFit, fit_par
 from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
-from kdcal_core.partition.tree.input_columns import MAX_BINS, InputColumn
+from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn
 from kdcal_core.store import storable
 from kdcal_core.text import listed
 

@@ -15,7 +15,7 @@ from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.region_maps import fit_maps
 from kdcal_core.calibration.regions.scores import RegionMaps, Scores
 from kdcal_core.data import FloatArray, IntArray
-from kdcal_core.partition.tree.input_columns import InputColumn
+from kdcal_core.partition.tree.binned import InputColumn
 from kdcal_core.progress import Progress, silent
 from kdcal_core.store import storable
 

@@ -4,10 +4,15 @@ One histogram tree serves every purpose; what it splits by is a criterion. The c
 are imported when first called.
 """
 
-from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
-from kdcal_core.partition.tree.criteria import Criterion, Gini, Residual, RowStats
-from kdcal_core.partition.tree.growing import grow_tree, prune_tree
-from kdcal_core.partition.tree.input_columns import InputColumn, unusable_columns
+from kdcal_core.partition.tree.binned import BinnedInputs, InputColumn, bin_inputs, unusable_columns
+from kdcal_core.partition.tree.growing import (
+    Criterion,
+    Gini,
+    Residual,
+    RowStats,
+    grow_tree,
+    prune_tree,
+)
 from kdcal_core.partition.tree.tree import Condition, PartitionTree, TreeNode
 
 __all__ = [

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from kdcal_core.errors import InputError
 from kdcal_core.partition._blocks import cores
-from kdcal_core.partition.tree.binned import BinnedInputs, bin_inputs
-from kdcal_core.partition.tree.input_columns import CODES, InputColumn
+from kdcal_core.partition.tree.binned import CODES, BinnedInputs, InputColumn, bin_inputs
 from kdcal_core.store import storable
 from kdcal_core.text import listed
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition.tree import BinnedInputs, InputColumn, bin_inputs, unusable_columns
-from kdcal_core.partition.tree.input_columns import find_edges, short_between
+from kdcal_core.partition.tree.binned import find_edges, short_between
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 
