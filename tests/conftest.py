@@ -24,9 +24,12 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from texts.snapshot import texts
 from workerless import working_here
 
 from kdcal_core.jobs import run_limited
+
+__all__ = ["texts"]  # a fixture
 
 BROWSER = "tests/browser/"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 from pathlib import Path
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+from texts.pages import visible as plain
 
 from kdcal_core.jobs import jobs
 
@@ -59,11 +59,6 @@ def settle(at: AppTest, seconds: float = 240) -> AppTest:
 def specs(at: AppTest) -> list[dict[str, Any]]:
     """The figures on the page."""
     return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
-def plain(escaped: str) -> str:
-    """What the reader sees of escaped text."""
-    return html.unescape(escaped).replace("\u200b", "")
 
 
 def words(at: AppTest) -> str:

@@ -7,9 +7,13 @@ import pytest
 from app_pages import healthy, launch, plain, settle, specs, words
 from made_reviews import review_of, too_sure
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
+from texts.snapshot import Texts
 
+from kdcal_core.calibration import CALIBRATORS
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.jobs import jobs
-from kdcal_core.review import Workspace, start_sample
+from kdcal_core.review import Workspace
 
 PAGE = "compare"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -58,28 +62,24 @@ def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> No
     assert any("Open a sample" in button.label for button in at.button)
 
 
-def test_a_regression_is_sent_to_its_own_pages(workspace: Workspace) -> None:
-    at = healthy(launch(PAGE, start_sample(workspace, "heteroscedastic").id))
-    assert "This page is for a classification" in words(at)
-
-
-def test_what_cannot_be_had_is_said_with_its_reason(workspace: Workspace) -> None:
+def test_what_cannot_be_had_is_said_with_its_reason(workspace: Workspace, texts: Texts) -> None:
     bare = too_sure(80, 5).drop(columns="feature")
     at = healthy(launch(PAGE, review_of(workspace, calibration=bare)))
     labels = [one.label for one in at.button_group]
     assert "Region by region" not in labels
     assert "Judged by" not in labels
-    assert "Tree regions, Forest regions, Boosted regions, AUROC regions" in words(at)
-    assert "The rows have no features" in words(at)
-    assert "There is no evaluation set" in words(at)
+    texts(at)
 
 
-def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
+def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(
+    both: str, texts: Texts
+) -> None:
     at = compared(launch(PAGE, both))
     sentence = finding(at)
-    assert "better than the model as it is (paired difference" in sentence
-    assert "these 430 rows" in sentence
-    assert words(at).count("30 rows of the evaluation set are in the calibration set too") == 1
+    texts(at)
+    assert "430 rows" in sentence
+    assert len(at.warning) == 1  # of the 30 rows that both sets hold
+    assert "30 rows" in plain(at.warning[0].value)
     assert len(at.metric) == 4
     assert plain(at.metric[0].label) == "Log loss: the model"
     for chart in at.get("plotly_chart"):
@@ -107,7 +107,8 @@ def test_what_matters_changes_measures_and_order_without_a_job(page: AppTest) ->
     assert not page.metric
     titles = [axis["title"]["text"] for key, axis in specs(page)[0]["layout"].items()
               if key.startswith("xaxis")]  # fmt: skip
-    assert titles == ["Seconds to fit", "Seconds for a million rows", "Bytes when fitted"]
+    costs = ("fit_seconds", "predict_seconds", "size_bytes")
+    assert titles == [MEASURES[key].title for key in costs]
 
 
 def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppTest) -> None:
@@ -124,23 +125,27 @@ def test_another_order_and_another_opponent_change_the_pictures_alone(page: AppT
 
 def test_the_table_holds_every_method_and_measure(page: AppTest) -> None:
     table = page.dataframe[1].value
-    assert set(table["Method"]) == {"The model as it is", "STS", "Platt", "Histogram binning"}
+    labels = {CALIBRATORS[key].label for key in ("sts", "platt", "histogram")}
+    assert set(table["Method"]) == {"The model as it is", *labels}
     assert [link.proto.label for link in page.get("page_link")] == ["Choose and export"]
     assert {"Log loss", "AUROC", "Accuracy", "Seconds to fit", "Bytes when fitted"} <= set(table)
 
 
-def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:
+def test_changed_settings_offer_a_new_job_and_keep_what_is_there(
+    page: AppTest, texts: Texts
+) -> None:
     control(page, "Judged by").set_value("cross-fitted").run()
     assert "The settings have changed" in words(healthy(page))
-    assert "430 rows of the evaluation set" in words(page)
+    assert "430 rows" in words(page)
     compared(page)
-    assert "each of 900 calibration rows is judged by" in words(page)
+    assert "900 calibration rows" in words(page)
     assert "The settings have changed" not in words(page)
+    texts(said(page))
 
 
 def test_no_calibrator_is_said_in_words(both: str) -> None:
     at = healthy(choose(launch(PAGE, both)))
-    assert "No calibrator is chosen" in at.info[0].value
+    assert len(at.info) == 1
     assert not any(one.label == "Compare" for one in at.button)
 
 

@@ -16,10 +16,14 @@ import skops.io
 from app_pages import healthy, launch, plain, settle, specs, visit, words
 from sklearn.linear_model import LogisticRegression
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
+from texts.snapshot import Texts
 
 from app.export.export_text import file_name
 from kdcal_core import load_calibrator
+from kdcal_core.calibration import CALIBRATORS
 from kdcal_core.cli.main import main
+from kdcal_core.evaluation import MEASURES
 from kdcal_core.jobs import jobs
 from kdcal_core.review import (
     ReviewReader,
@@ -98,44 +102,46 @@ def page(review: str) -> AppTest:
     return fitted(launch(PAGE, review))
 
 
-def test_without_a_review_the_page_says_what_it_needs() -> None:
+def test_without_a_review_the_page_offers_a_sample() -> None:
     at = healthy(launch(PAGE))
-    assert "gains over the model as it is" in words(at)
     assert any(button.label == "Open a sample" for button in at.button)
 
 
-def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str) -> None:
+def test_before_a_fit_there_is_one_button_and_what_it_will_show(review: str, texts: Texts) -> None:
     at = healthy(launch(PAGE, review, calibrator="cum"))
     assert at.selectbox[0].value == "cum"
-    assert "How often predictions of this class are right at this score or better" in words(at)
+    assert CALIBRATORS["cum"].description in words(at)
+    texts(at)
     assert not at.get("plotly_chart")
     assert [one.label for one in at.button if one.label.startswith("Fit")]
 
 
-def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(page: AppTest) -> None:
-    assert "the log loss falls by" in words(page)
-    assert "600 rows (evaluation set)" in words(page)
-    ece = "ECE, debiased (l1, 15 equal-width bins)"
-    assert [plain(one.label) for one in page.metric] == ["Log loss", ece, "AUROC", "Accuracy"]
+def test_a_fit_shows_the_gain_the_diagrams_the_map_and_the_files(
+    page: AppTest, texts: Texts
+) -> None:
+    texts(page)
+    assert "600 rows" in words(page)
+    shown = [plain(one.label) for one in page.metric]
+    assert shown == [MEASURES[key].title for key in ("log_loss", "ece_debiased", "auc", "accuracy")]
     assert len(page.get("plotly_chart")) == 3
     labels = [one.proto.label for one in page.get("download_button")]
     assert any(one.startswith("Calibrator file (") for one in labels)
     assert not any("ONNX" in one for one in labels)
-    assert "There is no ONNX file. The model is not an ONNX file." in words(page)
+    assert "no ONNX file" in words(page)
     card = page.table[-1].value.set_index("")["Value"]
     assert plain(card["Model"]).startswith("my model.skops")
     assert "before" in card["Log loss"]
     assert card["Seed"] == "0"
 
 
-def test_hostile_class_and_column_names_stay_text(review: str) -> None:
+def test_hostile_class_and_column_names_stay_text(review: str, texts: Texts) -> None:
     at = launch(PAGE, review, calibrator="heterogeneous_tree")
     column = next(one for one in at.selectbox if one.label == "Regions of")
     assert any(HOSTILE in one for one in column.options)
     shop = next(one for one in column.options if "shop" in one)
     assert fitted(column.set_value(("column", "shop")).run())
     assert shop == "Column shop"
-    assert "Platt scaling for each value of shop" in words(at)
+    texts(at)
     assert "<b>" not in json.dumps(specs(at)[-1]["layout"])
     assert "Region 1" in json.dumps(specs(at)[-1])
     regions = at.dataframe[0].value
@@ -175,13 +181,15 @@ def test_the_python_shown_runs_as_it_stands(
 
 
 def test_predictions_without_a_model_have_lines_of_their_own(
-    workspace: Workspace, predictions: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace,
+    predictions: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    texts: Texts,
 ) -> None:
     at = fitted(launch(PAGE, predictions))
-    assert "This calibrator is not needed" in words(at)  # it was right already
-    assert "cross-fitted, 5 folds" in words(at)
-    assert "There is no model, only its predictions." in words(at)
-    assert "the file cannot know it and refuses no other" in words(at)
+    texts(at)  # no calibrator is needed: it was right already
+    assert "5 folds" in words(at)
     run = run_of(workspace, predictions, ExportSettings("platt"))
     python, command = (one.value for one in at.get("code"))
     monkeypatch.chdir(tmp_path)
@@ -196,7 +204,9 @@ def test_predictions_without_a_model_have_lines_of_their_own(
     assert np.allclose(pd.read_csv("scored.csv")[["proba_0", "proba_1"]], space["calibrated"])
 
 
-def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review: str) -> None:
+def test_a_finished_comparison_preselects_its_best(
+    workspace: Workspace, review: str, texts: Texts
+) -> None:
     asked = comparison_request(workspace, review, ComparisonSettings(("sts", "confidence")))
     done = jobs().submit(asked.target, asked.kwargs, key=asked.key, title="", owner=review)
     job = jobs().wait(done, 120)
@@ -206,12 +216,12 @@ def test_a_finished_comparison_preselects_its_best(workspace: Workspace, review:
     at.session_state["compare_last"] = {review: asked.key}
     healthy(visit(at, PAGE))
     assert at.selectbox[0].value == best
-    assert "In the last comparison it" in words(at)
-    assert "a little flattered" not in words(at)
+    texts(said(at), "before the fit")
     fitted(at)
-    assert "best of 2 calibrators on these very rows: chosen by them" in words(at)
+    texts(said(at), "fitted")
+    assert "best of 2 calibrators" in words(at)
     at.selectbox[0].set_value("platt").run()
-    assert "The last comparison left it out" in words(healthy(at))
+    texts(said(healthy(at)), "another calibrator")
 
 
 def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
@@ -222,7 +232,9 @@ def test_other_settings_of_a_tree_are_another_fit(review: str) -> None:
     assert not at.get("plotly_chart")
 
 
-def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(review: str) -> None:
+def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(
+    review: str, texts: Texts
+) -> None:
     at = launch(PAGE, review, calibrator="heterogeneous_tree")
     at.toggle[0].set_value(True)
     fitted(at.run())
@@ -230,11 +242,11 @@ def test_a_tree_may_be_cut_back_and_several_columns_divide_the_rows(review: str)
     assert "prune = cv" in plain(card["Settings"])
     of = next(one for one in at.selectbox if one.label == "Regions of")
     healthy(of.set_value(("several", "")).run())
-    assert "Choose at least one column" in words(at)
+    texts(said(at), "no column yet")
     assert not at.toggle
     assert all(one.disabled for one in at.number_input)
     fitted(at.multiselect[0].set_value(["shop", "x"]).run())
-    assert "Platt scaling for each combination of shop, x" in words(at)
+    assert "combination of shop, x" in words(at)
 
 
 def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
@@ -264,12 +276,13 @@ def test_a_network_offers_its_hidden_layers_and_what_is_shown_runs(
     assert np.allclose(space["scored"].proba, expected, rtol=0, atol=1e-6)
 
 
-def test_slow_maps_in_many_regions_are_told_before(review: str) -> None:
+def test_slow_maps_in_many_regions_are_announced(review: str) -> None:
     at = launch(PAGE, review, calibrator="heterogeneous_forest")
     assert not any(one.label == "Regions of" for one in at.selectbox)  # there is nothing to choose
-    assert "10 trees are grown" not in words(at)
+    assert "10 trees" not in words(at)
     next(one for one in at.selectbox if one.label == "In each region").set_value("kde").run()
-    assert "10 trees are grown in place of 100" in words(healthy(at))
+    assert "10 trees" in words(healthy(at))
+    assert "of 100" in words(at)
 
 
 def test_a_file_is_called_by_whole_words(workspace: Workspace, review: str) -> None:
@@ -283,14 +296,13 @@ def test_a_file_is_called_by_whole_words(workspace: Workspace, review: str) -> N
 
 
 def test_a_tried_file_shows_its_card_and_what_it_does(
-    workspace: Workspace, review: str, page: AppTest
+    workspace: Workspace, review: str, page: AppTest, texts: Texts
 ) -> None:
     run = run_of(workspace, review, ExportSettings("platt"))
     page.file_uploader[0].upload("mine.kdcal", run.calibrator_file.read_bytes())
     settle(page.run())
     healthy(page)
-    assert "It belongs to this model" in words(page)
-    assert "The file: the log loss falls by" in words(page)
+    texts(page)
     assert len(page.get("plotly_chart")) == 5
     assert page.file_uploader[0].value is None  # its bytes do not stay in memory
 

@@ -176,7 +176,8 @@ def test_a_large_repair_and_its_rows_look_the_same(
     at_once = look()
     for button in ("regions_harder", "regions_start"):
         at_once = settle(at_once.button(key=button).click().run())
-    assert "The thorough search is shown" in " ".join(one.value for one in at_once.caption)
+    assert at_once.button_group(key="regions_search").value == "thorough"
+    assert not [one for one in at_once.button if one.key == "regions_harder"]  # it has run
     figures = figures_of(at_once)
     assert len(figures) == 7  # the tree, two of the region, four of the repair
     large()

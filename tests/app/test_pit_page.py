@@ -15,6 +15,7 @@ from app_pages import healthy, settle, visit, words
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
 
 from app.pit import pit_columns
 from app.shared import pit_results, pit_rows
@@ -167,19 +168,15 @@ def review_of(frame: pd.DataFrame, folder: Path, **roles: object) -> Review:
 
 def test_without_a_review_the_page_says_what_will_appear(app) -> None:
     healthy(visit(app, "pit"))
-    assert "good coverage of all rows can hide" in words(app)
     app.button(key="sample_for_pit").click()
     healthy(app.run())
     assert "regression (" in words(app)
 
 
-def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
+def test_good_coverage_hides_opposite_local_faults(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(600), tmp_path))
-    text = words(app)
-    assert "of all 600 outcomes, but" in text
-    assert "in opposite ways" in text
-    assert "Predictions are too low here" in text
-    assert "Predictions are too high here" in text
+    texts(app)
+    assert "600 outcomes" in words(app)
     tiles = {unescape(tile.label): tile for tile in app.metric}
     assert list(tiles) == ["Coverage 95%", "CRPS", "Bias", "Places that differ"]
     assert tiles["Places that differ"].value.endswith(" of 300")
@@ -188,7 +185,7 @@ def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
     assert (low["Fault"], high["Fault"]) == ("Predictions too low", "Predictions too high")
     app.select_slider(key="pit_k").set_value(100)
     healthy(app.run())
-    assert "the 99 rows nearest to it" in words(app)
+    assert "99 rows" in words(app)
     app.toggle(key="pit_rows_missed").set_value(True)
     healthy(app.run())
     shown = next(frame.value for frame in app.dataframe if "PIT" in frame.value)
@@ -196,26 +193,26 @@ def test_good_coverage_hides_opposite_local_faults(app, tmp_path) -> None:
     assert not shown["Inside"].any()
 
 
-def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path) -> None:
+def test_without_features_prediction_against_outcome_is_the_map(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(120)[["mu", "sigma", "y"]], tmp_path))
     kind = next(box for box in app.selectbox if box.label == "Map")
     assert kind.value == "prediction"
-    assert "A box picks by its width alone" in words(app)
+    texts(app)
 
 
 @pytest.mark.parametrize("n", [3, 12])
-def test_a_few_rows_are_told_as_few(app, tmp_path, n) -> None:
+def test_a_few_rows_are_called_few(app, tmp_path, n, texts) -> None:
     opened(app, review_of(rows(n), tmp_path))
-    assert ("Neighbourhoods cannot be told apart" in words(app)) == (n == 3)
+    texts(said(app))
     assert app.metric[3].value == ("not tested" if n == 3 else "0 of 12")
 
 
-def test_rows_that_are_all_alike_have_no_places(app, tmp_path) -> None:
+def test_rows_that_are_all_alike_have_no_places(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(60).assign(x=1.0), tmp_path, features=("x",)))
-    assert "All rows are alike here" in words(app)
+    texts(said(app), "one place")
     next(box for box in app.selectbox if box.label == "Rows are near in").select("prediction")
     healthy(app.run())
-    assert "All rows are alike here" not in words(app)
+    texts(said(app), "by prediction")
 
 
 def test_a_hidden_layer_is_read_by_a_job(app) -> None:

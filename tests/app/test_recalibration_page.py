@@ -8,9 +8,11 @@ import pytest
 from app_pages import healthy, launch, settle, specs, words
 from made_reviews import HOSTILE_COLUMN, line, review_of
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
+from texts.snapshot import Texts
 
 from kdcal_core.jobs import jobs
-from kdcal_core.review import Workspace, start_sample
+from kdcal_core.review import Workspace
 
 PAGE = "recalibration"
 pytestmark = pytest.mark.usefixtures("work_here", "workspace")
@@ -48,19 +50,16 @@ def test_without_a_review_the_page_says_what_it_shows_and_opens_a_sample() -> No
     assert any("Open a sample" in button.label for button in at.button)
 
 
-def test_a_classification_is_sent_to_its_own_pages(workspace: Workspace) -> None:
-    at = healthy(launch(PAGE, start_sample(workspace, "digits_predictions").id))
-    assert "This page is for a regression" in words(at)
-    assert not at.get("plotly_chart")
-
-
-def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(both: str) -> None:
+def test_one_click_suffices_and_the_result_is_there_at_once_the_next_time(
+    both: str, texts: Texts
+) -> None:
     at = healthy(launch(PAGE, both))
     assert [one.label for one in at.button] == ["Recalibrate"]
     assert not at.get("plotly_chart")
     recalibrated(at)
-    assert "Local recalibration lowers CRPS from" in at.subheader[0].value
-    assert "Fitted on 600 calibration rows, judged on 400 rows of the evaluation set" in words(at)
+    texts(at)
+    assert "600 calibration rows" in words(at)
+    assert "400 rows" in words(at)
     assert [metric.label for metric in at.metric] == [
         "CRPS",
         "Coverage 95&#37;",
@@ -112,15 +111,17 @@ def test_picked_rows_are_drawn_with_their_neighbourhoods(page: AppTest) -> None:
     assert "Around row 17, recalibrated" in json.dumps(specs(page)[3])
 
 
-def test_changed_settings_offer_a_new_job_and_keep_what_is_there(page: AppTest) -> None:
+def test_changed_settings_offer_a_new_job_and_keep_what_is_there(
+    page: AppTest, texts: Texts
+) -> None:
     control(page, "Neighbours").set_value("k").run()
     k = next(one for one in page.number_input if one.label == "Number of neighbours")
     k.set_value(5000).run()
-    assert "There are 600 calibration rows: all will be taken" in words(page)
+    texts(said(page), "more neighbours than rows")
     assert "The settings have changed" in words(page)
     assert len(page.get("plotly_chart")) == 11
     recalibrated(page)
-    assert "5,000 were asked for, but there are no more rows" in words(page)
+    texts(said(page), "recalibrated with all rows")
     assert "The settings have changed" not in words(page)
     assert len(page.get("plotly_chart")) == 10  # nothing was chosen
 
@@ -132,11 +133,13 @@ def test_no_method_is_said_in_words(both: str) -> None:
     assert not any(one.label == "Recalibrate" for one in at.button)
 
 
-def test_a_dozen_rows_without_features_and_without_evaluation(workspace: Workspace) -> None:
+def test_a_dozen_rows_without_features_and_without_evaluation(
+    workspace: Workspace, texts: Texts
+) -> None:
     few = line(12, 3)[["y", "mean", "std"]]
     at = recalibrated(launch(PAGE, review_of(workspace, calibration=few)))
-    assert "each of 12 calibration rows was repaired by the other folds" in words(at)
-    assert "Too few rows to test neighbourhoods" in words(at)
+    texts(at)
+    assert "12 calibration rows" in words(at)
     assert len(at.get("plotly_chart")) == 10  # the truth is not known
 
 

@@ -13,6 +13,7 @@ from app_pages import healthy, settle, visit, words
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
 
 from app.regions import regions_thorough
 from app.regions.regions_parts import picked_leaf
@@ -119,25 +120,15 @@ def review_of(frame: pd.DataFrame, folder: Path, features: tuple[str, ...]) -> R
     return score(workspace, review.id)
 
 
-def test_without_a_review_the_page_says_what_will_appear(app) -> None:
+def test_without_a_review_the_page_offers_a_sample(app) -> None:
     healthy(visit(app, "regions"))
-    assert "in which regions of the inputs the model is wrong" in words(app)
     assert app.button(key="sample_for_regions")
 
 
-def test_a_planted_fault_is_found_with_its_words(app, tmp_path) -> None:
+def test_a_planted_fault_is_found_with_its_words(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
-    text = words(app)
-    assert f"Where {HOSTILE} is *Tech*: the model says" in text
-    assert "over-confident, corrected p below 0.0001" in text
-    assert "judged on the outcomes of 1,500 others; corrected p values hold for" in text
-    assert (
-        "What would repair it here. The stated probability of class yes says next to nothing"
-        in text
-    )
-    assert "rows show" in text
-    assert "least gap found 4 times in 5: 0.0" in text
-    assert "in the region seen best" in text
+    texts(app)
+    assert f"{HOSTILE} is *Tech*" in words(app)
     tiles = [unescape(tile.label) for tile in app.metric]
     assert tiles == ["Regions beyond chance", "Rows in them", "AUROC", "Log loss"]
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
@@ -153,18 +144,18 @@ def test_names_never_become_markup(app, tmp_path) -> None:
     assert "*Tech*" not in raw
 
 
-def test_sliders_act_without_a_job(app, tmp_path) -> None:
+def test_sliders_act_without_a_job(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
     app.slider(key="regions_depth").set_value(1)
     healthy(app.run())
     assert app.metric[0].value.endswith("of 2")
     app.select_slider(key="regions_least").set_value(1000)
     healthy(app.run())
-    assert "too few" in words(app)
-    assert "at least 4,000 rows" in words(app)
+    assert "4,000 rows" in words(app)
+    texts(said(app))
 
 
-def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path) -> None:
+def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
     app.button_group(key="regions_purpose_classification").set_value("column")
     healthy(app.run())
@@ -172,23 +163,22 @@ def test_a_column_that_is_no_input_can_be_looked_along(app, tmp_path) -> None:
     assert list(box.options) == ["age", HOSTILE, "shop"]
     box.select("shop")
     healthy(app.run())
-    assert "Where shop is any other: the model says" in words(app)
+    texts(said(app))
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     assert len(table) == 31  # thirty shops, and the rarest shops together
     assert table["Rows"].sum() == 3000
 
 
-def test_a_region_can_be_picked_without_a_mouse(app, tmp_path) -> None:
+def test_a_region_can_be_picked_without_a_mouse(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
     box = next(one for one in app.selectbox if one.label == "Region")
     other = next(leaf for leaf in range(len(box.options)) if leaf != box.value)
     box.select_index(other)
     healthy(app.run())
-    assert "within chance, corrected p" in words(app)
-    assert "Nothing is wrong here beyond chance; a map fitted here would say:" in words(app)
+    texts(said(app))
 
 
-def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path) -> None:
+def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(3000), tmp_path, ("age", HOSTILE)))
     app.button_group(key="regions_purpose_classification").set_value("column")
     healthy(app.run())
@@ -196,17 +186,14 @@ def test_a_number_keeps_its_order_and_categories_stand_by_evidence(app, tmp_path
     assert table["No."].tolist() == list(range(1, 12))
     assert table["Rule"].iloc[0].startswith("age is 18 to")
     assert table["Rule"].iloc[-1] == "age is missing"
-    assert "From low to high" in words(app)
-    assert "A line for each value of the column" in words(app)
-    assert "How to read the tree" not in words(app)
-    assert "follow from the column alone, and are judged on all 3,000 rows" in words(app)
+    texts(app, "a number")
     next(one for one in app.selectbox if one.label == "Column").select(HOSTILE)
     healthy(app.run())
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
     worst = table["Rule"].iloc[0]
     assert worst == f"{HOSTILE} is *Tech*"
     assert worst in unescape(app.subheader[0].value).replace("\u200b", "").replace("\\", "")
-    assert "strongest evidence stand first" in words(app)
+    texts(said(app), "categories")
 
 
 def test_small_p_values_are_told_apart_by_the_gap() -> None:
@@ -230,34 +217,24 @@ def test_the_table_of_pit_holds_what_was_tested() -> None:
     assert "Least found" in table
 
 
-def test_one_region_is_no_reason_for_regions(app, tmp_path) -> None:
+def test_one_region_is_no_reason_for_regions(app, tmp_path, texts) -> None:
     rng = np.random.default_rng(5)
     frame = rows(900)
     frame["y"] = np.where(rng.random(900) < 0.5 + 0.2 * (frame["p_yes"] - 0.5), "yes", "no")
     opened(app, review_of(frame, tmp_path, ("age",)))
-    text = words(app)
-    assert "No part of the inputs stands out from the rest" in text
+    texts(app)
     assert [app.metric[0].value, app.metric[1].value] == ["none", "none"]
-    assert ":material/close: Regions that can be told apart: there is only one region" in text
 
 
 @pytest.mark.usefixtures("real_workers")
-def test_the_repair_is_judged_by_a_job(app, tmp_path) -> None:
+def test_the_repair_is_judged_by_a_job(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(1500), tmp_path, ("age", HOSTILE)))
     app.button(key="regions_start").click()
     healthy(app.run())
     healthy(settle(app))
-    text = words(app)
-    assert "Each of the 1,500 calibration rows is calibrated by the other folds" in text
-    assert "With Tree regions the AUROC rises from" in text
-    assert "One map for all rows cannot change the order" in text
+    texts(app)
     tiles = {unescape(tile.label): tile for tile in app.metric}
-    assert "before; lift" in text
     assert float(tiles["AUROC"].value) > 0.7
-    assert "What it did on rows that no map has seen" in text
-    assert "Before the repair: 1 of 2 regions is wrong" in text
-    assert "after Tree regions" in text
-    assert "own settings here, as on Compare and in exported files" in text
     table = next(frame.value for frame in app.dataframe if "AUROC lift" in frame.value)
     assert table["Calibrated by"].tolist()[2] == CALIBRATORS["heterogeneous_tree"].label
     for column in ("Log loss", "AUROC"):
@@ -274,22 +251,22 @@ def hard(n: int) -> pd.DataFrame:
     return frame.assign(y=np.where(rng.random(n) < happens, "yes", "no"))
 
 
-def test_the_thorough_search_takes_the_place_of_the_quick_one(app, tmp_path, monkeypatch) -> None:
+def test_the_thorough_search_takes_the_place_of_the_quick_one(
+    app, tmp_path, monkeypatch, texts
+) -> None:
     monkeypatch.setattr(regions_thorough, "REDRAWS", 40)
     opened(app, review_of(hard(900), tmp_path, ("age", HOSTILE)))
     next(one for one in app.selectbox if one.label == "Stated probability").select(1)
     healthy(app.run())
-    assert "The quick search is shown" in words(app)
-    assert "found on 450 rows and are judged on the outcomes of 450 others" in words(app)
+    texts(said(app), "quick")
+    assert "450 rows" in words(app)
     app.button(key="regions_harder").click()
     healthy(settle(healthy(app.run())))
     text = words(app)
     assert app.button_group(key="regions_search").value == "thorough"
-    assert "The thorough search is shown" in text
-    assert "with 40 redraws they go no lower than 0.024" in text
-    assert "found on all 900 rows, and are held against" in text
-    assert "quick search is shown" not in text
-    assert " wrong beyond chance" in text
+    texts(app, "thorough")
+    assert "all 900 rows" in text
+    assert "40 redraws" in text
     assert f"{HOSTILE} is Sales" in text
     assert app.metric[0].label == "Regions beyond chance"
     table = next(frame.value for frame in app.dataframe if "Corrected p" in frame.value)
@@ -298,12 +275,12 @@ def test_the_thorough_search_takes_the_place_of_the_quick_one(app, tmp_path, mon
     assert not [one for one in app.button if one.key == "regions_harder"]  # it is there already
     app.button_group(key="regions_search").set_value("quick")
     healthy(app.run())
-    assert "The quick search is shown" in words(app)
+    assert "450 rows" in words(app)
     app.button_group(key="regions_search").set_value("thorough")
     app.slider(key="regions_depth").set_value(2)
     healthy(app.run())
-    assert "no thorough search with these settings yet; until then the quick one" in words(app)
-    assert "found on 450 rows and are judged on the outcomes of 450 others" in words(app)
+    texts(said(app), "not yet with these settings")
+    assert "450 rows" in words(app)
     assert app.button(key="regions_harder")
 
 
@@ -316,47 +293,42 @@ def test_only_where_the_model_is_wrong_can_be_searched_harder(app, tmp_path) -> 
         assert "quick search" not in words(app)
 
 
-def test_of_two_classes_each_question_points_to_the_other(app, tmp_path) -> None:
+def test_of_two_classes_each_question_points_to_the_other(app, tmp_path, texts) -> None:
     rng = np.random.default_rng(3)
     right = rows(900).assign(y=lambda one: np.where(rng.random(900) < one["p_yes"], "yes", "no"))
     opened(app, review_of(right, tmp_path, ("age", HOSTILE)))
-    assert "ask for the stated probability of yes too" in words(app)
+    texts(said(app), "confidence")
     next(one for one in app.selectbox if one.label == "Stated probability").select(0)
     healthy(app.run())
-    assert "ask for the confidence too" in words(app)
+    texts(said(app), "probability")
 
 
-def test_without_any_column_the_page_says_what_it_needs(app, tmp_path) -> None:
+def test_without_any_column_the_page_says_what_it_needs(app, tmp_path, texts) -> None:
     opened(app, review_of(rows(300)[["p_no", "p_yes", "y"]], tmp_path, ()))
-    assert "There is nothing to cut into regions yet" in words(app)
+    texts(app)
     assert app.button(key="regions_sample")
 
 
 @pytest.mark.parametrize("n", [12, 60])
-def test_few_rows_are_told_with_the_number_that_would_do(app, tmp_path, n) -> None:
+def test_few_rows_are_refused_with_the_number_that_would_do(app, tmp_path, n, texts) -> None:
     opened(app, review_of(rows(n), tmp_path, ("age", HOSTILE)))
-    assert "No regions with these rows and settings" in words(app)
-    assert "Give at least" in words(app)
-    assert "quick search is shown" not in words(app)
+    texts(said(app))
     assert not app.error
 
 
-def test_a_date_is_left_out_and_told(app, tmp_path) -> None:
+def test_a_date_is_left_out_with_a_notice(app, tmp_path, texts) -> None:
     frame = rows(2000).assign(day=pd.Timestamp("2026-01-01"))
     opened(app, review_of(frame, tmp_path, ("age", HOSTILE, "day")))
-    assert "day is left out. A column of the inputs holds dates" in words(app)
+    texts(said(app))
+    assert "day" in words(app)
 
 
-def test_a_regression_shows_where_its_distributions_are_wrong(app) -> None:
+def test_a_regression_shows_where_its_distributions_are_wrong(app, texts) -> None:
     opened(app, start_sample(Workspace(), "diamonds"))
-    text = words(app)
-    assert "regions are wrong beyond chance" in text
-    assert "less than they should" in text
+    texts(app)
     tiles = [unescape(tile.label) for tile in app.metric]
     assert tiles == ["Regions beyond chance", "Rows in them", "Bias", "CRPS"]
     assert not {"regions_start", "regions_harder"} & {button.key for button in app.button}
-    assert "quick search" not in text
-    assert "horough" not in text
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from app_pages import healthy, launch, settle, specs
+from app_pages import healthy, launch, plain, settle, specs
 from streamlit.testing.v1 import AppTest
+from texts.pages import said
+from texts.snapshot import Texts
 
 from kdcal_core.jobs import jobs
 
@@ -74,11 +76,8 @@ def test_a_newcomer_finds_a_picture_what_will_come_and_one_button() -> None:
     assert not at.metric
 
 
-def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
-    sentence = done.subheader[0].value
-    assert sentence.startswith("At radius 2 the forest still says 0.")
-    assert "the kernel density version 0.5" in sentence
-    assert "the prior; error 0." in sentence
+def test_a_run_says_what_it_found_and_shows_all(done: AppTest, texts: Texts) -> None:
+    texts(done)
     assert len(done.metric) == 4
     charts = done.get("plotly_chart")
     assert len(charts) == N_CHARTS
@@ -87,14 +86,7 @@ def test_a_run_says_what_it_found_and_shows_all(done: AppTest) -> None:
         assert "#00000" not in chart.proto.spec
     maps = specs(done)[1]
     titles = [unescape(annotation["text"]) for annotation in maps["layout"]["annotations"]]
-    assert [title for title in titles if not title.startswith("P(")] == [
-        "Rows",
-        "True posterior",
-        "Forest",
-        "Kernel density, geodesic",
-        "Kernel density, Euclidean",
-        "Geodesic, as in the papers",
-    ]
+    texts([title for title in titles if not title.startswith("P(")], "titles of the maps")
     table = done.dataframe[0].value
     assert len(table) == 7
     assert " to " in table["Error"].iloc[0]
@@ -125,16 +117,18 @@ def test_every_slider_moves_the_maps_without_a_job_and_one_button_takes_it_back(
         assert specs(back)[1] == before, name
 
 
-def test_the_presets_show_what_the_papers_mean_and_what_they_print(done: AppTest) -> None:
+def test_the_presets_show_what_the_papers_mean_and_what_they_print(
+    done: AppTest, texts: Texts
+) -> None:
     meant = press(done, "As the papers mean")
     assert "log b = -1e+07" in captions(meant)
     # about the root of 20, as no polytope has a variance worth speaking of (decision D1)
     (near,) = re.findall(r"within (\d\.\d+) of their centre", captions(meant))
     assert float(near) == pytest.approx(4.47, abs=0.15)
-    assert ", and the prior is 0.50" in meant.subheader[0].value
+    texts(said(meant), "as the papers mean")
     printed = press(done, "As printed")
     assert "log b = -1e-07" in captions(printed)
-    assert "among the data it has left the truth" in printed.subheader[0].value
+    texts(said(printed), "as printed")
     shown = setting(printed, "select_slider", "log_b")
     assert shown.value == -1e-7
 
@@ -177,26 +171,26 @@ def test_a_run_that_is_stopped_says_so_and_starts_again(
     jobs().wait(job.id, 60)
 
 
-def test_a_damaged_result_is_told_and_computed_again() -> None:
+def test_a_damaged_result_is_reported_and_computed_again(texts: Texts) -> None:
     at = finish(lab(rows=100, trees=1, seed=3))
     (stored,) = {Path(job.folder) for job in [jobs().last_ended([""])] if job and job.folder}
     record = stored / "record.json"
     record.write_bytes(b"x" * len(record.read_bytes()))  # of another length it counts as gone
     st.cache_resource.clear()
     at = at.run()
-    assert "no longer kept in full" in at.error[0].value
+    texts([plain(at.error[0].value)])
     at = next(b for b in at.button if b.label == "Compute again").click().run()
     for job in jobs().active():
         jobs().wait(job.id, 120)
     assert healthy(at.run()).subheader
 
 
-def test_over_training_sizes(done: AppTest) -> None:
+def test_over_training_sizes(done: AppTest, texts: Texts) -> None:
     done.select_slider(key="lab_most").set_value(316).run()
     done.select_slider(key="lab_repetitions").set_value(3).run()
     at = finish(done, "lab_run_sizes")
-    said = unescape(" ".join(each.value for each in at.markdown))
-    assert "With 316 rows (median of 3 runs)" in said
+    texts(said(at))
+    assert "316 rows" in " ".join(each.value for each in at.markdown)
     sizes = specs(at)[-1]
     assert list(sizes["layout"]["xaxis"]["ticktext"]) == ["100", "316"]
     names = {trace["name"] for trace in sizes["data"] if trace.get("showlegend")}

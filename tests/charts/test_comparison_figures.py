@@ -1,4 +1,4 @@
-"""A comparison drawn and told: what is marked, what is left out, what the sentences claim."""
+"""A comparison drawn and in words: what is marked, what is left out, what sentences claim."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from scipy.special import expit
+from texts.snapshot import Texts
 
 from kdcal_core.calibration import TemperatureScaling
 from kdcal_core.charts import (
@@ -142,30 +143,32 @@ def test_the_table_has_a_line_for_each_method_and_measure(over: Comparison) -> N
     assert set(table["name"]) == {method_name(over, one.key) for one in over.methods}
 
 
-def test_an_over_confident_model_is_said_to_be_bettered(over: Comparison) -> None:
-    told = comparison_finding(over, "log_loss")
+def test_calibrators_are_said_to_better_an_over_confident_model(
+    over: Comparison, texts: Texts
+) -> None:
+    finding = comparison_finding(over, "log_loss")
     close = over.close_to_best("log_loss")
     assert len(close) > 1
     for key in close:
-        assert over.method(key).name in told
-    assert "cannot be told apart in log loss, on these 1,500 rows; " in told
-    assert f"{'both' if len(close) == 2 else 'all'} are better than the model as it is" in told
+        assert over.method(key).name in finding
+    texts(finding)
     change = next(p for p in over.paired["log_loss", "model"] if p.key == close[0])
     assert change.difference.value < 0
-    assert "Better than the model as it is: " in against_model(over, "log_loss")
+    texts(against_model(over, "log_loss"), "against the model")
 
 
-def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison) -> None:
-    told = comparison_finding(right, "log_loss")
-    assert "the model as it is" in told.lower()
-    assert "better than the model as it is (" not in told
-    assert "beyond chance" in told or "not told apart" in told
+def test_a_calibrated_model_is_said_to_need_nothing(right: Comparison, texts: Texts) -> None:
+    texts(comparison_finding(right, "log_loss"))
+    assert {one.verdict for one in right.paired["log_loss", "model"]} <= {
+        "cannot be told apart",
+        "worse",
+    }
 
 
-def test_each_case_of_the_finding(right: Comparison) -> None:
+def test_each_case_of_the_finding(right: Comparison, texts: Texts) -> None:
     """Verdicts set by hand: one best, the model best, some of the best better than the model."""
 
-    def told(verdicts: dict[str, str], best: str, model: dict[str, str]) -> str:
+    def finding(verdicts: dict[str, str], best: str, model: dict[str, str]) -> str:
         def pairs(against: str, given: dict[str, str]):
             return tuple(
                 dataclasses.replace(one, verdict=given.get(one.key, "cannot be told apart"))
@@ -180,16 +183,11 @@ def test_each_case_of_the_finding(right: Comparison) -> None:
         found = dataclasses.replace(right, paired=changed, best={**right.best, "log_loss": best})
         return comparison_finding(found, "log_loss")
 
-    alone = told({"uncalibrated": "worse", "histogram": "worse"}, "sts", {"sts": "better"})
-    assert alone.startswith("STS has the best log loss, beyond chance, on these 600 rows: ")
-    assert "; it is better than the model as it is (paired difference " in alone
-    worse = told({"sts": "worse", "histogram": "worse"}, "uncalibrated", {})
-    assert worse.startswith("The model as it is has the best log loss, beyond chance")
-    assert worse.endswith("all 2 calibrators are worse.")
-    none = told({"uncalibrated": "worse"}, "sts", {})
-    assert none.endswith("no calibrator is better than the model as it is beyond chance.")
-    some = told({}, "sts", {"sts": "better"})
-    assert "; STS is better than the model as it is (paired difference of STS " in some
+    alone = {"uncalibrated": "worse", "histogram": "worse"}
+    texts(finding(alone, "sts", {"sts": "better"}), "one best")
+    texts(finding({"sts": "worse", "histogram": "worse"}, "uncalibrated", {}), "the model best")
+    texts(finding({"uncalibrated": "worse"}, "sts", {}), "none better than the model")
+    texts(finding({}, "sts", {"sts": "better"}), "one of the best better")
 
 
 def test_where_nobody_differs_from_the_model_nobody_is_named(right: Comparison) -> None:
@@ -201,7 +199,7 @@ def test_where_nobody_differs_from_the_model_nobody_is_named(right: Comparison) 
     assert against_model(found, "log_loss") == ""
 
 
-def test_speed_is_told_of_calibrators_and_not_of_the_model(over: Comparison) -> None:
-    told = comparison_finding(over, "fit_seconds")
-    assert told.startswith("Seconds to fit: from ")
-    assert MODEL_NAME not in told
+def test_speed_is_that_of_calibrators_and_not_of_the_model(over: Comparison) -> None:
+    finding = comparison_finding(over, "fit_seconds")
+    assert finding.startswith("Seconds to fit: from ")
+    assert MODEL_NAME not in finding

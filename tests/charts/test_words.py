@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from texts.snapshot import Texts
 
 from kdcal_core.calibration import ConfidenceCurve
 from kdcal_core.charts.confidence import (
@@ -31,12 +32,11 @@ def curve(label: int, bandwidth: float, n_tp: int = 3, n_fp: int = 1) -> Confide
     return ConfidenceCurve(label, grid, grid, grid, grid, bandwidth, n_tp, n_fp, 0.5)
 
 
-def test_noise_is_weighted_by_rows_and_names_the_largest_gap() -> None:
+def test_noise_is_weighted_by_rows_and_names_the_largest_gap(texts: Texts) -> None:
     pair = (anchor(1, [0.5, 0.9], [1, 99]), anchor(1, [0.9, 0.8], [1, 99]))
     sentence = noise_words([pair], ["a", "b"])
-    # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
-    assert "10.3 points on average (200 rows)" in sentence
-    assert "40 points for class b at scores 0.8 to 0.9 (2 rows)" in sentence
+    texts(sentence)
+    assert "10.3 points" in sentence  # (2 * 0.4 + 198 * 0.1) / 200 = 0.103
 
 
 def test_halves_that_agree_are_not_said_to_differ() -> None:
@@ -51,52 +51,46 @@ def test_noise_without_a_common_bin_is_said() -> None:
     assert "cannot be shown" in noise_words([pair], ["a"])
 
 
-def test_bandwidths_name_the_class_that_pays_most() -> None:
+def test_bandwidths_name_the_class_that_pays_most(texts: Texts) -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
-    sentence = bandwidth_words(two, one, ["a", "b"])
-    assert "costs most for class b" in sentence
-    assert "a bandwidth of 0.1 instead of 0.02" in sentence
+    texts(bandwidth_words(two, one, ["a", "b"]))
     assert "same bandwidths" in bandwidth_words(two, two, ["a", "b"])
     none = [curve(0, np.nan)]
     assert "no curve" in bandwidth_words(none, none, ["a"])
 
 
-def test_the_grid_of_bandwidths_is_described_with_its_strips_of_rows() -> None:
+def test_the_grid_of_bandwidths_is_described_with_its_strips_of_rows(texts: Texts) -> None:
     two, one = [curve(0, 0.02), curve(1, 0.02)], [curve(0, 0.02), curve(1, 0.1)]
     anchors = [anchor(0, [0.5, 0.9], [1, 1200]), anchor(1, [0.5], [7])]
-    told = bandwidth_alt(two, one, anchors, ["a", "b"])
-    assert told.startswith("2 panels, one for each class")
-    assert bandwidth_words(two, one, ["a", "b"]) in told
-    assert "strip at the foot of each panel" in told
-    assert told.endswith("from 7 for class b to 1,201 for class a.")
+    alt = bandwidth_alt(two, one, anchors, ["a", "b"])
+    texts(alt)
+    assert bandwidth_words(two, one, ["a", "b"]) in alt
     assert bandwidth_alt(two[:1], one[:1], anchors[:1], ["a"]).endswith(": 1,201 in all.")
 
 
-def test_confidence_words_count_the_rows() -> None:
-    assert confidence_words(curve(0, 0.1), "a") == (
-        "3 of 4 rows predicted as class a are right (75%)."
-    )
+def test_confidence_words_count_the_rows(texts: Texts) -> None:
+    texts(confidence_words(curve(0, 0.1), "a"))
     assert "nothing can be said" in confidence_words(curve(0, 0.1, 0, 0), "a")
 
 
-def test_histogram_words_count_confident_errors_with_the_edge_bin() -> None:
+def test_histogram_words_count_confident_errors_with_the_edge_bin(texts: Texts) -> None:
     wrong, right = np.zeros(10), np.ones(10)
     wrong[-1], wrong[0] = 3, 1
     sentence = histogram_words(ScoreHistogram(None, EDGES, right, wrong))
-    # (3 * 0.95 + 0.05) / 4, and the middle of ten equal bins
-    assert "with 72% confidence on average, right ones with 50%" in sentence
-    assert "3 of 4 errors were made above 90%" in sentence
+    texts(sentence)
+    assert "72%" in sentence  # (3 * 0.95 + 0.05) / 4
+    assert "50%" in sentence  # the middle of ten equal bins
     assert "no error" in histogram_words(ScoreHistogram(None, EDGES, right, wrong * 0))
 
 
-def test_losses_words_tell_clear_from_unclear() -> None:
+def test_losses_words_tell_clear_from_unclear(texts: Texts) -> None:
     rng = np.random.default_rng(0)
     n = 4000
     y = (rng.random(n) > 0.7).astype(int)
     said = {"uncalibrated": np.full(n, 0.99), "confidence": np.full(n, 0.7)}
     losses = top_label_losses(said, np.zeros(n, int), y, n_classes=2, rows="evaluation set")
     sentence = losses_words(losses, list(said))
-    assert sentence.startswith("Over all rows confidence has the lowest")
+    texts(sentence)
     assert "clearly more" in sentence
     near = {"uncalibrated": np.full(n, 0.701), "confidence": np.full(n, 0.7)}
     losses = top_label_losses(near, np.zeros(n, int), y, n_classes=2, rows="evaluation set")

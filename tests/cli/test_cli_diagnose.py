@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss, precision_score
+from texts.snapshot import Texts
 
 from kdcal_core.cli import main
 
@@ -52,10 +53,12 @@ def sample_words(name: str) -> tuple[list[object], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["digits", "breast_cancer", "adult", "digits_predictions"])
-def test_every_sample_is_diagnosed(run: Run, tmp_path: Path, name: str) -> None:
+def test_every_sample_is_diagnosed(run: Run, tmp_path: Path, name: str, texts: Texts) -> None:
     words, card = sample_words(name)
     code, out, err = run(*words, "--json", tmp_path / "out.json")
     assert (code, err) == (0, "")
+    if name in ("breast_cancer", "digits_predictions"):  # a model, and predictions alone
+        texts(out)
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert found["format"] == 1
     assert [one["name"] for one in found["sets"]] == ["calibration", "evaluation"]
@@ -286,7 +289,7 @@ def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     assert not any(tmp_path.glob("kdcal-*"))
 
 
-def test_many_classes_of_few_rows_read_well(run: Run, tmp_path: Path) -> None:
+def test_many_classes_of_few_rows_read_well(run: Run, tmp_path: Path, texts: Texts) -> None:
     """One wrong row is no headline, and classes that are never predicted fill no table."""
     rng = np.random.default_rng(0)
     y = np.concatenate([np.arange(12), rng.integers(0, 4, 88)])
@@ -299,22 +302,23 @@ def test_many_classes_of_few_rows_read_well(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("diagnose", "--predictions", tmp_path / "p.csv", "--target", "label")
     assert code == 0
     assert "A prediction of class" not in out
-    assert "No predicted class is right less often than the others beyond chance" in out
+    texts(out)
     by_class = out.split("Predicted class")[1].split("\n\n")[0]
     assert "c39" not in by_class
-    assert "28 classes are never predicted." in by_class
-    assert "MCE has no interval: the largest gap" in " ".join(out.split())
+    assert "28 classes" in by_class
 
 
-def test_evaluation_rows_of_the_calibration_set_are_warned_of(run: Run, tmp_path: Path) -> None:
+def test_evaluation_rows_of_the_calibration_set_are_warned_of(
+    run: Run, tmp_path: Path, texts: Texts
+) -> None:
     calibration = SAMPLES / "digits_predictions" / "calibration.parquet"
     rows = pd.read_parquet(calibration)
     rows.iloc[:100].to_parquet(tmp_path / "again.parquet")
     words = ("diagnose", "--predictions", calibration, "--target", "label")
     further = ("--evaluation", tmp_path / "again.parquet", "--json", tmp_path / "out.json")
     code, out, _ = run(*words, *further)
-    said = "100 rows of the evaluation set are in the calibration set too"
     assert code == 0
-    assert out.startswith(f"Warning: {said}")
     (doubt,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["doubts"]
-    assert doubt.startswith(said)
+    texts(doubt)
+    assert doubt.startswith("100 rows")
+    assert " ".join(out.split()).startswith(f"Warning: {doubt}")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from texts.snapshot import Texts
 
 import kdcal_core
 from kdcal_core.cli import convert, main
@@ -31,11 +32,18 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"kdcal {kdcal_core.__version__}\n", "")
 
 
-@pytest.mark.parametrize("words", [("--help",), ("diagnose", "--help"), ("convert", "--help")])
-def test_help_is_no_error(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    code, out, err = run(capsys, *words)
+@pytest.mark.parametrize("command", ["", "diagnose", "calibrate", "score", "convert"])
+def test_help_is_no_error(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    texts: Texts,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, err = run(capsys, *filter(None, [command]), "--help")
     assert (code, err) == (0, "")
     assert out.startswith("usage: kdcal")
+    texts(out)
 
 
 @pytest.mark.parametrize(

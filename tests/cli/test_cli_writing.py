@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from texts.snapshot import Texts
 
 from kdcal_core.cli import main
 from kdcal_core.cli.terminal import check_out
@@ -30,7 +31,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 @pytest.mark.parametrize("command", ["calibrate", "diagnose", "convert"])
 def test_the_user_s_own_table_is_not_overwritten(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, texts: Texts
 ) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text(ROWS)
@@ -43,13 +44,13 @@ def test_the_user_s_own_table_is_not_overwritten(
     }[command]
     for out in (rows, link):
         writes = "--json" if command == "diagnose" else "--out"
-        assert "one of those that are read" in refused(capsys, command, *words, writes, out)
+        texts(refused(capsys, command, *words, writes, out), out.stem)
     assert rows.read_text() == ROWS
     assert link.is_symlink()
 
 
 def test_training_and_evaluation_rows_are_not_overwritten_either(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, texts: Texts
 ) -> None:
     rows, more = tmp_path / "rows.csv", tmp_path / "more.csv"
     rows.write_text(ROWS)
@@ -57,7 +58,7 @@ def test_training_and_evaluation_rows_are_not_overwritten_either(
     words = ("--calibrator", "platt", "--predictions", rows, "--target", "answer", "--out", more)
     for which in ("--training", "--evaluation"):
         said = refused(capsys, "calibrate", *words, which, more)
-        assert "one of those that are read" in said
+        texts(said, which)
     assert more.read_text() == ROWS
 
 
@@ -83,7 +84,7 @@ def test_a_disk_that_is_full_leaves_no_file_and_says_so(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_cannot_take_its_place_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_take_its_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "c.kdcal").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         write_archive(tmp_path / "c.kdcal", "calibrator", {}, {})
@@ -91,7 +92,7 @@ def test_a_file_that_cannot_take_its_place_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
-def test_a_process_told_to_end_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_terminated_process_leaves_nothing_behind(tmp_path: Path) -> None:
     rows, temporary = tmp_path / "rows.csv", tmp_path / "temporary"
     temporary.mkdir()
     rows.write_text("p_no,p_yes,answer\n" + "0.3,0.7,yes\n0.6,0.4,no\n" * 500_000)
@@ -132,7 +133,7 @@ def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes as POSIX has them")
 def test_no_file_takes_the_place_of_a_pipe_or_a_device(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, texts: Texts
 ) -> None:
     rows, pipe = tmp_path / "rows.csv", tmp_path / "pipe"
     rows.write_text(ROWS)
@@ -140,7 +141,7 @@ def test_no_file_takes_the_place_of_a_pipe_or_a_device(
     with pytest.raises(InputError, match="a pipe or a device"), new_file(pipe) as made:
         made.write_text("new")
     words = ("diagnose", "--predictions", rows, "--target", "answer", "--json", pipe)
-    assert "a pipe or a device" in refused(capsys, *words, "--force")
+    texts(refused(capsys, *words, "--force"))
     assert pipe.is_fifo()
 
 

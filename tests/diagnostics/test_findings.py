@@ -29,28 +29,24 @@ def model(n, n_classes, seed, sharp):
     return stated / stated.sum(axis=1, keepdims=True), y
 
 
-def test_over_confidence_is_placed_and_measured():
+def test_over_confidence_is_placed_and_measured(texts):
     score = np.r_[np.full(300, 0.55), np.full(300, 0.93)]
     hit = np.r_[np.arange(300) < 165, np.arange(300) < 240].astype(int)
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=5))
-    assert text == "Over-confident above 0.8: says 0.93, sees 0.80 (0.75 to 0.84, 300 rows)."
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=5)))
 
 
-def test_under_confidence_below_and_between():
+def test_under_confidence_below_and_between(texts):
     score = np.r_[np.full(200, 0.1), np.full(200, 0.9)]
     hit = np.r_[np.arange(200) < 90, np.arange(200) < 180].astype(int)
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=5))
-    assert text.startswith("Under-confident below 0.2: says 0.10, sees 0.45 (")
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=5)), "below")
     middle = confidence_reliability(np.full(200, 0.5), np.ones(200, int), n_bins=5)
-    assert reliability_finding(middle).startswith("Under-confident between 0.4 and 0.6: ")
+    texts(reliability_finding(middle), "between")
 
 
-def test_noise_is_called_noise():
+def test_noise_is_called_noise(texts):
     proba, y = model(569, 3, 0, 1.0)
     error = calibration_error(proba, y)
-    text = reliability_finding(reliability(proba, y), error)
-    assert text.startswith("Within sampling noise of perfect calibration on these 569 rows: ECE 0.")
-    assert text.endswith("expected by chance.")
+    texts(reliability_finding(reliability(proba, y), error))
 
 
 def test_calibrated_models_are_seldom_accused():
@@ -62,12 +58,12 @@ def test_calibrated_models_are_seldom_accused():
     assert wrong <= 8
 
 
-def test_the_worst_class_is_named_as_it_is_written():
+def test_the_worst_class_is_named_as_it_is_written(texts):
     proba, y = model(3000, 3, 1, 2.5)
     names = ("<b>cat</b>", "dog", "*fish*")
     text = reliability_finding(reliability(proba, y, kind="class"), class_names=names)
-    assert text.startswith("3 of 3 classes are off by more than noise, most of all ")
-    assert any(f"most of all class {name}: " in text for name in names)
+    texts(text)
+    assert sum(name in text for name in names) == 1
 
 
 def off_in_no_bin(rows_more):
@@ -77,31 +73,24 @@ def off_in_no_bin(rows_more):
     return score, (np.arange(400) % 40 < np.repeat(right, 40)).astype(int)
 
 
-def test_an_error_that_no_bin_shows_is_still_told():
+def test_an_error_that_no_bin_shows_is_still_reported(texts):
     score, hit = off_in_no_bin(np.repeat([5, -5], 5))
     error = confidence_calibration_error(score, hit, n_bins=20)
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), error)
-    assert "no single bin shows it: ECE 0.12 against 0.06" in text
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=20), error))
 
 
-def test_a_gap_below_zero_is_told_too():
+def test_a_gap_below_zero_is_reported_too(texts):
     score, hit = off_in_no_bin(4)
     gap = target_gap(confidence_target(score, hit), 0.95)
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), gap)
-    assert text.startswith("Not perfectly calibrated")
-    assert text.endswith("under-confident by 10 points on average (5 to 14).")
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=20), gap))
 
 
-def test_what_one_of_several_measures_shows_by_chance_is_said_so():
+def test_what_one_of_several_measures_shows_by_chance_is_called_chance(texts):
     """The gap's own interval lies just below 0; neither the ECE nor any bin is unusual."""
     score, hit = off_in_no_bin(np.r_[np.repeat(2, 9), 3])
     gap = target_gap(confidence_target(score, hit), 0.95)
     assert -0.01 < gap.high < 0.0
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=20), gap)
-    assert text == (
-        "Within sampling noise of perfect calibration on these 400 rows, as several measures are "
-        "tested at once: under-confident by 5 points on average (1 to 10)."
-    )
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=20), gap))
 
 
 def test_calibrated_models_are_named_in_one_run_of_twenty():
@@ -118,15 +107,13 @@ def test_calibrated_models_are_named_in_one_run_of_twenty():
     assert named <= 28  # 5% of 400, and two standard errors
 
 
-def test_noise_in_several_classes_speaks_of_classes():
+def test_noise_in_several_classes_speaks_of_classes(texts):
     proba, y = model(60, 3, 0, 1.0)
-    text = reliability_finding(reliability(proba, y, kind="class", smooth=False))
-    assert text == "Within sampling noise of perfect calibration in every class, on these 60 rows."
+    texts(reliability_finding(reliability(proba, y, kind="class", smooth=False)))
 
 
-def test_one_row_reads_well():
-    text = reliability_finding(confidence_reliability([0.6], [1]))
-    assert text == "Within sampling noise of perfect calibration on this 1 row."
+def test_one_row_reads_well(texts):
+    texts(reliability_finding(confidence_reliability([0.6], [1])))
 
 
 @pytest.mark.parametrize(
@@ -158,19 +145,15 @@ def test_an_undefined_estimate_says_why():
     assert estimate_text(nothing) == "not defined: why"
 
 
-def test_a_class_that_is_right_less_often_beyond_chance_is_named():
+def test_a_class_that_is_right_less_often_beyond_chance_is_named(texts):
     predicted = np.repeat([0, 1, 2], 60)
     true = predicted.copy()
     true[:24] = [1] * 20 + [2] * 4
-    text = confusion_finding(confusion(predicted, true, 3), ("cat", "dog", "fish"))
-    assert text == (
-        "A prediction of class cat is right 60% of the time (36 of 60), the others 100%; 20 of its "
-        "24 errors are class dog."
-    )
-    assert confusion_finding(confusion([0, 1], [0, 1], 2)) == "All 2 predictions are right."
+    texts(confusion_finding(confusion(predicted, true, 3), ("cat", "dog", "fish")), "cat")
+    texts(confusion_finding(confusion([0, 1], [0, 1], 2)), "all right")
 
 
-def test_one_wrong_row_of_a_rare_class_is_no_finding():
+def test_one_wrong_row_of_a_rare_class_is_no_finding(texts):
     """A class of one row, wrong, among 214 classes: it was the headline."""
     rng = np.random.default_rng(0)
     predicted = np.r_[213, rng.integers(0, 57, 199)]
@@ -178,7 +161,7 @@ def test_one_wrong_row_of_a_rare_class_is_no_finding():
     true[0] = 5
     names = [f"type {k}" for k in range(214)]
     text = confusion_finding(confusion(predicted, true, 214), names)
-    assert text.startswith("No predicted class is right less often than the others beyond chance")
+    texts(text)
     assert "type 213" not in text
 
 
@@ -193,23 +176,21 @@ def test_few_confusions_are_chance():
     assert named <= 16
 
 
-def test_weights_are_no_rows_in_a_confusion():
+def test_weights_are_no_rows_in_a_confusion(texts):
     predicted, true = np.repeat([0, 1], [40, 400]), np.repeat([1, 0, 1], [4, 36, 400])
     weight = np.where(np.arange(440) < 1, 500.0, 1.0)
     heavy = confusion(predicted, true, 2, sample_weight=weight)
     assert heavy.effective[0] < 2.0
     assert confusion_finding(heavy).startswith("No predicted class")
-    plain = confusion_finding(confusion(predicted, true, 2))
-    assert plain == "A prediction of class 0 is right 90% of the time (36 of 40), the others 100%."
+    texts(confusion_finding(confusion(predicted, true, 2)), "without weights")
 
 
-def test_a_stretch_of_a_few_rows_is_no_headline():
+def test_a_stretch_of_a_few_rows_is_no_headline(texts):
     """Clearly over-confident on average; the bin of three rows outside the band is not named."""
     score = np.r_[np.full(3, 0.95), np.full(200, 0.55)]
     hit = np.r_[np.zeros(3), np.arange(200) < 106].astype(int)
     gap = Estimate("Gap", "Confidence gap", 0.04, 0.01, 0.07, 203, percent=True)
-    text = reliability_finding(confidence_reliability(score, hit, n_bins=10), gap)
-    assert text.startswith("Not perfectly calibrated on these 203 rows")
+    texts(reliability_finding(confidence_reliability(score, hit, n_bins=10), gap))
 
 
 def test_weights_do_not_pass_for_rows():
@@ -225,14 +206,13 @@ def test_weights_do_not_pass_for_rows():
     assert alarms <= 6
 
 
-def test_the_interval_in_a_finding_is_that_of_the_effective_rows():
+def test_the_interval_in_a_finding_is_that_of_the_effective_rows(texts):
     weight = np.where(np.arange(400) < 40, 100.0, 1.0)
     hit = (np.arange(400) % 2 == 0).astype(int)
     result = confidence_reliability([0.95] * 400, hit, n_bins=10, sample_weight=weight)
     (curve,) = result.curves
     assert curve.effective[-1] == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
-    text = reliability_finding(result)
-    assert text == "Over-confident above 0.9: says 0.95, sees 0.50 (0.35 to 0.65, 400 rows)."
+    texts(reliability_finding(result))
 
 
 def test_the_telling_estimate_is_the_gap_where_it_is_clear():

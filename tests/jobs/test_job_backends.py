@@ -40,7 +40,7 @@ def manager(request, tmp_path):
     return JobManager(folder=tmp_path / "jobs", executor=executor)
 
 
-def test_result_files_and_errors_come_back_from_any_backend(manager):
+def test_result_files_and_errors_come_back_from_any_backend(manager, texts):
     job = manager.submit(PROBES + "leave", {"text": "ab", "pause": 0.3}, title="Leave", key="k")
     until(lambda: manager.get(job).note == "writing")
     ended = manager.wait(job, 60)
@@ -54,7 +54,7 @@ def test_result_files_and_errors_come_back_from_any_backend(manager):
     failed = manager.wait(manager.submit(PROBES + "fail", {"text": "boom"}, title="Fit"), 20)
     assert failed.error.what == "Fit failed: RuntimeError: boom"
     outside = manager.wait(manager.submit("os:system", {"command": "true"}, title="Fit"), 20)
-    assert "not a function of kdcal_core" in outside.error.what
+    texts(outside.error.what)
 
 
 def test_progress_comes_at_most_ten_times_a_second(manager, monkeypatch):
@@ -98,10 +98,11 @@ def test_a_job_that_does_not_listen_is_stopped_all_the_same(manager):
     assert manager.find("deaf").state == "cancelled"
 
 
-def test_time_is_limited_on_any_backend(manager):
+def test_time_is_limited_on_any_backend(manager, texts):
     job = manager.submit(PROBES + "ignore", {"seconds": 3}, title="Fitting", seconds=1, key="slow")
     ended = manager.wait(job, 60)
-    assert ended.error.what == "Fitting took longer than 1 seconds and was stopped"
+    texts(ended.error.what)
+    assert "1 second" in ended.error.what
 
 
 def test_what_waits_inside_an_executor_never_starts_once_cancelled(tmp_path):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from texts.snapshot import Texts
 
 from kdcal_core import memory
 from kdcal_core.jobs import Cancelled, JobManager, limits
@@ -167,7 +168,7 @@ def wait_until(condition, seconds: float = 60.0) -> bool:  # type: ignore[no-unt
     return True
 
 
-def test_jobs_that_nobody_watches_are_stopped_and_say_why(gates: list[Gate]) -> None:
+def test_jobs_that_nobody_watches_are_stopped_and_say_why(gates: list[Gate], texts: Texts) -> None:
     manager = JobManager(concurrent=1, grace=0.2)
     manager.seen(["gone", "there"])
     running = manager.start(gates[0], title="Fit", owner="gone")
@@ -183,7 +184,7 @@ def test_jobs_that_nobody_watches_are_stopped_and_say_why(gates: list[Gate]) -> 
         ended = manager.get(job)
         assert ended.state == "cancelled"
         assert ended.error is not None
-        assert ended.error.what.startswith(f"{title} was stopped, because nobody had its page open")
+        texts(ended.error.what, title)
         assert "Start it again" in ended.error.fix
     for _ in range(20):
         manager.seen(["there"])

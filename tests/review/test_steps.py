@@ -291,7 +291,7 @@ def test_changing_roles_takes_the_scores_away_and_the_same_roles_do_not(workspac
         load_set(workspace, review_id, "calibration")
 
 
-def test_a_split_column_divides_the_rows(workspace, review_id):
+def test_a_split_column_divides_the_rows(workspace, review_id, texts):
     frame = predictions(90).assign(part=["train", "cal", "test"] * 30)
     load_predictions(workspace, review_id, frame, roles=replace(ROLES, split="part"))
     review = split_table(workspace, review_id)
@@ -299,7 +299,7 @@ def test_a_split_column_divides_the_rows(workspace, review_id):
         "calibration": 30,
         "evaluation": 30,
     }
-    assert "30 training rows are kept aside" in review.notes[-1]
+    texts(review.notes[-1])
     assert review.training.n_rows == 30
     kept = rows_of(workspace, review_id, review.training)
     expected = frame[frame["part"] == "train"].reset_index(drop=True)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from small_reviews import Made, csv, made, quiet, rows
+from texts.snapshot import Texts
 from workerless import working_here
 
 from kdcal_core.errors import InputError
@@ -65,13 +66,15 @@ def sentences(review: Made) -> list[str]:
     return [note.sentence for note in found_in(review.workspace, review.review.id).notes]
 
 
-def test_what_load_says_of_the_evaluation_set_is_what_compare_says(forest: Made) -> None:
+def test_what_load_says_of_the_evaluation_set_is_what_compare_says(
+    forest: Made, texts: Texts
+) -> None:
     shared = overlap(review_data(ReviewReader(forest.workspace, forest.review.id)))
     assert sentences(forest) == [overlap_words(shared)]
-    assert sentences(forest)[0].startswith("40 rows of the evaluation set are in the calibration")
+    texts(sentences(forest)[0])
 
 
-def test_training_rows_are_held_against_both_sets(forest: Made) -> None:
+def test_training_rows_are_held_against_both_sets(forest: Made, texts: Texts) -> None:
     own, sets = forest.tables["own"], forest.tables
     copies = [sets["calibration"].iloc[100:130], sets["evaluation"].iloc[-7:]]
     other_class = (
@@ -83,11 +86,7 @@ def test_training_rows_are_held_against_both_sets(forest: Made) -> None:
     notes = found_in(forest.workspace, forest.review.id).notes
     assert all(note.copies for note in notes)
     told = [note.sentence for note in notes]
-    assert [re.sub(r" \(.*", "", one) for one in told] == [
-        "30 rows of the calibration set are in the training set too",
-        "7 rows of the evaluation set are in the training set too",
-        "40 rows of the evaluation set are in the calibration set too",
-    ]
+    texts(told)
     with working_here():
         remove_training(forest.workspace, forest.review.id)
     assert sentences(forest) == told[2:]
@@ -104,16 +103,16 @@ def test_the_kernel_density_fit_counts_the_same_rows(forest: Made, tmp_path) -> 
     assert sum(re.match(counts, note) is not None for note in record["notes"]) == 1
 
 
-def test_foreign_rows_are_held_against_the_data_whatever_their_class(forest: Made) -> None:
+def test_foreign_rows_are_held_against_the_data_whatever_their_class(
+    forest: Made, texts: Texts
+) -> None:
     far = rows(50, 9)[["a", "b"]] * 3
     copies = forest.tables["calibration"][["a", "b"]].iloc[50:70]
     added(add_foreign, forest, far, "far.csv")
     added(add_foreign, forest, pd.concat([far, copies]), "mixed.csv")
     foreign = [one for one in found_in(forest.workspace, forest.review.id).notes if one.foreign]
     assert [(note.foreign, note.copies) for note in foreign] == [("mixed.csv", True)]
-    assert foreign[0].sentence.startswith(
-        "20 rows of the table 'mixed.csv' are in the calibration set too"
-    )
+    texts(foreign[0].sentence)
 
 
 def test_rows_of_few_values_are_no_copies(tmp_path) -> None:
@@ -130,7 +129,7 @@ def test_rows_of_few_values_are_no_copies(tmp_path) -> None:
     assert not any(note.copies for note in notes)
 
 
-def test_a_regression_is_held_to_the_same_rule(tmp_path) -> None:
+def test_a_regression_is_held_to_the_same_rule(tmp_path, texts: Texts) -> None:
     workspace = Workspace(tmp_path)
     review = create_review(workspace)
     frame = rows(60, 0).rename(columns={"a": "x", "b": "mean"}).drop(columns="kind")
@@ -145,10 +144,7 @@ def test_a_regression_is_held_to_the_same_rule(tmp_path) -> None:
         )
         score(workspace, review.id)
     notes = found_in(workspace, review.id).notes
-    assert [re.sub(r" \(.*", "", note.sentence) for note in notes] == [
-        "11 rows of the calibration set are in the training set too",
-        "9 rows of the evaluation set are in the calibration set too",
-    ]
+    texts([note.sentence for note in notes])
 
 
 def test_training_rows_of_an_unknown_class_are_an_error(forest: Made) -> None:

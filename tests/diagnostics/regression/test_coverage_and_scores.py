@@ -91,11 +91,11 @@ def test_mean_squared_errors_are_told_apart():
     assert "mse_truth" not in regression_scores(states, y, scale=1.0).rows
 
 
-def test_zero_density_is_counted_never_hidden():
+def test_zero_density_is_counted_never_hidden(texts):
     found = regression_scores(Gamma(2.0, np.ones(5)), [1.0, 1.0, 1.0, -1.0, -2.0], scale=1.0)
     score = found.rows["log_score"]
     assert score.value == np.inf
-    assert "2 outcomes have a density below 1e-300" in score.interval
+    texts(score.interval)
 
 
 def test_paired_difference_is_the_t_like_interval_of_the_difference():
@@ -130,7 +130,7 @@ def test_kl_of_the_papers_line_is_the_computed_one():
     assert kl_divergence(drawn.distribution, line).value == pytest.approx(0.30, abs=0.01)
 
 
-def test_kl_of_samples_goes_by_cells_and_counts_what_they_rule_out():
+def test_kl_of_samples_goes_by_cells_and_counts_what_they_rule_out(texts):
     true = Normal(np.zeros(3), 1.0)
     drawn = Empirical(true.sample(20_000, seed=0))
     found = kl_divergence(true, drawn)
@@ -139,7 +139,7 @@ def test_kl_of_samples_goes_by_cells_and_counts_what_they_rule_out():
     assert found.value == pytest.approx(19 / 40_000, abs=1e-3)
     narrow = kl_divergence(true, Empirical(np.zeros((3, 10))))
     assert narrow.value == np.inf
-    assert "in 3 of 3 rows" in narrow.interval
+    texts(narrow.interval)
 
 
 def test_bad_input_is_refused():

@@ -50,22 +50,19 @@ def test_a_departure_of_higher_order_is_other():
     assert "wrong shape" in found.words
 
 
-def test_the_sentence_counts():
+def test_the_sentence_counts(texts):
     pit = np.concatenate([np.linspace(0.51, 0.99, 342), np.linspace(0.01, 0.49, 70)])
     found = fault(pit, place="here")
     low, high = stats.binomtest(342, 412).proportion_ci(0.95, "exact")
-    assert found.words == (
-        "Predictions are too low here: outcomes fall above the stated median in 83% of 412 rows "
-        f"({100 * low:.0f} to {100 * high:.0f}%), not 50%."
-    )
+    texts(found.words)
+    assert f"({100 * low:.0f} to {100 * high:.0f}%)" in found.words
 
 
-def test_the_sentence_of_a_spread_counts_outcomes_outside_intervals():
+def test_the_sentence_of_a_spread_counts_outcomes_outside_intervals(texts):
     pit = pits(spread=2.0, n=300)
     outside = np.mean(np.abs(pit - 0.5) > 0.45)
-    assert (
-        f"outside the stated 90% interval in {100 * outside:.0f}% of 300 rows" in fault(pit).words
-    )
+    texts(fault(pit).words)
+    assert f"{100 * outside:.0f}% of 300 rows" in fault(pit).words
 
 
 def test_sizes_are_mean_and_standard_deviation():
@@ -115,13 +112,13 @@ def test_bad_values_are_named():
         fault([0.5], level=0.0)
 
 
-def test_no_fault_is_said_beside_a_coverage_that_is_off():
+def test_no_fault_is_said_beside_a_coverage_that_is_off(texts):
     # of 1,000 outcomes 80 lie beyond the 95% intervals; their mean and variance are uniform's
     rest = np.linspace(0.0295, 0.9705, 920)
     tails = np.r_[np.linspace(0.001, 0.024, 40), np.linspace(0.976, 0.999, 40)]
     found = fault(np.r_[rest, tails])
     assert found.kind == "too narrow"
-    assert "outside the stated 90% interval in 12% of 1,000 rows (10 to 14%)" in found.words
+    texts(found.words)
     assert fault(np.linspace(0.0255, 0.9745, 1000)).kind == "too wide"
 
 

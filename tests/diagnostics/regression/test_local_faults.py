@@ -31,7 +31,7 @@ def line():
     return x, Normal(-460.0 + 110.0 * x, 384.4), drawn.y
 
 
-def test_opposite_local_faults_hide_behind_good_coverage(line):
+def test_opposite_local_faults_hide_behind_good_coverage(line, texts):
     x, states, y = line
     pit = states.cdf(y)
     found = pit_by_column(pit, x, bins=6, distribution=states, y=y)
@@ -48,8 +48,7 @@ def test_opposite_local_faults_hide_behind_good_coverage(line):
     head = regression_findings(coverage(states, y), fault(pit), regions=found)
     assert head[0] == coverage_finding(total)
     assert "hold 93." in head[0] or "hold 94." in head[0]
-    assert "6 of 6 regions depart from calibration" in head[-1]
-    assert "opposite faults that partly cancel in the whole" in head[-1]
+    texts(head)
 
 
 def test_holm_against_its_definition():
@@ -109,7 +108,7 @@ def test_text_columns_pool_rare_levels():
     assert np.bincount(flags).tolist() == [6, 6]
 
 
-def test_neighbourhoods_on_the_map_show_both_faults(line):
+def test_neighbourhoods_on_the_map_show_both_faults(line, texts):
     x, states, y = line
     pit = states.cdf(y)
     found = local_pit(pit, x[:, None], np.column_stack([x, y]), 300, centres=40, draws=199)
@@ -127,7 +126,7 @@ def test_neighbourhoods_on_the_map_show_both_faults(line):
     assert found.bias[i] == pytest.approx(pit[near].mean() - 0.5, abs=1e-3)
     assert found.spread[i] == pytest.approx(pit[near].std() * 12**0.5 - 1, abs=1e-2)
     words = local_finding(found)
-    assert words.startswith("Of 40 neighbourhoods of 300 rows each, ")
+    texts(words)
     assert "cancel in the whole" in words
 
 
