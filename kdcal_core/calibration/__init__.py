@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator, spread, top_label
+from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator, spread, top_label
 from kdcal_core.calibration.calibrators import (
     CALIBRATORS,
     CalibratorEntry,
@@ -12,9 +12,12 @@ from kdcal_core.calibration.calibrators import (
     methods_by_class,
     score_calibrator,
 )
-from kdcal_core.calibration.class_confidence import TopLabelConfidence
-from kdcal_core.calibration.classwise_histogram import ClasswiseHistogram
-from kdcal_core.calibration.cumulative import CumulativeConfidence
+from kdcal_core.calibration.class_rates import (
+    CumulativeConfidence,
+    TopLabelConfidence,
+    TopLabelHistogram,
+    UncalibratedConfidence,
+)
 from kdcal_core.calibration.fitting import Calibrated, calibrated, fit_calibrator
 from kdcal_core.calibration.graph import (
     KernelDensityForest,
@@ -24,13 +27,15 @@ from kdcal_core.calibration.graph import (
     Selection,
 )
 from kdcal_core.calibration.graph.as_calibrator import KernelDensityCalibrator
-from kdcal_core.calibration.histogram import TopLabelHistogram
 from kdcal_core.calibration.kde import ConfidenceCurve, TopLabelKDE
 from kdcal_core.calibration.log_odds_maps import BetaCalibration, PlattScaling
-from kdcal_core.calibration.one_vs_rest import IsotonicConfidence, SigmoidConfidence
+from kdcal_core.calibration.one_vs_rest import (
+    ClasswiseHistogram,
+    IsotonicConfidence,
+    SigmoidConfidence,
+)
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
-from kdcal_core.calibration.uncalibrated import UncalibratedConfidence
 from kdcal_core.calibration.venn_abers import VennAbers
 
 import_calibrators(__path__, __name__)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 

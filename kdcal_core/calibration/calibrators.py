@@ -13,7 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Literal, get_args
 
-from kdcal_core.calibration.base import Calibrator, TopLabelCalibrator
+from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator
 from kdcal_core.errors import InputError
 
 Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]

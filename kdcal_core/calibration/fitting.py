@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import has_fit_parameter
 
-from kdcal_core.calibration.base import Calibrator, top_label
+from kdcal_core.calibration.calibrator_base import Calibrator, top_label
 from kdcal_core.calibration.calibrators import calibrator_entry
 from kdcal_core.data import FloatArray, IntArray, ScoredSet, check_proba
 from kdcal_core.errors import InputError, InputWarning

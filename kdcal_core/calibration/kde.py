@@ -20,20 +20,27 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration._bandwidth import (
+from kdcal_core.calibration._kernel_sums import (
     SIGN_CHANGES,
+    Curve,
+    KernelSum,
+    fit_curve,
+    fit_rows_curve,
     leave_one_out_bandwidth,
     log_odds,
     sign_changes,
     smooth_bandwidths,
 )
-from kdcal_core.calibration._curve import Curve, fit_curve, fit_rows_curve
-from kdcal_core.calibration._kernel_sum import KernelSum
 from kdcal_core.calibration._temperature_fit import tempered
-from kdcal_core.calibration.base import rows_by_class, top_label
+from kdcal_core.calibration.calibrator_base import (
+    LARGEST,
+    check_array,
+    demand,
+    rows_by_class,
+    top_label,
+)
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkConfidence, pooled
-from kdcal_core.calibration.state import LARGEST, check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.store import storable

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import ROWS_PER_PARAMETER, n_maps, top_label
+from kdcal_core.calibration.calibrator_base import (
+    ROWS_PER_PARAMETER,
+    check_array,
+    n_maps,
+    top_label,
+)
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.one_vs_rest import RarerRows
+from kdcal_core.calibration.one_vs_rest import RarerRows, fit_logistic
 from kdcal_core.calibration.shrinkage import SHRINKAGE
-from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.statistics import CLIP
 from kdcal_core.store import storable

@@ -1,24 +1,125 @@
-"""scikit-learn's isotonic and sigmoid calibration, one class against the rest, as baselines."""
+"""Calibration of one class against the rest: isotonic, sigmoid and histogram binning.
+
+Isotonic and sigmoid calibration are scikit-learn's, as baselines. The sigmoid is a logistic
+regression of few columns on soft targets, by Newton's method on all rows.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from kdcal_core.calibration._logistic import fit_logistic
-from kdcal_core.calibration.base import n_maps
+from kdcal_core.calibration.calibrator_base import (
+    CORNERS_AT_SCORES,
+    ROWS_PER_PARAMETER,
+    check_array,
+    check_arrays,
+    demand,
+    n_maps,
+)
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.shrinkage import SHRINKAGE, Answers, ShrunkVectors
-from kdcal_core.calibration.state import check_array, check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
+from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.store import storable
 
 if TYPE_CHECKING:
     from kdcal_core.calibration.export.onnx_nodes import Nodes
+
+
+_SUBSAMPLE = 20_000
+
+
+def fit_logistic(
+    columns: Sequence[FloatArray], target: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Slopes and offset of expit(slopes . columns + offset), and its mean log loss.
+
+    The targets are Platt's, (n1 + 1) / (n1 + 2) for a yes and 1 / (n0 + 2) for a no, so that the
+    minimum is finite even if the classes are separated or one is absent.
+
+    Parameters
+    ----------
+    columns : p arrays (n,)
+        p may be zero.
+    target : (n,) array of 0 and 1
+    weight : (n,) array of positive weights
+
+    Returns
+    -------
+    (p + 1,) array
+        Slopes, and the offset last.
+    float
+        The mean log loss against the soft targets.
+
+    Notes
+    -----
+    The search starts from the answer of an even subsample, which saves full passes.
+    """
+    n_yes = float(weight @ target)
+    n_no = float(weight.sum()) - n_yes
+    soft = np.where(target > 0, (n_yes + 1) / (n_yes + 2), 1 / (n_no + 2))
+    at = np.zeros(len(columns) + 1)
+    at[-1] = np.log((n_yes + 1) / (n_no + 1))
+    stride = len(soft) // _SUBSAMPLE
+    if stride > 1:
+        few = [column[::stride] for column in columns]
+        at, _ = _newton(at, few, soft[::stride], weight[::stride])
+    return _newton(at, columns, soft, weight)
+
+
+def _newton(
+    at: FloatArray, columns: Sequence[FloatArray], soft: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, float]:
+    """Newton's method with halved steps on the weighted log loss."""
+    share = weight / weight.sum()
+    linear = np.array([*(share @ (soft * column) for column in columns), share @ soft])
+
+    def odds(at: FloatArray) -> FloatArray:
+        total = np.full(len(soft), at[-1])
+        for slope, column in zip(at, columns, strict=False):
+            total += slope * column
+        return total
+
+    def loss(at: FloatArray) -> float:
+        return float(share @ np.logaddexp(0.0, odds(at)) - linear @ at)
+
+    value = loss(at)
+    for _ in range(100):
+        fitted = expit(odds(at))
+        mass = share * fitted
+        gradient = np.array([*(mass @ column for column in columns), mass.sum()]) - linear
+        step = np.linalg.solve(_curvature(columns, mass * (1 - fitted)), gradient)
+        size = 1.0
+        while (new := loss(at - size * step)) > value and size > 1e-6:
+            size /= 2
+        if new >= value:
+            break
+        at, gain, value = at - size * step, value - new, new
+        if gain < 1e-14:
+            break
+    return at, value
+
+
+def _curvature(columns: Sequence[FloatArray], bend: FloatArray) -> FloatArray:
+    """Second derivatives, with a very small ridge for columns that do not vary."""
+    p = len(columns)
+    found = 1e-12 * np.eye(p + 1)
+    found[p, p] += bend.sum()
+    for j, column in enumerate(columns):
+        bent = bend * column
+        found[j, p] = found[p, j] = bent.sum()
+        for k in range(j, p):
+            found[j, k] += bent @ columns[k]
+            found[k, j] = found[j, k]
+    return found
 
 
 class RarerRows(ShrunkVectors):
@@ -272,4 +373,126 @@ CalibratorEntry(
     "Platt's sigmoid of each class's probability, whichever class was predicted; unlike Platt "
     "scaling on the log odds it bends even a model that is right already.",
     "standard",
+).offer()
+
+
+@storable
+class ClasswiseHistogram(OneVersusRest):
+    """The share of a class among rows whose probability of it lies in the same bin.
+
+    Histogram binning (Zadrozny and Elkan, 2001) of each class against the rest, after which rows
+    are scaled to sum to one; with two classes only the second is binned.
+    :class:`TopLabelHistogram` bins only the predicted class.
+
+    Parameters
+    ----------
+    n_bins : int, default=15
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal mass, or of equal width on [0, 1]. Equal scores stay in one bin, so there may
+        be fewer bins of equal mass.
+
+    Attributes
+    ----------
+    edges_ : tuple of (B + 1,) arrays
+        Bin edges of each class, or of the second of two. Bins are (a, b], the first closed at 0.
+    values_ : tuple of (B,) arrays
+        Probability of each bin.
+
+    Notes
+    -----
+    A bin with r rows of the class among m has the value (r + q) / (m + 1), where q is the share of
+    the class among all rows, with one row of each class added. So a bin without rows has the value
+    q, and no bin has 0 or 1, which could make the log loss infinite.
+
+    Examples
+    --------
+    >>> p = [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
+    >>> calibrator = ClasswiseHistogram(n_bins=2, shrinkage=None)
+    >>> calibrator = calibrator.fit([[1 - v, v] for v in p], [0, 0, 1, 1, 1, 1])
+    >>> calibrator.predict_proba([[0.75, 0.25]]).round(3).tolist()
+    [[0.594, 0.406]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "strategy": [StrOptions({"quantile", "uniform"})],
+        "shrinkage": SHRINKAGE,
+    }
+
+    def __init__(
+        self, n_bins: int = 15, strategy: str = "quantile", shrinkage: Any = "auto"
+    ) -> None:
+        super().__init__(shrinkage)
+        self.n_bins = n_bins
+        self.strategy = strategy
+
+    def why_no_onnx(self) -> str | None:
+        return CORNERS_AT_SCORES if self.strategy == "quantile" else None
+
+    def rows_needed(self, n_classes: int) -> int:
+        return ROWS_PER_PARAMETER * int(self.n_bins) * n_maps(n_classes)
+
+    def _fit(self, proba: FloatArray, y: IntArray, weight: FloatArray) -> None:
+        self._note_absent(y)
+        super()._fit(proba, y, weight)
+
+    def _fit_column(
+        self, score: FloatArray, target: FloatArray, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        if self.strategy == "quantile":
+            edges = _equal_mass(score, int(self.n_bins), weight)
+        else:
+            edges = uniform_edges(int(self.n_bins))
+        index = bin_index(score, edges)
+        mass = bin_sums(index, len(edges) - 1, weight)
+        right = bin_sums(index, len(edges) - 1, weight * target)
+        share = (right.sum() + 1) / (mass.sum() + self.n_classes_)
+        return edges, (right + share) / (mass + 1)
+
+    def _keep(self, maps: list[tuple[FloatArray, FloatArray]]) -> None:
+        self.edges_ = tuple(edges for edges, _ in maps)
+        self.values_ = tuple(values for _, values in maps)
+
+    def check_state(self) -> None:
+        super().check_state()
+        edges = check_arrays(self, "edges_", self._n_maps, low=0.0, high=1.0)
+        values = check_arrays(self, "values_", self._n_maps, low=0.0, high=1.0)
+        for at, value in zip(edges, values, strict=True):
+            demand(len(at) == len(value) + 1 > 1 and bool((np.diff(at) > 0).all()), "edges_")
+            demand(at[0] == 0.0 and at[-1] == 1.0, "edges_")
+
+    def _map(self, j: int, score: FloatArray) -> FloatArray:
+        found: FloatArray = self.values_[j][bin_index(score, self.edges_[j])]
+        return found
+
+    def _map_nodes(self, nodes: Nodes, j: int, score: str) -> str:
+        above = nodes.count_above(score, self.edges_[j], inclusive=False)
+        return nodes.step(above, self.values_[j])
+
+
+def _equal_mass(score: FloatArray, n_bins: int, weight: FloatArray) -> FloatArray:
+    """Edges of equal mass, halfway between scores, so that no rounding moves a row.
+
+    Scores of exactly 0 that would fill a bin get a separate bin.
+    """
+    edges = quantile_edges(score, n_bins, weight)
+    known = np.append(np.unique(score), 1.0)
+    zero = score == 0
+    if not zero.all() and weight[zero].sum() * n_bins >= weight.sum():
+        edges = np.insert(edges, 1, 0.0)
+    inner = edges[1:-1]
+    edges[1:-1] = 0.5 * (inner + known[np.searchsorted(known, inner, side="right")])
+    return np.unique(edges)  # the middle of neighbouring doubles is one of them
+
+
+CalibratorEntry(
+    "histogram_classes",
+    "Histogram of each class's probability, 15 bins of equal mass",
+    "Histogram by class",
+    ClasswiseHistogram,
+    "Zadrozny and Elkan 2001",
+    "The share of each class among rows with a probability like this row's, whichever class "
+    "was predicted.",
+    "standard",
+    compared=False,
 ).offer()

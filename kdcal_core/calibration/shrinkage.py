@@ -38,8 +38,13 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from kdcal_core.calibration._temperature_fit import HIGHEST, LOWEST, safe_temperature, tempered
-from kdcal_core.calibration.base import TopLabelCalibrator, VectorCalibrator, spread, top_label
-from kdcal_core.calibration.state import demand
+from kdcal_core.calibration.calibrator_base import (
+    TopLabelCalibrator,
+    VectorCalibrator,
+    demand,
+    spread,
+    top_label,
+)
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.errors import InputWarning

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kdcal_core.calibration.base import CORNERS_AT_SCORES
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, check_arrays, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.one_vs_rest import OneVersusRest
-from kdcal_core.calibration.state import check_arrays, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
 
@@ -61,7 +60,7 @@ class VennAbers(OneVersusRest):
         super()._fit(proba, y, weight)
 
     def _fit_column(self, score: FloatArray, target: FloatArray, weight: FloatArray) -> Steps:
-        from kdcal_core.calibration._venn_abers_kernels import joined_as_yes
+        from kdcal_core.calibration._kernels import joined_as_yes
 
         distinct, index = np.unique(score, return_inverse=True)
         mass = np.bincount(index, weights=weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import ScoredSet
 from kdcal_core.diagnostics.calibration_error import (
     calibration_error,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, uniform_edges
 from kdcal_core.data.splits import stratified_folds

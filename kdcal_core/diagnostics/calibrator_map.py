@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Calibrator, calibrated
-from kdcal_core.calibration.base import TopLabelCalibrator, top_label
+from kdcal_core.calibration.calibrator_base import TopLabelCalibrator, top_label
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
 from kdcal_core.data import FloatArray, ScoredSet
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom, hypergeom
 
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.diagnostics.estimate import LEAST_ROWS

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kdcal_core.calibration.base import top_label
+from kdcal_core.calibration.calibrator_base import top_label
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.data.binning import bin_index, bin_sums, quantile_edges, uniform_edges
 from kdcal_core.errors import InputError

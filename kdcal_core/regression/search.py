@@ -62,7 +62,7 @@ class NeighbourSearch:
     Notes
     -----
     Exact search uses scipy's k-d tree up to four columns, and single-precision products above.
-    Both propose candidates (see :mod:`kdcal_core.regression.candidates`) that certainly hold the
+    Both propose candidates that certainly hold the
     k nearest in spite of rounding; their distances are computed again in double precision from
     differences, coordinate by coordinate. Points with ties that leave a proposer uncertain are
     searched in full. So ties at equal distance go to the lowest row, whatever the method or the

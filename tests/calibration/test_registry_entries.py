@@ -291,7 +291,7 @@ def test_a_calibrator_is_one_new_file(tmp_path, monkeypatch):
     """A file put beside the others is listed, fitted and says that it cannot be written in ONNX."""
     (tmp_path / "even.py").write_text(
         "import numpy as np\n"
-        "from kdcal_core.calibration.base import TopLabelCalibrator\n"
+        "from kdcal_core.calibration.calibrator_base import TopLabelCalibrator\n"
         "from kdcal_core.calibration.calibrators import CalibratorEntry\n"
         "class Even(TopLabelCalibrator):\n"
         "    def _fit(self, proba, y, weight): pass\n"

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from kdcal_core.calibration import DirichletScaling, VectorScaling, softmax_maps
-from kdcal_core.calibration import _softmax_fit as fits
+from kdcal_core.calibration import softmax_maps as fits
 
 
 def rows(n=400, k=3, seed=0):

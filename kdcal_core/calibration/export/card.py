@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from kdcal_core import __version__
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.calibrators import CALIBRATORS
 from kdcal_core.data import Roles
 from kdcal_core.models.protocol import ModelInfo

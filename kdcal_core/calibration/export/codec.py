@@ -19,7 +19,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.graph.base import (
     KernelDensityEstimator,
     estimator_from_parts,

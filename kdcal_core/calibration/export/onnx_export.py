@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
 from kdcal_core.calibration.export.onnx_columns import (
     Columns,

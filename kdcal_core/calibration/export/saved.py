@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
 from kdcal_core.calibration.export.codec import Decoder, Encoder
 from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
-from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Features, HasLayers, Model, load_model, wrap_model

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.graph.base import KernelDensityEstimator
 from kdcal_core.calibration.graph.forest import KernelDensityForest
 from kdcal_core.calibration.graph.network import KernelDensityNetwork
 from kdcal_core.calibration.graph.rows import own_columns, split_off, take
 from kdcal_core.calibration.graph.views import OutputLayer
-from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kdcal_core.calibration.base import spread, top_label
+from kdcal_core.calibration.calibrator_base import check_array, demand, spread, top_label
 from kdcal_core.calibration.kde import TopLabelKDE
 from kdcal_core.calibration.regions._counts import bins_of, tallies, worth_of
 from kdcal_core.calibration.regions.cells import Cells, logit_of
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.scores import MapFit, Scores
-from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputWarning
 from kdcal_core.store import storable
@@ -66,7 +65,7 @@ def fit_density(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: b
     """Kernel density confidence of every region, with b_mon2 as its bandwidth.
 
     With pooling a region of n rows has the share n / (n + M) of its own curve, M being what ten
-    bins of :mod:`._counts` are worth; the rest is that of all rows. Rows of weight zero are left
+    bins of :mod:`.pooling` are worth; the rest is that of all rows. Rows of weight zero are left
     out. What a region's own curve is drawn to its shared temperature by is chosen on all rows.
     """
     counted = scores.weight > 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions._counts import (
     N_BINS,
     bins_of,
@@ -16,7 +17,6 @@ from kdcal_core.calibration.regions._counts import (
 from kdcal_core.calibration.regions.cells import logit_of
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
-from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
+from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions._counts import bins_of, tallies, worth_of
 from kdcal_core.calibration.regions.cells import Cells
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
-from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.store import storable
@@ -83,7 +83,7 @@ def fit_isotonic(scores: Scores, leaf: IntArray, hierarchy: Hierarchy, pooling: 
     """Isotonic regression of the class on its probability, region by region.
 
     With pooling, the curve of the region above joins as rows: as many as ten bins of
-    :mod:`._counts` are worth, spread as that region's scores are.
+    :mod:`.pooling` are worth, spread as that region's scores are.
     """
     curves: list[Curve] = []
     borrowed = np.empty((len(scores.mapped), hierarchy.n_regions))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions._unpooled import NodeRows, fit_alone, fit_unpooled
 from kdcal_core.calibration.regions.cells import Cells, logit_of
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.pooling import order_evidence, pool
 from kdcal_core.calibration.regions.scores import MapFit, Scores, normalised
-from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.store import storable
 

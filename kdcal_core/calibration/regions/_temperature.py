@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.calibration.calibrator_base import check_array
 from kdcal_core.calibration.regions._binomial import losses_of_nodes
 from kdcal_core.calibration.regions._newton import Loss, minimise
 from kdcal_core.calibration.regions.hierarchy import Hierarchy
 from kdcal_core.calibration.regions.pooling import LossOf, pool
 from kdcal_core.calibration.regions.scores import MapFit, Scores
-from kdcal_core.calibration.state import check_array
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.binning import bin_sums
 from kdcal_core.statistics import CLIP

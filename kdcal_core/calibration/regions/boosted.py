@@ -48,13 +48,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kdcal_core.calibration.calibrator_base import demand
 from kdcal_core.calibration.regions.flags import Tally, layer_notes, tally
 from kdcal_core.calibration.regions.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.regions.one_tree import min_rows_of
 from kdcal_core.calibration.regions.region_maps import fit_maps
 from kdcal_core.calibration.regions.scores import RegionMaps, Scores
 from kdcal_core.calibration.regions.stage_gains import LineGain, OffsetGain
-from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.statistics import CLIP, log_losses

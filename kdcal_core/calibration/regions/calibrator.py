@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.base import CORNERS_AT_SCORES, Calibrator
+from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
 from kdcal_core.calibration.regions.flags import RegionFit
 from kdcal_core.calibration.regions.input_table import input_table, training_rows
@@ -18,7 +18,6 @@ from kdcal_core.calibration.regions.layers import FitRows, Layer
 from kdcal_core.calibration.regions.one_tree import min_rows_of
 from kdcal_core.calibration.regions.partitions import PARTITIONS
 from kdcal_core.calibration.regions.region_maps import MAPS
-from kdcal_core.calibration.state import demand
 from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
 from kdcal_core.progress import Progress, silent
 from kdcal_core.store import storable

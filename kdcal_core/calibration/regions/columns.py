@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from kdcal_core.calibration.calibrator_base import check_array, demand
 from kdcal_core.calibration.regions.layers import FitRows, PartitionFit, fit_partition
-from kdcal_core.calibration.state import check_array, demand
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn

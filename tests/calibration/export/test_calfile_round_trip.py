@@ -11,7 +11,7 @@ import pytest
 from calfile_cases import card, fitted, heterogeneous, scored, table
 
 from kdcal_core.calibration import CALIBRATORS, TopLabelConfidence, UncalibratedConfidence
-from kdcal_core.calibration.base import Calibrator
+from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.export import (
     CardEstimate,
     ModelMark,
