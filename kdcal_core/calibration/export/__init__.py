@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from kdcal_core.calibration.export.calibrator_file import (
+    LoadedCalibrator,
+    load_calibrator,
+    save_calibrator,
+)
 from kdcal_core.calibration.export.card import (
     CalibratorCard,
     CardEstimate,
@@ -10,11 +15,6 @@ from kdcal_core.calibration.export.card import (
     make_card,
 )
 from kdcal_core.calibration.export.onnx_export import OnnxExport, can_export_onnx, export_onnx
-from kdcal_core.calibration.export.saved import (
-    LoadedCalibrator,
-    load_calibrator,
-    save_calibrator,
-)
 
 __all__ = [
     "CalibratorCard",

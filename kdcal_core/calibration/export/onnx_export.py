@@ -12,15 +12,15 @@ import pandas as pd
 
 from kdcal_core.calibration.calibrator_base import Calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
-from kdcal_core.calibration.export.onnx_columns import (
+from kdcal_core.calibration.export.onnx_nodes import Nodes, check_opset, name_domains
+from kdcal_core.calibration.export.onnx_regions import (
     Columns,
     ModelColumns,
     UnitColumns,
+    names_read,
     not_taken,
+    regional_nodes,
 )
-from kdcal_core.calibration.export.onnx_nodes import Nodes
-from kdcal_core.calibration.export.onnx_opset import check_opset, name_domains
-from kdcal_core.calibration.export.onnx_regions import names_read, regional_nodes
 from kdcal_core.calibration.fitting import calibrated, layer_inputs
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError

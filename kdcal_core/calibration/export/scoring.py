@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from kdcal_core.calibration.export.calibrator_file import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.export.card import CalibratorCard
-from kdcal_core.calibration.export.saved import LoadedCalibrator, load_calibrator
 from kdcal_core.calibration.fitting import Calibrated
 from kdcal_core.data import FloatArray, Roles, check_proba, guess_roles, output_matrix
 from kdcal_core.data.csv_tables import safe_cell

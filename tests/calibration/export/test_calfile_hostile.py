@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.lib import format as npy
 
 from kdcal_core.calibration.export import load_calibrator, save_calibrator
-from kdcal_core.calibration.export.codec import Decoder
+from kdcal_core.calibration.export.calibrator_file import Decoder
 from kdcal_core.errors import InputError
 from kdcal_core.store.archive import errors_name_file
 

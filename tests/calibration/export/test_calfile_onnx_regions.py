@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from kdcal_core.calibration.export import can_export_onnx, export_onnx
-from kdcal_core.calibration.export.onnx_columns import ModelColumns
 from kdcal_core.calibration.export.onnx_nodes import Nodes
+from kdcal_core.calibration.export.onnx_regions import ModelColumns
 from kdcal_core.calibration.regions import MAPS, PARTITIONS, HeterogeneousCalibrator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning

@@ -18,7 +18,7 @@ from kdcal_core.calibration.export import (
     load_calibrator,
     save_calibrator,
 )
-from kdcal_core.calibration.export.codec import Decoder, Encoder
+from kdcal_core.calibration.export.calibrator_file import Decoder, Encoder
 from kdcal_core.calibration.fitting import calibrated
 from kdcal_core.calibration.regions import MAPS, PARTITIONS
 from kdcal_core.errors import InputError

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils import estimator_checks as checks
 
 from kdcal_core.calibration import calibrated, fit_calibrator
-from kdcal_core.calibration.export.codec import Decoder, Encoder
+from kdcal_core.calibration.export.calibrator_file import Decoder, Encoder
 from kdcal_core.calibration.regions import MAPS, HeterogeneousCalibrator
 from kdcal_core.calibration.regions.columns import MAX_REGIONS, NUMBER_BINS
 from kdcal_core.data import ScoredSet
