@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.charts.chart import Chart, new_figure, panel, square, template
 from kdcal_core.charts.marks import BandLine, band_lines, distance_figure, line_style
 from kdcal_core.charts.palette import Palette, faded, palette

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kdcal_core.calibration import Selection, TopLabelCalibrator, score_calibrator
-from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, ScoredSet
 from kdcal_core.diagnostics import (
     DistanceCurve,

@@ -21,7 +21,7 @@ from kdcal_core.calibration import (
     Located,
 )
 from kdcal_core.calibration.graph.as_calibrator import UNWEIGHTED, KernelDensityCalibrator
-from kdcal_core.calibration.graph.blend import Blend
+from kdcal_core.calibration.graph.gamma_floor_blend import Blend
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of

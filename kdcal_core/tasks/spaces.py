@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kdcal_core.calibration.graph.coordinates import fit_coordinates
+from kdcal_core.calibration.graph.placement import fit_coordinates
 from kdcal_core.data import FloatArray
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError

@@ -26,7 +26,7 @@ from kdcal_core.calibration import (
     methods_by_class,
     score_calibrator,
 )
-from kdcal_core.calibration.graph.base import KernelDensityEstimator
+from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import wrap_model

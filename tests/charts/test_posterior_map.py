@@ -11,7 +11,7 @@ import pytest
 from texts.snapshot import Texts
 
 from kdcal_core import charts
-from kdcal_core.calibration.graph.selection import data_floor
+from kdcal_core.calibration.graph.gamma_floor_blend import data_floor
 from kdcal_core.charts import MapPoints, PosteriorPanel, posterior_map
 from kdcal_core.diagnostics import accuracy, mean_max_confidence
 

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.export.card import CalibratorCard, card_from_json, card_to_json
 from kdcal_core.calibration.fitting import Calibrated, calibrated, check_layer, layer_inputs
-from kdcal_core.calibration.graph.base import (
+from kdcal_core.calibration.graph.estimator import (
     KernelDensityEstimator,
     estimator_from_parts,
     estimator_parts,

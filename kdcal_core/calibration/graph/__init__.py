@@ -7,11 +7,13 @@ to Kernel Density Graph*, https://arxiv.org/abs/2201.13001v8.
 
 from __future__ import annotations
 
-from kdcal_core.calibration.graph.forest import KernelDensityForest
+from kdcal_core.calibration.graph.forest_and_network import (
+    KernelDensityForest,
+    KernelDensityNetwork,
+)
+from kdcal_core.calibration.graph.gamma_floor_blend import Selection
+from kdcal_core.calibration.graph.gaussians import Located
 from kdcal_core.calibration.graph.graph import KernelDensityGraph
-from kdcal_core.calibration.graph.located import Located
-from kdcal_core.calibration.graph.network import KernelDensityNetwork
-from kdcal_core.calibration.graph.selection import Selection
 
 __all__ = [
     "KernelDensityForest",

@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.calibrator_base import Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.graph.base import KernelDensityEstimator
-from kdcal_core.calibration.graph.forest import KernelDensityForest
-from kdcal_core.calibration.graph.network import KernelDensityNetwork
-from kdcal_core.calibration.graph.rows import own_columns, split_off, take
-from kdcal_core.calibration.graph.views import OutputLayer
+from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
+from kdcal_core.calibration.graph.fit_rows import own_columns, split_off, take
+from kdcal_core.calibration.graph.forest_and_network import (
+    KernelDensityForest,
+    KernelDensityNetwork,
+)
+from kdcal_core.calibration.graph.placement import OutputLayer
 from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import Model, wrap_model

@@ -11,22 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdcal_core.calibration.graph.blend import LARGEST_WEIGHT, Blend, fit_blend
-from kdcal_core.calibration.graph.choices import (
+from kdcal_core.calibration.graph.gamma_floor_blend import (
+    LARGEST_WEIGHT,
+    Blend,
+    Selection,
     checked_log_floor,
     checked_quantile,
     checked_variance,
+    data_floor,
+    fit_blend,
     log_n,
 )
 from kdcal_core.calibration.graph.gaussians import (
+    Located,
     inside,
     log_gaussian,
     log_normaliser,
     ratio,
     safe_log,
 )
-from kdcal_core.calibration.graph.located import Located
-from kdcal_core.calibration.graph.selection import Selection, data_floor
 from kdcal_core.data import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.statistics import surprisal

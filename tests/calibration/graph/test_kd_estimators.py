@@ -26,8 +26,8 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from kdcal_core import memory
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.calibration.graph import settling
-from kdcal_core.calibration.graph.spacing import neighbour_spacing
+from kdcal_core.calibration.graph import fit_graph
+from kdcal_core.calibration.graph.fit_graph import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.memory import memory_limit
 from kdcal_core.models import wrap_model
@@ -407,7 +407,7 @@ def test_hold_out_rows_without_labels_are_refused(forest):
 
 def test_a_fit_beyond_memory_is_refused_beforehand(forest, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
-    monkeypatch.setattr(settling, "class_masses", None)  # never reached
+    monkeypatch.setattr(fit_graph, "class_masses", None)  # never reached
     with pytest.raises(InputError, match=r"GB of memory.*fewer rows"):
         KernelDensityForest(forest).fit(*xor(50))
 

@@ -15,14 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from kdcal_core.calibration import KernelDensityForest, KernelDensityNetwork
-from kdcal_core.calibration.graph.blend import (
+from kdcal_core.calibration.graph.fit_graph import neighbour_spacing
+from kdcal_core.calibration.graph.gamma_floor_blend import (
     Blend,
     fit_blend,
     log_loss_and_slope,
     opinions,
 )
 from kdcal_core.calibration.graph.gaussians import inside
-from kdcal_core.calibration.graph.spacing import neighbour_spacing
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.partition import LeafCodes, find_polytopes, geodesic_kernel
 

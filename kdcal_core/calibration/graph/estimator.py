@@ -21,23 +21,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from kdcal_core.calibration.graph.coordinates import (
-    CoordinatesRecord,
-    Scale,
-    coordinates_from_parts,
-    coordinates_parts,
-)
-from kdcal_core.calibration.graph.fitted import FittedGraph
-from kdcal_core.calibration.graph.graph import (
-    PAPERS_LOG_FLOOR,
-    PAPERS_VARIANCE_FLOOR,
-    GraphRecord,
-    graph_from_parts,
-    graph_parts,
-)
-from kdcal_core.calibration.graph.located import Located
-from kdcal_core.calibration.graph.placement import Placement
-from kdcal_core.calibration.graph.rows import (
+from kdcal_core.calibration.graph.fit_graph import Wishes, settle
+from kdcal_core.calibration.graph.fit_rows import (
     FitRows,
     class_indices,
     own_columns,
@@ -49,9 +34,23 @@ from kdcal_core.calibration.graph.rows import (
     warn_of_overlap,
     warn_of_unseen_classes,
 )
-from kdcal_core.calibration.graph.settling import Wishes, settle
-from kdcal_core.calibration.graph.views import (
+from kdcal_core.calibration.graph.gamma_floor_blend import Blend, Selection
+from kdcal_core.calibration.graph.gaussians import Located
+from kdcal_core.calibration.graph.graph import (
+    PAPERS_LOG_FLOOR,
+    PAPERS_VARIANCE_FLOOR,
+    GraphRecord,
+    KernelDensityGraph,
+    graph_from_parts,
+    graph_parts,
+)
+from kdcal_core.calibration.graph.placement import (
+    CoordinatesRecord,
     OutputLayer,
+    Placement,
+    Scale,
+    coordinates_from_parts,
+    coordinates_parts,
     partition_codes,
     warn_of_other_activations,
 )
@@ -61,6 +60,68 @@ from kdcal_core.models import Model, fingerprint, wrap_model
 from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.store import decode, errors_name_file, read_archive, write_archive
+
+
+class FittedGraph:
+    """Fitted attributes, read from the graph so that each number is stored once."""
+
+    graph_: KernelDensityGraph
+
+    def _fitted_graph(self) -> KernelDensityGraph:
+        check_is_fitted(self, "graph_")
+        return self.graph_
+
+    @property
+    def gamma_(self) -> float:
+        """Gamma of Eq. 18 that was chosen or given."""
+        return self._fitted_graph().gamma
+
+    @property
+    def log_floor_(self) -> float:
+        """log b of Eq. 8 that follows from the data or was given."""
+        return self._fitted_graph().log_floor
+
+    @property
+    def blend_(self) -> Blend | None:
+        """Weights of the model and of the class ratio inside the data; None for the ratio."""
+        return self._fitted_graph().blend
+
+    @property
+    def centres_(self) -> FloatArray:
+        """Centres of the polytopes in scaled coordinates, (p, d)."""
+        return self._fitted_graph().centres
+
+    @property
+    def variances_(self) -> FloatArray:
+        """Variances of the polytopes without the floor, (p, d)."""
+        return self._fitted_graph().variances
+
+    @property
+    def class_masses_(self) -> FloatArray:
+        """Smoothed class counts n~_ry at the chosen gamma, (p, K) (Eq. 16)."""
+        return self._fitted_graph().chosen_masses
+
+    @property
+    def prior_(self) -> FloatArray:
+        """Prior of the classes, (K,)."""
+        return self._fitted_graph().prior
+
+    @property
+    def n_polytopes_(self) -> int:
+        """Polytopes that rows of the fit fall into."""
+        return self._fitted_graph().n_polytopes
+
+    @property
+    def n_ties_(self) -> int:
+        """Held-out rows that the kernel alone could not place (decision D7)."""
+        held = self._fitted_graph().holdout
+        return 0 if held is None else int(held.tied.sum())
+
+    @property
+    def selection_(self) -> Selection:
+        """Held-out log loss over the grid of exponents."""
+        return self._fitted_graph().selection()
+
 
 _PROBES = 64
 

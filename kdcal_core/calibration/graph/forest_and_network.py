@@ -1,0 +1,243 @@
+"""Kernel density forest and kernel density network."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, cast
+
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
+from kdcal_core.calibration.graph.fit_graph import settle
+from kdcal_core.calibration.graph.fit_rows import FitRows
+from kdcal_core.calibration.graph.placement import OutputLayer, Scale
+from kdcal_core.models import Model
+from kdcal_core.progress import Progress, part_of
+from kdcal_core.store import storable
+
+
+@storable
+class KernelDensityForest(KernelDensityEstimator):
+    """Kernel density graph on the leaves of a forest (Dey et al.: KDF).
+
+    Inside the data the posterior blends the model's own with the class ratio of the row's
+    polytope, whose counts are smoothed over similar polytopes; outside it falls back to the prior.
+
+    Parameters
+    ----------
+    model : Model, or a fitted tree, forest or boosted model
+        Anything that :func:`kdcal_core.models.wrap_model` takes. It is never fitted or cloned.
+    distance : {"geodesic", "euclidean"}, default="geodesic"
+        Distance by which the nearest polytope represents a row: the share of trees that agree
+        (Eqs. 11 and 13), ties by Euclidean distance; or the Euclidean distance to the centres.
+    inside : {"blend", "ratio"}, default="blend"
+        The posterior inside the data: the class ratio of the polytope g and the model's
+        probabilities p, as the softmax of a log p + b log g with a and b of the smallest held-out
+        log loss (:class:`Blend`); or the class ratio alone.
+    gamma : "auto", float or array of floats, default="auto"
+        Exponent gamma * log n of the kernel (Eq. 18). From "auto" or an array the value with the
+        least held-out log loss is chosen, of equal ones the largest (decision D10).
+    variance_floor : "auto", "spacing" or float, default="auto"
+        Lambda of Eq. 15, added to each variance (decision D8), in squared coordinates; 1e-6 in
+        the papers. "spacing": for each coordinate the mean squared gap between the centres of
+        neighbouring polytopes (:func:`neighbour_spacing`), and 1e-6 more. "auto": "spacing" where
+        the floor follows the data, 1e-6 where it is fixed, because the papers' two constants
+        belong together. Most polytopes hold one row: at 1e-6 the floor that follows the data is
+        set by the nearest held-out rows alone and a wide polytope far away still reaches over it.
+        With 1,000 rows of Trunk in two dimensions, the confidence of a forest's graph at radius 2
+        is 0.71 at 1e-6 and 0.50, the prior, with "spacing", at the same error and log loss.
+    log_floor : "quantile" or float, default="quantile"
+        Log of the constant b of Eq. 8 (decision D1), -1e7 in the papers, minus infinity for none.
+        "quantile": so that b / log n is the ``floor_quantile`` of the held-out densities.
+    floor_quantile : float in (0, 1), default=0.01
+        Share of ordinary rows that may be treated as unknown.
+    prior : (K,) array, optional
+        Prior of the classes in the model's order; their shares among the rows of the fit where
+        left out. With ``inside="blend"`` a class without a row counts as half a row, so that few
+        rows exclude no class; in the papers it has prior 0.
+    scale : bool or "standard", default=True
+        True: divide coordinates by the largest norm of a row of the fit (the papers' protocol).
+        "standard": centre each coordinate and divide it by its standard deviation first, which a
+        table of mixed units needs.
+    holdout_share : float in (0, 1), default=0.3
+        Share of the rows held out where ``fit`` gets no hold-out (decision D28).
+    random_state : int, default=0
+        Seed of that split.
+
+    Attributes
+    ----------
+    graph_ : KernelDensityGraph
+        All that was fitted; takes other settings without a fit.
+    classes_ : (K,) array
+        The classes as the labels of the fit are written, in the model's order.
+    n_features_in_ : int
+    gamma_, log_floor_ : float
+    blend_ : Blend or None
+    centres_, variances_ : (p, d) arrays
+    class_masses_ : (p, K) array
+    prior_ : (K,) array
+    n_polytopes_, n_ties_ : int
+    selection_ : Selection
+
+    Notes
+    -----
+    The defaults go beyond the papers, whose estimator is here too:
+
+    ==============  ==========  =================================================
+    parameter       papers      default
+    ==============  ==========  =================================================
+    inside          "ratio"     "blend"
+    variance_floor  1e-6        "auto": the spacing of the polytopes
+    log_floor       -1e7        "quantile": ``floor_quantile`` of held-out rows
+    scale           True        True; "standard" for features of several units
+    ==============  ==========  =================================================
+
+    On nine tables and nine simulations, ten seeds, the two new settings together had a smaller log
+    loss than "ratio" with 1e-6 on 16 of 18 data sets for forests and on 12 for networks, and a
+    larger one on none. The error was smaller on 8 and 12, and larger on 1 and none. With the blend
+    the posterior is not constant within a polytope, and the model's probabilities of each row are
+    needed. It is fitted for the class shares of the rows of the fit; a different ``prior`` enters
+    afterwards by Bayes' rule.
+
+    Gaussians use the input columns: numbers as they are, categories one-hot, missing numbers at
+    the median with a coordinate that marks them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(50, random_state=0).fit(X[::2], y[::2])
+    >>> calibrated = KernelDensityForest(forest).fit(X[1::2], y[1::2])
+    >>> calibrated.predict_proba(1000 + X[:1]).round(2).tolist()
+    [[0.33, 0.33, 0.33]]
+    >>> bool(calibrated.is_unknown(1000 + X[:1])[0])
+    True
+    """
+
+    def _first_layer(self) -> None:
+        return None
+
+
+_TRIAL_ROWS = 5000
+
+
+@storable
+class KernelDensityNetwork(KernelDensityEstimator):
+    """Kernel density graph on the activation patterns of a ReLU network (Dey et al.: KDN).
+
+    For an encoder with a dense ReLU head the Gaussians use the inputs of the head, and the kernel
+    uses the head's layers (Dey et al., section 3.2).
+
+    Parameters
+    ----------
+    model : Model, torch.nn.Module or fitted MLPClassifier
+        Anything with ReLU layers that :func:`kdcal_core.models.wrap_model` takes.
+    output_layer : {"auto", "probability", "logit", "exclude"}, default="auto"
+        Whether the output belongs to the activation path (decision D4): as bits of probabilities
+        above 1/K, as bits of logits above zero, or not at all. "auto" takes "exclude" where the
+        model's probabilities are blended in; else "probability" or "exclude", whichever has the
+        smaller held-out log loss on up to 5,000 rows.
+    distance, inside, gamma, variance_floor, log_floor, floor_quantile, prior, scale, \
+holdout_share, random_state
+        As for :class:`KernelDensityForest`; the kernel is the share of activation paths on which
+        two rows agree (Eq. 12).
+
+    Attributes
+    ----------
+    output_layer_ : {"probability", "logit", "exclude"}
+        The one in force.
+    all others
+        As for :class:`KernelDensityForest`.
+
+    Notes
+    -----
+    With the output's bits the kernel almost never joins rows of different predicted classes.
+    That keeps the model's accuracy. But a network that has memorised its training rows then gives
+    each of their polytopes to one class, and its kernel density version is as over-confident as
+    the network. On eight tables (three seeds each, fitted on training rows, class ratio alone) the
+    mean log loss was 0.82 with the bits and 0.36 without, the mean error 0.128 and 0.141; "auto"
+    had 0.32 and 0.125, the networks themselves 0.52 and 0.123. With the blend the bits are not
+    needed: on nine tables, four seeds, it had 0.117 and 0.33 with them, 0.117 and 0.32 without.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> net = MLPClassifier((20, 20), random_state=0, max_iter=1000).fit(X[::2], y[::2])
+    >>> calibrated = KernelDensityNetwork(net).fit(X[1::2], y[1::2])
+    >>> calibrated.predict_proba(1000 + X[:1]).round(2).tolist()
+    [[0.33, 0.33, 0.33]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelDensityEstimator._parameter_constraints,
+        "output_layer": [StrOptions({"auto", "probability", "logit", "exclude"})],
+    }
+
+    _papers: ClassVar[dict[str, Any]] = {
+        **KernelDensityEstimator._papers,
+        "output_layer": "probability",
+    }
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        output_layer: Literal["auto"] | OutputLayer = "auto",
+        distance: Literal["geodesic", "euclidean"] = "geodesic",
+        inside: Literal["blend", "ratio"] = "blend",
+        gamma: Any = "auto",
+        variance_floor: Any = "auto",
+        log_floor: Any = "quantile",
+        floor_quantile: float = 0.01,
+        prior: Any = None,
+        scale: Scale = True,
+        holdout_share: float = 0.3,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            model,
+            distance=distance,
+            inside=inside,
+            gamma=gamma,
+            variance_floor=variance_floor,
+            log_floor=log_floor,
+            floor_quantile=floor_quantile,
+            prior=prior,
+            scale=scale,
+            holdout_share=holdout_share,
+            random_state=random_state,
+        )
+        self.output_layer = output_layer
+
+    @property
+    def output_layer_(self) -> OutputLayer:
+        """What of the output belongs to the activation path."""
+        check_is_fitted(self, "graph_")
+        return cast(OutputLayer, self._placement.output_layer)
+
+    def _first_layer(self) -> OutputLayer:
+        if self.output_layer != "auto":
+            return self.output_layer
+        return "exclude" if self.inside == "blend" else "probability"
+
+    def _choose(
+        self, model: Model, rows: FitRows, held: FitRows | None, progress: Progress
+    ) -> tuple[FitRows, FitRows | None, OutputLayer | None]:
+        if self.output_layer != "auto" or self.inside == "blend" or held is None:
+            return rows, held, self._first_layer()
+        few = rows.sample(_TRIAL_ROWS, self.random_state)
+        few_held = held.sample(_TRIAL_ROWS, self.random_state)
+        wishes = self._wishes()
+        _, with_bits = settle(
+            model, few, few_held, "probability", wishes, part_of(progress, 0.0, 0.5)
+        )
+        few, few_held = few.without_output_layer(), few_held.without_output_layer()
+        _, without = settle(model, few, few_held, "exclude", wishes, part_of(progress, 0.5, 1.0))
+        if with_bits.selection().log_loss.min() <= without.selection().log_loss.min():
+            return rows, held, "probability"
+        return rows.without_output_layer(), held.without_output_layer(), "exclude"
