@@ -19,12 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.export.onnx_nodes import Nodes
-from kdcal_core.calibration.regions._histogram import HistogramMaps
-from kdcal_core.calibration.regions._isotonic import IsotonicMaps
-from kdcal_core.calibration.regions._linear import LinearMaps
-from kdcal_core.calibration.regions._temperature import TemperatureMaps
 from kdcal_core.calibration.regions.boosted import Damped
-from kdcal_core.calibration.regions.columns import ColumnPartition
+from kdcal_core.calibration.regions.column_partition import ColumnPartition
+from kdcal_core.calibration.regions.nonparametric_maps import HistogramMaps, IsotonicMaps
+from kdcal_core.calibration.regions.parametric_maps import LinearMaps, TemperatureMaps
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputError
 from kdcal_core.models.onnx_graph import Inputs, Slot

@@ -6,15 +6,14 @@ https://arxiv.org/abs/2202.04837.
 
 from __future__ import annotations
 
-from kdcal_core.calibration.regions.calibrator import HeterogeneousCalibrator
-from kdcal_core.calibration.regions.flags import RegionFit
-from kdcal_core.calibration.regions.hidden import layer_frame
-from kdcal_core.calibration.regions.hierarchy import Hierarchy
-from kdcal_core.calibration.regions.layers import Layer
-from kdcal_core.calibration.regions.partitions import PARTITIONS
-from kdcal_core.calibration.regions.region_map import RegionMap
-from kdcal_core.calibration.regions.region_maps import MAPS, fit_maps
-from kdcal_core.calibration.regions.scores import Scores
+from kdcal_core.calibration.regions.heterogeneous import (
+    PARTITIONS,
+    HeterogeneousCalibrator,
+    layer_frame,
+)
+from kdcal_core.calibration.regions.region_layers import Layer, RegionFit
+from kdcal_core.calibration.regions.region_maps import MAPS, RegionMap, fit_maps
+from kdcal_core.calibration.regions.scores_and_hierarchy import Hierarchy, Scores
 
 __all__ = [
     "MAPS",

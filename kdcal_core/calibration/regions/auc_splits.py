@@ -40,9 +40,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kdcal_core.calibration.calibrator_base import top_label
-from kdcal_core.calibration.regions.cells import logit_of
-from kdcal_core.calibration.regions.layers import FitRows, PartitionFit
 from kdcal_core.calibration.regions.one_tree import fit_in_parts
+from kdcal_core.calibration.regions.region_layers import FitRows, PartitionFit
+from kdcal_core.calibration.regions.scores_and_hierarchy import logit_of
 from kdcal_core.data import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -25,11 +25,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kdcal_core.calibration.regions.flags import Tally, layer_notes, tally
-from kdcal_core.calibration.regions.layers import FitRows, Layer, PartitionFit, hierarchy_of
 from kdcal_core.calibration.regions.one_tree import class_target, min_rows_of
+from kdcal_core.calibration.regions.region_layers import (
+    FitRows,
+    Layer,
+    PartitionFit,
+    Tally,
+    hierarchy_of,
+    layer_notes,
+    tally,
+)
 from kdcal_core.calibration.regions.region_maps import fit_maps
-from kdcal_core.calibration.regions.scores import Scores
+from kdcal_core.calibration.regions.scores_and_hierarchy import Scores
 from kdcal_core.data import FloatArray
 from kdcal_core.errors import InputWarning
 from kdcal_core.partition._blocks import cores

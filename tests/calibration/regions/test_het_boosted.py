@@ -7,9 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.calibration.regions._linear import LinearMaps
-from kdcal_core.calibration.regions.boosted import RATE, Damped
-from kdcal_core.calibration.regions.stage_gains import LineGain, OffsetGain
+from kdcal_core.calibration.regions.boosted import RATE, Damped, LineGain, OffsetGain
+from kdcal_core.calibration.regions.parametric_maps import LinearMaps
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree import Residual
 

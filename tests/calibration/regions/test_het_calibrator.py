@@ -17,7 +17,7 @@ from sklearn.utils import estimator_checks as checks
 from kdcal_core.calibration import calibrated, fit_calibrator
 from kdcal_core.calibration.export.calibrator_file import Decoder, Encoder
 from kdcal_core.calibration.regions import MAPS, HeterogeneousCalibrator
-from kdcal_core.calibration.regions.columns import MAX_REGIONS, NUMBER_BINS
+from kdcal_core.calibration.regions.column_partition import MAX_REGIONS, NUMBER_BINS
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 

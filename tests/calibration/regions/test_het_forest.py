@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.metrics import log_loss
 
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.calibration.regions.hidden import layer_frame
+from kdcal_core.calibration.regions.heterogeneous import layer_frame
 from kdcal_core.errors import InputError
 
 

@@ -11,11 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from kdcal_core.calibration import TemperatureScaling, TopLabelKDE
 from kdcal_core.calibration.regions import MAPS, Hierarchy, Scores, fit_maps
-from kdcal_core.calibration.regions._histogram import HistogramMaps
-from kdcal_core.calibration.regions._isotonic import IsotonicMaps
-from kdcal_core.calibration.regions._linear import LinearMaps
-from kdcal_core.calibration.regions._temperature import TemperatureMaps
-from kdcal_core.calibration.regions.cells import EXACT
+from kdcal_core.calibration.regions.nonparametric_maps import HistogramMaps, IsotonicMaps
+from kdcal_core.calibration.regions.parametric_maps import LinearMaps, TemperatureMaps
+from kdcal_core.calibration.regions.scores_and_hierarchy import EXACT
 from kdcal_core.errors import InputError
 
 ALL = list(MAPS)
@@ -172,7 +170,7 @@ def test_unpooled_densities_are_those_of_the_regions_own_rows():
 def test_gathered_rows_give_the_fit_of_the_rows(kind, monkeypatch):
     scores, leaf = regions(EXACT + 10_000)
     gathered = fit_maps(kind, scores, leaf, Hierarchy.flat(3))
-    monkeypatch.setattr("kdcal_core.calibration.regions.cells.EXACT", 10**9)
+    monkeypatch.setattr("kdcal_core.calibration.regions.scores_and_hierarchy.EXACT", 10**9)
     exact = fit_maps(kind, scores, leaf, Hierarchy.flat(3))
     for name, values in exact.parameters.items():
         np.testing.assert_allclose(

@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from kdcal_core.calibration.regions import HeterogeneousCalibrator
-from kdcal_core.calibration.regions.layers import FitRows
-from kdcal_core.calibration.regions.pruning import FOLDS, held_out_losses
+from kdcal_core.calibration.regions.one_tree import FOLDS, held_out_losses
+from kdcal_core.calibration.regions.region_layers import FitRows
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.partition.tree import Gini, bin_inputs, grow_tree
 

@@ -1,4 +1,8 @@
-"""Calibration region by region: Durfee et al.'s heterogeneous calibration."""
+"""Calibration region by region: Durfee et al.'s heterogeneous calibration.
+
+The calibrator, the kinds of partitions by the name of the parameter ``partition``, and the inputs
+that these cut: a table in the columns of the fit, or the units of a hidden layer.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,156 @@ from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.calibration.calibrator_base import CORNERS_AT_SCORES, Calibrator, demand
 from kdcal_core.calibration.calibrators import CalibratorEntry
-from kdcal_core.calibration.regions.flags import RegionFit
-from kdcal_core.calibration.regions.input_table import input_table, training_rows
-from kdcal_core.calibration.regions.layers import FitRows, Layer
-from kdcal_core.calibration.regions.one_tree import min_rows_of
-from kdcal_core.calibration.regions.partitions import PARTITIONS
+from kdcal_core.calibration.regions.auc_splits import fit_auc
+from kdcal_core.calibration.regions.boosted import fit_boosted, nested
+from kdcal_core.calibration.regions.column_partition import column_read, fit_columns, group_columns
+from kdcal_core.calibration.regions.forest import averaged_in_blocks, fit_forest
+from kdcal_core.calibration.regions.one_tree import fit_tree, min_rows_of
+from kdcal_core.calibration.regions.region_layers import (
+    FitRows,
+    Layer,
+    PartitionKind,
+    RegionFit,
+    averaged,
+)
 from kdcal_core.calibration.regions.region_maps import MAPS
-from kdcal_core.data import FloatArray, check_labels, check_proba, check_weight
+from kdcal_core.data import FloatArray, IntArray, check_labels, check_proba, check_weight
+from kdcal_core.errors import InputError
+from kdcal_core.models import HasEmbedding, HasLayers
 from kdcal_core.progress import Progress, silent
 from kdcal_core.store import storable
+
+
+def input_table(X: Any, n: int, columns: tuple[str, ...] | None = None) -> pd.DataFrame:
+    """The inputs as a table of n rows, in the columns of the fit.
+
+    An array has no names: its columns are those of the fit in their order.
+    """
+    if isinstance(X, pd.DataFrame):
+        frame = X
+    else:
+        values = np.asarray(X)
+        if values.ndim != 2:
+            raise InputError(
+                f"The inputs must be a table (rows by columns), but have shape {values.shape}",
+                fix="Give one row for each case and one column for each feature.",
+            )
+        width = values.shape[1]
+        names = columns or tuple(f"column {i + 1}" for i in range(width))
+        if len(names) != width:
+            raise InputError(
+                f"The inputs have {width:,} columns, and the calibrator was fitted with "
+                f"{len(names):,}",
+                fix="Give an array with the columns of the fit in their order, or a data frame.",
+            )
+        frame = pd.DataFrame(values, columns=list(names))
+    if len(frame) != n:
+        raise InputError(
+            f"There are {len(frame):,} rows of inputs, but {n:,} rows of probabilities",
+            fix="Give the inputs of the same rows in the same order.",
+        )
+    if columns is None or tuple(frame.columns) == columns:
+        return frame
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(frame.columns):
+        places.setdefault(str(name), []).append(place)
+    for name in columns:
+        found = len(places.get(name, ()))
+        if found != 1:
+            raise InputError(
+                "Two columns of the inputs have one name"
+                if found
+                else "The inputs lack a column that the calibrator was fitted with",
+                fix="Rename one of them." if found else "Give the same columns as at fit.",
+                column=name,
+            )
+    return frame.iloc[:, [places[name][0] for name in columns]].set_axis(list(columns), axis=1)
+
+
+def training_rows(
+    X: Any, y: Any, like: pd.DataFrame, n_classes: int
+) -> tuple[pd.DataFrame | None, IntArray | None]:
+    """The rows that a partition is found on, in the columns of the others, or None."""
+    if X is None and y is None:
+        return None, None
+    if X is None or y is None:
+        raise InputError(
+            "Of the rows that the partition is found on, only "
+            + ("the labels are" if X is None else "the inputs are")
+            + " given",
+            fix="Give X_partition and y_partition together, or neither.",
+        )
+    labels = check_labels(y, n_classes)
+    columns = tuple(str(name) for name in like.columns)
+    return input_table(X, len(labels), columns), labels
+
+
+def layer_frame(model: Any, X: Any, layer: str | None = None) -> pd.DataFrame:
+    """Activations of a network's hidden layer as a table to partition by, (n, units).
+
+    Parameters
+    ----------
+    model : Model
+        A network with hidden layers.
+    X : (n, d) DataFrame or array
+        Its inputs.
+    layer : str, optional
+        One of ``model.layers``; the last hidden layer where left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns "unit 1", "unit 2", ...: the X and X_partition of
+        :class:`~kdcal_core.calibration.regions.HeterogeneousCalibrator`.
+
+    Raises
+    ------
+    InputError
+        If the model has no hidden layer, or none of that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Network:
+    ...     def embed(self, X):
+    ...         return np.maximum(X, 0.0)
+    >>> layer_frame(Network(), np.array([[-1.0, 2.0]])).to_dict("list")
+    {'unit 1': [0.0], 'unit 2': [2.0]}
+    """
+    if layer is not None and isinstance(model, HasLayers):
+        if layer not in model.layers:
+            raise InputError(
+                f"The model has no hidden layer {layer!r}",
+                fix="Name one of: " + ", ".join(model.layers) + ".",
+            )
+        units = model.embed(X, layer)
+    elif layer is None and isinstance(model, HasEmbedding):
+        units = model.embed(X)
+    else:
+        raise InputError(
+            "The model has no hidden layer to partition by"
+            if layer is None
+            else "The model does not name its hidden layers",
+            fix="Partition by the inputs instead." if layer is None else "Leave the layer out.",
+        )
+    return pd.DataFrame(units, columns=[f"unit {i + 1}" for i in range(units.shape[1])])
+
+
+PARTITIONS: dict[str, PartitionKind] = {
+    "tree": PartitionKind(fit_tree, averaged_in_blocks),
+    "forest": PartitionKind(fit_forest, averaged_in_blocks, depth=6),
+    "boosted": PartitionKind(fit_boosted, nested, depth=2),
+    "auc": PartitionKind(fit_auc, averaged_in_blocks),
+    "column": PartitionKind(fit_columns, averaged, column_read),
+    "groups": PartitionKind(fit_columns, averaged, group_columns),
+}
 
 
 @storable

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kdcal_core.calibration.calibrator_base import check_array, demand
-from kdcal_core.calibration.regions.layers import FitRows, PartitionFit, fit_partition
+from kdcal_core.calibration.regions.region_layers import FitRows, PartitionFit, fit_partition
 from kdcal_core.data import IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.partition.tree.binned import MAX_BINS, InputColumn

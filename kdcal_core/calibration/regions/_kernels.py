@@ -1,0 +1,246 @@
+"""Compiled loops of the fits in many regions at once. Imported only when needed: numba is heavy.
+
+Arithmetic of small matrices, the losses of logistic regressions, the steps of Newton's method, and
+the expectation and maximisation that learns how much regions differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True)
+
+
+@compiled
+def invert(matrix: Array) -> None:
+    """Invert a positive definite (q, q) matrix in place, by Gauss and Jordan."""
+    q = len(matrix)
+    for k in range(q):
+        pivot = 1.0 / matrix[k, k]
+        matrix[k, k] = 1.0
+        for j in range(q):
+            matrix[k, j] *= pivot
+        for i in range(q):
+            if i != k:
+                share = matrix[i, k]
+                matrix[i, k] = 0.0
+                for j in range(q):
+                    matrix[i, j] -= share * matrix[k, j]
+
+
+@compiled
+def quadratic(matrix: Array, vector: Array) -> float:
+    """``vector' matrix vector``."""
+    total = 0.0
+    for i in range(len(vector)):
+        for j in range(len(vector)):
+            total += vector[i] * matrix[i, j] * vector[j]
+    return total
+
+
+# Twice as much is still a double.
+_LARGE = 1e300
+
+
+@compiled
+def sum_losses(
+    features: Array,
+    weight: Array,
+    positive: Array,
+    start: Array,
+    stop: Array,
+    theta: Array,
+    wanted: Array,
+    value: Array,
+    gradient: Array,
+    curvature: Array,
+) -> None:
+    """The log loss of each node's rows with two derivatives, where it is wanted.
+
+    A logarithm takes as long as all the rest of a row: rows in a row that weigh alike share one,
+    of the product of what they would each take it of.
+    """
+    q = features.shape[1]
+    slope, bend = np.empty(q), np.empty((q, q))
+    for at in range(len(start)):
+        if not wanted[at]:
+            continue
+        total = 0.0
+        product, shared = 1.0, 0.0
+        slope[:] = 0.0
+        bend[:] = 0.0
+        for row in range(start[at], stop[at]):
+            score = 0.0
+            for i in range(q):
+                score += features[row, i] * theta[at, i]
+            less = np.exp(-abs(score))
+            share = 1.0 / (1.0 + less)
+            p = share if score >= 0 else less * share
+            total += weight[row] * max(score, 0.0) - positive[row] * score
+            if weight[row] != shared or product > _LARGE:
+                total += shared * np.log(product)
+                product, shared = 1.0, weight[row]
+            product *= 1.0 + less
+            error = weight[row] * p - positive[row]
+            # 1 - p would lose its digits where p is nearly one
+            mass = weight[row] * less * share * share
+            for i in range(q):
+                x = features[row, i]
+                slope[i] += error * x
+                for j in range(i + 1):
+                    bend[i, j] += mass * x * features[row, j]
+        value[at] = total + shared * np.log(product)
+        for i in range(q):
+            gradient[at, i] = slope[i]
+            for j in range(i + 1):
+                curvature[at, i, j] = curvature[at, j, i] = bend[i, j]
+
+
+# Newton decrement, as a share of the node's loss, below which one last step ends a fit.
+_DONE = 1e-11
+# The rounding of a sum over the rows, as a share of it.
+_ROUNDING = 1e-12
+# Share of the bound in the curvature after a first step that failed; it goes up or down by four.
+_DAMPING = 0.01
+
+
+@compiled
+def propose(
+    theta: Array,
+    centre: Array,
+    pull: Array,
+    gradient: Array,
+    curvature: Array,
+    bound: Array,
+    damping: Array,
+    going: Array,
+    ahead: Array,
+    decrement: Array,
+) -> None:
+    """The next step of each node that is going, into ``ahead``, and what it promises."""
+    m, q = theta.shape
+    inverse, slope = np.empty((q, q)), np.empty(q)
+    for at in range(m):
+        if not going[at]:
+            continue
+        for i in range(q):
+            slope[i] = gradient[at, i]
+            for j in range(q):
+                slope[i] += pull[at, i, j] * (theta[at, j] - centre[at, j])
+                own = curvature[at, i, j]
+                inverse[i, j] = own + pull[at, i, j] + damping[at] * (bound[at, i, j] - own)
+        invert(inverse)
+        decrement[at] = quadratic(inverse, slope)
+        for i in range(q):
+            step = 0.0
+            for j in range(q):
+                step += inverse[i, j] * slope[j]
+            ahead[at, i] = theta[at, i] - step
+
+
+@compiled
+def judge(
+    ahead: Array,
+    decrement: Array,
+    found_value: Array,
+    found_gradient: Array,
+    found_curvature: Array,
+    centre: Array,
+    pull: Array,
+    theta: Array,
+    value: Array,
+    gradient: Array,
+    curvature: Array,
+    damping: Array,
+    going: Array,
+) -> bool:
+    """Take the steps that go down, damp the others, and say whether any node is still going."""
+    more = False
+    for at in range(len(theta)):
+        if not going[at]:
+            continue
+        done = decrement[at] <= _DONE * (1.0 + abs(value[at]))
+        before = value[at] + 0.5 * quadratic(pull[at], theta[at] - centre[at])
+        after = found_value[at] + 0.5 * quadratic(pull[at], ahead[at] - centre[at])
+        lower = after <= before - 1e-4 * decrement[at] + _ROUNDING * abs(before)
+        if done or lower:
+            theta[at] = ahead[at]
+            value[at] = found_value[at]
+            gradient[at] = found_gradient[at]
+            curvature[at] = found_curvature[at]
+            damping[at] = 0.25 * damping[at] if damping[at] > _DAMPING else 0.0
+        else:
+            damping[at] = min(max(4.0 * damping[at], _DAMPING), 1.0)
+        going[at] = not done
+        more |= not done
+    return more
+
+
+_STEPS = 100
+_SETTLED = 1e-4
+
+
+@compiled
+def learn_spread(
+    theta: Array,
+    curvature: Array,
+    pull: Array,
+    above: Array,
+    first: int,
+    seen: Array,
+    widen: Array,
+    prior: Array,
+    prior_nodes: float,
+    widest: float,
+    spread: Array,
+) -> None:
+    """Learn the spread (q, q) of one copy, in place, until it settles.
+
+    The copy's nodes are those of the arrays, numbered from ``first``, its root being the first.
+    Their losses are the parabolas ``theta' curvature theta / 2 - pull' theta``.
+    """
+    m, q = theta.shape
+    mean = theta.copy()
+    precision, covariance, total = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
+    drawn = np.empty(q)
+    n_seen = seen.sum()
+    for _ in range(_STEPS):
+        precision[:] = spread
+        invert(precision)
+        total[:] = prior
+        for at in range(1, m):
+            up = above[at] - first
+            for i in range(q):
+                drawn[i] = pull[at, i]
+                for j in range(q):
+                    covariance[i, j] = curvature[at, i, j] + precision[i, j]
+                    drawn[i] += precision[i, j] * mean[up, j]
+            invert(covariance)
+            for i in range(q):
+                mean[at, i] = 0.0
+                for j in range(q):
+                    mean[at, i] += covariance[i, j] * drawn[j]
+            if seen[at]:
+                for i in range(q):
+                    for j in range(q):
+                        off = (mean[at, i] - mean[up, i]) * (mean[at, j] - mean[up, j])
+                        total[i, j] += widen[at] * off + covariance[i, j]
+        size = 0.0
+        known = 0.0
+        for i in range(q):
+            size += total[i, i] / (n_seen + prior_nodes)
+            known += spread[i, i]
+        shrink = min(1.0, widest**2 / size) / (n_seen + prior_nodes)
+        moved = 0.0
+        for i in range(q):
+            for j in range(q):
+                found = total[i, j] * shrink
+                moved = max(moved, abs(found - spread[i, j]))
+                spread[i, j] = found
+        if moved / known < _SETTLED:
+            break
