@@ -29,19 +29,15 @@ from kdcal_core.distributions import (
     spread_of,
 )
 from kdcal_core.distributions.wrapped import Concatenated, concatenate
-from kdcal_core.regression.base import Recalibrator
-from kdcal_core.regression.cross_fit import cross_fitted
+from kdcal_core.regression.cross_fit import NeighbourSelection, cross_fitted, select_neighbours
 from kdcal_core.regression.density import DensityRecalibration
-from kdcal_core.regression.global_ import GlobalRecalibration
-from kdcal_core.regression.isotonic import IsotonicRecalibration
-from kdcal_core.regression.local import LocalRecalibration
+from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
+from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
-from kdcal_core.regression.neighbour_regression import NeighbourRegression
-from kdcal_core.regression.recalibrated import Recalibrated
-from kdcal_core.regression.registry import RECALIBRATORS, RecalibratorSpec
-from kdcal_core.regression.search import Neighbours, NeighbourSearch
-from kdcal_core.regression.selection import NeighbourSelection, select_neighbours
-from kdcal_core.regression.smoothed import SmoothedRecalibrated
+from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
+from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
+from kdcal_core.regression.recalibrator_base import Recalibrator
+from kdcal_core.regression.recalibrators import RECALIBRATORS, RecalibratorSpec
 from kdcal_core.regression.where_needed import WhereNeeded
 
 __all__ = [

@@ -1,20 +1,36 @@
-"""Recalibrated distributions of rows that the recalibrator has not seen."""
+"""What is cross-fitted: distributions of unseen rows, and the choice of space and neighbours.
+
+The space and the number of neighbours are chosen by the cross-fitted CRPS of a whole grid in one
+pass.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.data.splits import stratified_folds
 from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.distributions.wrapped import concatenate
-from kdcal_core.errors import InputWarning
+from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space
+from kdcal_core.regression.neighbour_search import Kernel, NeighbourSearch, Scaling, kernel_weights
+from kdcal_core.regression.recalibrator_base import (
+    PIT_EDGE,
+    Recalibrator,
+    check_outcomes,
+    check_space,
+    drawn_inside,
+    pit_values,
+    widened,
+    widening_of,
+)
 
 
 def cross_fitted(
@@ -82,3 +98,241 @@ def cross_fitted(
         places.append(held)
     report(1.0, "Cross-fitting done")
     return concatenate(parts, np.concatenate(places))
+
+
+_BLOCK_FLOATS = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourSelection:
+    """How well each space and number of neighbours recalibrates; see :func:`select_neighbours`.
+
+    Attributes
+    ----------
+    spaces : tuple of s str
+    ks : (g,) int
+        Ascending.
+    crps : (s, g)
+        Mean cross-fitted CRPS, in units of the outcome; lower is better.
+    standard_error : (s, g)
+        Of the difference to the smallest CRPS of the grid, row by row; 0 at the best itself.
+    model_crps : float
+        Of the model's distributions, on the same rows.
+    gain, gain_standard_error : float
+        How much the choice lowers the model's CRPS, row by row.
+    best_space, best_k
+        The choice.
+    n : int
+        Rows scored.
+    folds, seed : int
+    """
+
+    spaces: tuple[str, ...]
+    ks: IntArray
+    crps: FloatArray
+    standard_error: FloatArray
+    model_crps: float
+    gain: float
+    gain_standard_error: float
+    best_space: str
+    best_k: int
+    n: int
+    folds: int
+    seed: int
+
+    @property
+    def helps(self) -> bool:
+        """Whether the choice beats the model by more than two standard errors."""
+        return self.gain > 2 * self.gain_standard_error
+
+    @property
+    def words(self) -> str:
+        """The finding as a sentence; the name of the space is untrusted text."""
+        share = self.gain / self.model_crps if self.model_crps > 0 else 0.0
+        chosen = f"{self.best_k:,} neighbours in the space {self.best_space!r}"
+        if not self.helps:
+            return (
+                f"Even the best choice, {chosen}, does not differ from the model as it is beyond "
+                f"chance (CRPS {share:+.1%} of {self.model_crps:.4g}, {self.n:,} rows)."
+            )
+        return (
+            f"Best are {chosen}: they lower the CRPS of {self.model_crps:.4g} by {share:.1%} "
+            f"({self.n:,} rows)."
+        )
+
+
+def select_neighbours(
+    distribution: PredictiveDistribution,
+    y: Any,
+    spaces: Mapping[str, NDArray[Any]],
+    ks: Sequence[int],
+    *,
+    kernel: Kernel = "epanechnikov",
+    folds: int = 5,
+    seed: int = 0,
+    max_rows: int = 5000,
+    progress: Progress | None = None,
+) -> NeighbourSelection:
+    """Score local recalibration for every space and k by cross-fitted CRPS (Torres et al., Alg. 1).
+
+    Each row is recalibrated by its neighbours of the other folds. Neighbours are searched once for
+    each space and fold, at the largest k; their PIT values are sorted once, and smaller values of
+    k give the same list other weights.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution of n rows
+        Of the calibration set.
+    y : (n,) array
+        Outcomes.
+    spaces : mapping of str to (n, d) array
+        Inputs, hidden layers, ...: each standardised column by column.
+    ks : sequence of int
+        Numbers of neighbours to compare. Those above the rows of the other folds are left out.
+    kernel : {"epanechnikov", "uniform"}, default="epanechnikov"
+    folds : int, default=5
+    seed : int, default=0
+        Of the folds, the rows scored, and randomised PIT values.
+    max_rows : int, default=5000
+        Rows scored, a random subset where there are more. Neighbours come from all rows.
+    progress : callable, optional
+
+    Raises
+    ------
+    InputError
+        There is no space, or every k is below 1 or above the rows of the other folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> rng = np.random.default_rng(0)
+    >>> x, noise = rng.normal(size=(2, 1000))
+    >>> model = Normal(np.zeros(1000), np.full(1000, np.sqrt(2)))  # it does not know x
+    >>> found = select_neighbours(model, x + noise, {"x": x, "noise": rng.random(1000)}, [50, 200])
+    >>> found.best_space, found.helps
+    ('x', True)
+    """
+    n = len(distribution)
+    y = check_outcomes(y, n)
+    if not spaces:
+        raise InputError("There is no space to search for neighbours", fix="Give at least one.")
+    checked = {name: check_space(space, n) for name, space in spaces.items()}
+    fold = stratified_folds(np.zeros(n, dtype=np.int64), folds, seed)
+    grid = _servable(ks, int(np.bincount(fold).max()), n)
+    base = widened(distribution, widening_of(distribution, y))
+    pit = drawn_inside(base, y, pit_values(base, y, seed), seed)
+    pit = np.clip(pit, PIT_EDGE, 1 - PIT_EDGE)
+    scored = np.arange(n)
+    if n > max_rows:
+        scored = np.sort(np.random.default_rng([seed, 1]).choice(n, max_rows, replace=False))
+    report = part_of(progress, 0.0, 1.0)
+    rows = np.empty((len(checked), len(grid), len(scored)))
+    for s, space in enumerate(checked.values()):
+        for i in range(folds):
+            done = (s * folds + i) / (len(checked) * folds)
+            report(done, f"Space {s + 1} of {len(checked)}, fold {i + 1} of {folds}")
+            held, kept = np.flatnonzero(fold[scored] == i), np.flatnonzero(fold != i)
+            if len(held):
+                rows[s][:, held] = _fold_crps(base, y, pit, space, kept, scored[held], grid, kernel)
+    report(1.0, "Neighbours compared")
+    return _chosen(tuple(checked), grid, rows, distribution[scored].crps(y[scored]), folds, seed)
+
+
+def _servable(ks: Sequence[int], largest_fold: int, n: int) -> IntArray:
+    """The numbers of neighbours that every fold has rows for, ascending."""
+    grid = np.unique(np.asarray(ks, dtype=np.int64))
+    grid = grid[(grid >= 1) & (grid <= n - largest_fold)]
+    if not len(grid):
+        raise InputError(
+            f"None of the numbers of neighbours {list(ks)} fits {n - largest_fold:,} rows",
+            fix="Give numbers from 1 to the rows of all folds but one.",
+        )
+    return grid
+
+
+def _fold_crps(
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    pit: FloatArray,
+    space: FloatArray,
+    kept: IntArray,
+    scored: IntArray,
+    ks: IntArray,
+    kernel: Kernel,
+) -> FloatArray:
+    """CRPS of the rows ``scored`` by neighbours among ``kept``, (g, rows)."""
+    scaling = Scaling.of(space[kept])
+    search = NeighbourSearch(scaling(space[kept]))
+    size = max(1, _BLOCK_FLOATS // int(ks[-1]))
+    found = np.empty((len(ks), len(scored)))
+    for first in range(0, len(scored), size):
+        rows = scored[first : first + size]
+        near = search.query(scaling(space[rows]), int(ks[-1]))
+        found[:, first : first + size] = _crps_of_each_k(
+            distribution[rows], y[rows], pit[kept][near.index], near.distance, ks, kernel
+        )
+    return found
+
+
+def _crps_of_each_k(
+    distribution: PredictiveDistribution,
+    y: FloatArray,
+    pit: FloatArray,
+    distance: FloatArray,
+    ks: IntArray,
+    kernel: Kernel,
+) -> FloatArray:
+    """CRPS of Torres et al.'s weighted sample for every k, (g, rows).
+
+    With the samples sorted, ``CRPS = sum w (z - y) (sign(z - y) + 1 - F - F_left)``, where F and
+    F_left are the weighted ECDF at a sample and just before it. So one sort serves every k.
+
+    Parameters
+    ----------
+    pit, distance : (rows, largest k)
+        Of the neighbours, the nearest first.
+    """
+    order = np.argsort(pit, axis=1, kind="stable")
+    away = distribution.ppf(np.take_along_axis(pit, order, axis=1)) - y[:, np.newaxis]
+    found = np.empty((len(ks), len(y)))
+    for i, k in enumerate(ks):
+        # k of every row, still in the order of their samples
+        nearer, shape = order < k, (len(y), k)
+        share = kernel_weights(distance[:, :k], kernel)
+        share /= share.sum(axis=1, keepdims=True)
+        weight = np.take_along_axis(share, order[nearer].reshape(shape), axis=1)
+        apart = away[nearer].reshape(shape)
+        rank = np.sign(apart) + 1.0 + weight - 2 * np.cumsum(weight, axis=1)
+        found[i] = (weight * apart * rank).sum(axis=1)
+    return found
+
+
+def _chosen(
+    spaces: tuple[str, ...],
+    ks: IntArray,
+    rows: FloatArray,
+    model: FloatArray,
+    folds: int,
+    seed: int,
+) -> NeighbourSelection:
+    """The grid's means, and the choice."""
+    n = len(model)
+    crps = rows.mean(axis=2)
+    s, g = np.unravel_index(int(np.argmin(crps)), crps.shape)
+    error = (rows - rows[s, g]).std(axis=2) / np.sqrt(n)
+    gained = model - rows[s, g]
+    return NeighbourSelection(
+        spaces=spaces,
+        ks=ks,
+        crps=crps,
+        standard_error=error,
+        model_crps=float(model.mean()),
+        gain=float(gained.mean()),
+        gain_standard_error=float(gained.std() / np.sqrt(n)),
+        best_space=spaces[int(s)],
+        best_k=int(ks[g]),
+        n=n,
+        folds=folds,
+        seed=seed,
+    )

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.distributions.wrapped import concatenate
-from kdcal_core.regression.base import Recalibrator, check_outcomes, check_space
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
+from kdcal_core.regression.recalibrator_base import Recalibrator, check_outcomes, check_space
 
 
 class WhereNeeded(BaseEstimator):

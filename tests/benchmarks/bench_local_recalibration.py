@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from kdcal_core.distributions import Normal
 from kdcal_core.regression import LocalRecalibration
-from kdcal_core.regression.search import SearchKind
+from kdcal_core.regression.neighbour_search import SearchKind
 
 ROWS, NEW, NEIGHBOURS = 100_000, 10_000, 1000
 

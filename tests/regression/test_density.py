@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from kdcal_core.distributions import Gamma, Normal, Weighted
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.regression import DensityRecalibration
-from kdcal_core.regression._quantile_network import CORNERS, QuantileCurves, segments
+from kdcal_core.regression.density import CORNERS, QuantileCurves, segments
 
 
 def growing_spread(n, seed):

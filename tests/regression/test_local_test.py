@@ -7,7 +7,7 @@ from scipy import stats
 from kdcal_core.distributions import Normal
 from kdcal_core.errors import InputError
 from kdcal_core.regression import LocalRecalibration, WhereNeeded, local_uniformity
-from kdcal_core.regression._smooth_test import legendre, step_down
+from kdcal_core.regression.local_test import legendre, step_down
 
 
 def misspecified_line(n, seed):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from threadpoolctl import threadpool_limits
 
-from kdcal_core.regression.search import NeighbourSearch, recall
+from kdcal_core.regression.neighbour_search import NeighbourSearch, recall
 
 
 def brute(space, points, k):
@@ -116,8 +116,8 @@ def in_products(space, points, k):
 
 @pytest.mark.parametrize("hard", ["outlier", "far point", "scales", "tiny", "huge", "two lumps"])
 def test_single_precision_hides_no_neighbour(hard, monkeypatch):
-    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
-    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.PILOT", 100)
     rng = np.random.default_rng(4)
     space, points = rng.normal(size=(1000, 9)), rng.normal(size=(30, 9))
     if hard == "outlier":
@@ -140,8 +140,8 @@ def test_single_precision_hides_no_neighbour(hard, monkeypatch):
 
 @pytest.mark.parametrize("order", ["nearest last", "pilot rows far", "pilot rows near"])
 def test_order_of_the_rows_hides_no_neighbour(order, monkeypatch):
-    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
-    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.PILOT", 100)
     rng = np.random.default_rng(5)
     space, points = rng.normal(size=(2000, 9)), 0.1 * rng.normal(size=(20, 9))
     if order == "nearest last":
@@ -153,8 +153,8 @@ def test_order_of_the_rows_hides_no_neighbour(order, monkeypatch):
 
 
 def test_ties_beyond_the_room_go_to_the_lowest_rows(monkeypatch):
-    monkeypatch.setattr("kdcal_core.regression.candidates.CHUNK", 64)
-    monkeypatch.setattr("kdcal_core.regression.candidates.PILOT", 100)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.CHUNK", 64)
+    monkeypatch.setattr("kdcal_core.regression.neighbour_search.PILOT", 100)
     rng = np.random.default_rng(6)
     space = rng.integers(0, 2, size=(3000, 9)).astype(float)
     space[:, 1:] *= rng.random((3000, 1)) < 0.3

@@ -46,8 +46,7 @@ from kdcal_core.distributions import PredictiveDistribution
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress
 from kdcal_core.regression.local_test import local_uniformity
-from kdcal_core.regression.scaling import Scaling
-from kdcal_core.regression.search import NeighbourSearch
+from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
 from kdcal_core.statistics import holm
 from kdcal_core.text import listed
 

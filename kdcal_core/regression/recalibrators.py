@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kdcal_core.regression.base import Recalibrator
 from kdcal_core.regression.density import DensityRecalibration
-from kdcal_core.regression.global_ import GlobalRecalibration
-from kdcal_core.regression.isotonic import IsotonicRecalibration
-from kdcal_core.regression.local import LocalRecalibration
-from kdcal_core.regression.neighbour_regression import NeighbourRegression
+from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
+from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
+from kdcal_core.regression.recalibrator_base import Recalibrator
 from kdcal_core.regression.where_needed import WhereNeeded
 
 
