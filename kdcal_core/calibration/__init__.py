@@ -8,7 +8,6 @@ from kdcal_core.calibration.calibrators import (
     CalibratorEntry,
     Family,
     calibrator_entry,
-    import_calibrators,
     methods_by_class,
     score_calibrator,
 )
@@ -37,8 +36,10 @@ from kdcal_core.calibration.one_vs_rest import (
 from kdcal_core.calibration.softmax_maps import DirichletScaling, VectorScaling
 from kdcal_core.calibration.temperature import TemperatureScaling
 from kdcal_core.calibration.venn_abers import VennAbers
+from kdcal_core.offers import import_modules
 
-import_calibrators(__path__, __name__)
+# files and formats offer no calibrator
+import_modules(__path__, __name__, without=("export",))
 
 __all__ = [
     "CALIBRATORS",

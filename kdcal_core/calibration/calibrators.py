@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Literal, get_args
 
 from kdcal_core.calibration.calibrator_base import Calibrator, TopLabelCalibrator
 from kdcal_core.errors import InputError
+from kdcal_core.offers import offer
 
 Family = Literal["model", "top-label", "temperature", "standard", "partition", "kernel density"]
 Need = Literal["inputs", "model"]
@@ -77,12 +76,7 @@ class CalibratorEntry:
         ValueError
             Another calibrator has its key.
         """
-        if self.key in CALIBRATORS:
-            raise ValueError(f"There are two calibrators with the key {self.key!r}")
-        families = get_args(Family)
-        every = sorted((*CALIBRATORS.values(), self), key=lambda one: families.index(one.family))
-        CALIBRATORS.clear()
-        CALIBRATORS.update({one.key: one for one in every})
+        offer(self, CALIBRATORS, get_args(Family))
 
     def lacks(self, *, n_classes: int, n_inputs: int, has_codes: bool) -> str | None:
         """Why a review of this kind cannot use it, as a sentence; None if it can.
@@ -111,16 +105,6 @@ class CalibratorEntry:
 
 CALIBRATORS: dict[str, CalibratorEntry] = {}
 """Every calibrator by key, in the order in which it is shown: by family, then as offered."""
-
-
-def import_calibrators(folder: list[str], package: str) -> None:
-    """Import each module of the folder, so that its calibrators offer themselves.
-
-    Modules of a leading underscore and the folder of files and formats (``export``) have none.
-    """
-    for found in iter_modules(folder):
-        if not found.name.startswith("_") and found.name != "export":
-            import_module(f"{package}.{found.name}")
 
 
 def methods_by_class() -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from kdcal_core.distributions import (
     spread_of,
 )
 from kdcal_core.distributions.wrapped import Concatenated, concatenate
+from kdcal_core.offers import import_modules
 from kdcal_core.regression.cross_fit import NeighbourSelection, cross_fitted, select_neighbours
 from kdcal_core.regression.density import DensityRecalibration
 from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
@@ -36,9 +37,10 @@ from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
 from kdcal_core.regression.neighbour_search import Neighbours, NeighbourSearch
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
-from kdcal_core.regression.recalibrator_base import Recalibrator
-from kdcal_core.regression.recalibrators import RECALIBRATORS, RecalibratorSpec
+from kdcal_core.regression.recalibrators import RECALIBRATORS, Recalibrator, RecalibratorSpec
 from kdcal_core.regression.where_needed import WhereNeeded
+
+import_modules(__path__, __name__)
 
 __all__ = [
     "FAMILIES",

@@ -21,7 +21,7 @@ from kdcal_core.distributions.wrapped import concatenate
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.neighbour_search import Kernel, NeighbourSearch, Scaling, kernel_weights
-from kdcal_core.regression.recalibrator_base import (
+from kdcal_core.regression.recalibrators import (
     PIT_EDGE,
     Recalibrator,
     check_outcomes,

@@ -24,7 +24,8 @@ from kdcal_core.data.schema import FloatArray
 from kdcal_core.distributions import PredictiveDistribution, Quantiles
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
-from kdcal_core.regression.recalibrator_base import (
+from kdcal_core.regression.recalibrators import (
+    RecalibratorSpec,
     check_outcomes,
     count_outside,
     drawn_inside,
@@ -320,3 +321,16 @@ def _shape(distribution: PredictiveDistribution) -> FloatArray:
     digits, exponent = np.frexp(width)
     width = np.ldexp(np.round(digits, 9), exponent)
     return np.stack([q[:, 2], width, np.round(skewness, 9)], axis=1)
+
+
+RecalibratorSpec(
+    "density",
+    "Density estimation recalibration",
+    "A small network learns the outcome's quantiles from the model's own forecast, so large "
+    "and small predictions are corrected differently.",
+    DensityRecalibration,
+    family="forecast",
+    needs_space=False,
+    reference="Kuleshov and Deshpande 2022; Torres et al., section 4.3",
+    settings=("seed",),
+).offer()

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.distributions import Mapped, PredictiveDistribution
 from kdcal_core.regression.recalibrated import Recalibrated
-from kdcal_core.regression.recalibrator_base import (
+from kdcal_core.regression.recalibrators import (
+    RecalibratorSpec,
     check_outcomes,
     count_outside,
     drawn_inside,
@@ -221,3 +222,27 @@ def _kept_corners(n: int) -> IntArray:
     places = np.concatenate([ladder, even, n - 1 - ladder])
     found: IntArray = np.unique(places[(places >= 0) & (places < n)])
     return found
+
+
+RecalibratorSpec(
+    "global",
+    "Global recalibration",
+    "Every row gets the same correction, from where the outcomes of all calibration rows fell "
+    "in their own predictions.",
+    GlobalRecalibration,
+    family="global",
+    needs_space=False,
+    reference="Torres et al., section 3",
+    settings=("seed",),
+).offer()
+
+RecalibratorSpec(
+    "isotonic",
+    "Isotonic recalibration",
+    "One increasing map of probabilities for all rows makes the stated quantiles right on average.",
+    IsotonicRecalibration,
+    family="global",
+    needs_space=False,
+    reference="Kuleshov et al. 2018; Torres et al., section 2",
+    settings=("ends", "smoothing", "seed"),
+).offer()

@@ -30,7 +30,8 @@ from kdcal_core.regression.neighbour_search import (
     recall,
 )
 from kdcal_core.regression.recalibrated import Recalibrated, SmoothedRecalibrated
-from kdcal_core.regression.recalibrator_base import (
+from kdcal_core.regression.recalibrators import (
+    RecalibratorSpec,
     check_outcomes,
     check_space,
     count_outside,
@@ -107,7 +108,7 @@ class LocalRecalibration(BaseEstimator):
         PIT values of the calibration rows, under the widened distributions.
     widening_ : float
         Factor of the spread of normal distributions, 1 unless some outcome lies so far out that
-        its PIT value would be 0 or 1; see `kdcal_core.regression.recalibrator_base`.
+        its PIT value would be 0 or 1; see `kdcal_core.regression.recalibrators`.
     n_outside_ : int
         Calibration rows whose outcome lies outside their distribution: PIT within 1e-16 of 0 or 1.
     bandwidth_ : float
@@ -364,3 +365,27 @@ class NeighbourRegression(BaseEstimator):
         new = check_space(space, len(np.asarray(space)), len(self._scaling.mean))
         found = self._search.query(self._scaling(new), self.k_)
         return Weighted(self._y[found.index], kernel_weights(found.distance, self.kernel))
+
+
+RecalibratorSpec(
+    "local",
+    "Local recalibration",
+    "Every row is corrected by where the outcomes of its nearest calibration rows fell in "
+    "their own predictions.",
+    LocalRecalibration,
+    family="local",
+    needs_space=True,
+    reference="Torres et al., Algorithm 1",
+    settings=("k", "radius", "kernel", "smoothing", "search", "epsilon", "standardise", "seed"),
+).offer()
+
+RecalibratorSpec(
+    "neighbours",
+    "Nearest neighbour regression",
+    "The outcomes of the nearest calibration rows are the prediction; the model's own is not used.",
+    NeighbourRegression,
+    family="comparison",
+    needs_space=True,
+    reference="Torres et al., section 4.3",
+    settings=("k", "kernel"),
+).offer()

@@ -16,7 +16,7 @@ from kdcal_core.data.schema import FloatArray, IntArray
 from kdcal_core.errors import InputError
 from kdcal_core.progress import Progress, part_of
 from kdcal_core.regression.neighbour_search import NeighbourSearch, Scaling
-from kdcal_core.regression.recalibrator_base import check_space
+from kdcal_core.regression.recalibrators import check_space
 from kdcal_core.text import counted, p_text
 
 ORDERS = 4

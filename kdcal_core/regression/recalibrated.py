@@ -18,7 +18,7 @@ from kdcal_core.distributions._piecewise import count_up_to, pick
 from kdcal_core.distributions.distribution import Rows
 from kdcal_core.distributions.parametric import LOG_ROOT_TWO_PI
 from kdcal_core.distributions.sampled import SMALLEST
-from kdcal_core.regression.recalibrator_base import PIT_EDGE
+from kdcal_core.regression.recalibrators import PIT_EDGE
 
 STRIP = 2.0**-8
 """Width on the probit scale within which many shared PIT values count as one."""

@@ -1,16 +1,51 @@
-"""The list of recalibrators that pages, reports and the command line offer."""
+"""The list of recalibrators that pages, reports and the command line offer, and what they share.
+
+A recalibrator offers itself at the end of the module that defines it (`RecalibratorSpec.offer`).
+They share their protocol, the checks of their inputs, and PIT values that do not saturate: normal
+distributions that are far too narrow are widened.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 
-from kdcal_core.regression.density import DensityRecalibration
-from kdcal_core.regression.global_recalibration import GlobalRecalibration, IsotonicRecalibration
-from kdcal_core.regression.local import LocalRecalibration, NeighbourRegression
-from kdcal_core.regression.recalibrator_base import Recalibrator
-from kdcal_core.regression.where_needed import WhereNeeded
+import numpy as np
+from numpy.typing import NDArray
+
+from kdcal_core.data.schema import FloatArray
+from kdcal_core.distributions import Normal, PredictiveDistribution, randomised_pit
+from kdcal_core.errors import InputError, InputWarning
+from kdcal_core.offers import offer
+
+Kind = Literal["local", "global", "forecast", "comparison"]
+
+PIT_EDGE = 2.0**-53
+"""PIT values are kept this far from 0 and 1, where a quantile may be infinite."""
+MANY_OUTSIDE = 0.01
+
+
+@runtime_checkable
+class Recalibrator(Protocol):
+    """Learns how predictive distributions err on the calibration set, and corrects new ones.
+
+    ``space`` is where neighbours are searched, one row of coordinates a row: inputs, or a hidden
+    layer of the model (Torres et al., section 3). Recalibrators without neighbours ignore it.
+    """
+
+    def fit(
+        self, distribution: PredictiveDistribution, y: Any, space: NDArray[Any] | None = None
+    ) -> Self:
+        """Learn from n rows: their predictive distributions, outcomes (n,) and space (n, d)."""
+        ...
+
+    def predict(
+        self, distribution: PredictiveDistribution, space: NDArray[Any] | None = None
+    ) -> PredictiveDistribution:
+        """The recalibrated distributions of m new rows, in their order."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -27,95 +62,263 @@ class RecalibratorSpec:
         What it does, in one sentence.
     make : callable
         Makes a fresh, unfitted recalibrator; keyword arguments are those of ``settings``.
+    family : str
+        What a row's correction follows from: "local" (the rows near it), "global" (all rows) or
+        "forecast" (the model's forecast for it). "comparison" is for a method shown for
+        comparison alone: it corrects nothing, it predicts itself.
     needs_space : bool
         Whether it searches neighbours in a space that has to be given.
     reference : str
         Where it is described.
     settings : tuple of str
         Names of the settings that may be changed.
-    comparison : bool
-        True for a method shown for comparison alone: it corrects nothing, it predicts itself.
     """
 
     key: str
     title: str
     sentence: str
     make: Callable[..., Recalibrator]
+    family: Kind
     needs_space: bool
     reference: str
     settings: tuple[str, ...] = ()
-    comparison: bool = False
+
+    @property
+    def comparison(self) -> bool:
+        """Whether it is shown for comparison alone."""
+        return self.family == "comparison"
+
+    def offer(self) -> None:
+        """Put the recalibrator into the list.
+
+        Raises
+        ------
+        ValueError
+            Another recalibrator has its key.
+        """
+        offer(self, RECALIBRATORS, get_args(Kind))
 
 
-def _local_where_needed(
-    k: int | Literal["auto"] = "auto", level: float = 0.05, seed: int = 0
-) -> WhereNeeded:
-    return WhereNeeded(LocalRecalibration(k=k, seed=seed), level=level, seed=seed)
+RECALIBRATORS: dict[str, RecalibratorSpec] = {}
+"""Every recalibrator by key, in the order in which it is shown: by family, then as offered."""
 
 
-_SPECS = (
-    RecalibratorSpec(
-        "local",
-        "Local recalibration",
-        "Every row is corrected by where the outcomes of its nearest calibration rows fell in "
-        "their own predictions.",
-        LocalRecalibration,
-        needs_space=True,
-        reference="Torres et al., Algorithm 1",
-        settings=("k", "radius", "kernel", "smoothing", "search", "epsilon", "standardise", "seed"),
-    ),
-    RecalibratorSpec(
-        "where_needed",
-        "Local recalibration where needed",
-        "Local recalibration only of rows whose neighbourhood is miscalibrated beyond "
-        "chance; the others keep the model's own prediction.",
-        _local_where_needed,
-        needs_space=True,
-        reference="Torres et al., Algorithm 1 after a local test, beyond the paper",
-        settings=("k", "level", "seed"),
-    ),
-    RecalibratorSpec(
-        "global",
-        "Global recalibration",
-        "Every row gets the same correction, from where the outcomes of all calibration rows fell "
-        "in their own predictions.",
-        GlobalRecalibration,
-        needs_space=False,
-        reference="Torres et al., section 3",
-        settings=("seed",),
-    ),
-    RecalibratorSpec(
-        "isotonic",
-        "Isotonic recalibration",
-        "One increasing map of probabilities for all rows makes the stated quantiles right on "
-        "average.",
-        IsotonicRecalibration,
-        needs_space=False,
-        reference="Kuleshov et al. 2018; Torres et al., section 2",
-        settings=("ends", "smoothing", "seed"),
-    ),
-    RecalibratorSpec(
-        "density",
-        "Density estimation recalibration",
-        "A small network learns the outcome's quantiles from the model's own forecast, so large "
-        "and small predictions are corrected differently.",
-        DensityRecalibration,
-        needs_space=False,
-        reference="Kuleshov and Deshpande 2022; Torres et al., section 4.3",
-        settings=("seed",),
-    ),
-    RecalibratorSpec(
-        "neighbours",
-        "Nearest neighbour regression",
-        "The outcomes of the nearest calibration rows are the prediction; the model's own "
-        "is not used.",
-        NeighbourRegression,
-        needs_space=True,
-        reference="Torres et al., section 4.3",
-        settings=("k", "kernel"),
-        comparison=True,
-    ),
-)
+def check_outcomes(y: Any, n_rows: int) -> FloatArray:
+    """Outcomes as an (n,) float64 array of finite numbers, one for each of ``n_rows`` rows.
 
-RECALIBRATORS: dict[str, RecalibratorSpec] = {spec.key: spec for spec in _SPECS}
-"""Every recalibrator by key, in the order in which it is shown."""
+    Raises
+    ------
+    InputError
+        For no rows, another number of rows, text, or a missing or infinite value; the first such
+        row is named.
+
+    Examples
+    --------
+    >>> check_outcomes([1, 2], 2).tolist()
+    [1.0, 2.0]
+    >>> check_outcomes([1, float("nan")], 2)
+    Traceback (most recent call last):
+    ...
+    kdcal_core.errors.InputError: An outcome is missing or infinite (row 2). ...
+    """
+    values = _as_float(y, "outcomes")
+    if values.ndim != 1 or len(values) != n_rows or n_rows == 0:
+        raise InputError(
+            f"There are {n_rows:,} predictive distributions and outcomes of shape {values.shape}",
+            fix="Give one outcome for each distribution, and at least one row.",
+        )
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise InputError(
+            "An outcome is missing or infinite",
+            fix="Leave the row out, or fill the value in.",
+            row=int(np.argmax(wrong)) + 1,
+        )
+    return values
+
+
+def check_space(space: Any, n_rows: int, n_columns: int | None = None) -> FloatArray:
+    """Coordinates as an (n, d) float64 array of finite numbers; (n,) becomes one column.
+
+    Parameters
+    ----------
+    space : array
+    n_rows : int
+        Rows that are expected.
+    n_columns : int, optional
+        Columns that are expected: those of the fit.
+
+    Raises
+    ------
+    InputError
+        The space is missing or of another shape, or a value is missing or infinite; the first
+        such row and column (counted from 1) are named.
+
+    Examples
+    --------
+    >>> check_space([1, 2, 3], 3).shape
+    (3, 1)
+    """
+    if space is None:
+        raise InputError(
+            "The space in which neighbours are searched is missing",
+            fix="Give the inputs, or a hidden layer of the model, one row of numbers a row.",
+        )
+    values = _as_float(space, "space")
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or len(values) != n_rows or 0 in values.shape:
+        raise InputError(
+            f"The space has the shape {np.shape(space)} and {n_rows:,} rows are expected",
+            fix="Give one row of coordinates for each distribution.",
+        )
+    if n_columns is not None and values.shape[1] != n_columns:
+        raise InputError(
+            f"The space has {values.shape[1]:,} columns and the fit had {n_columns:,}",
+            fix="Give the same inputs, or the same hidden layer, as for the fit.",
+        )
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row, column = np.unravel_index(int(np.argmax(wrong)), values.shape)
+        raise InputError(
+            "A coordinate of the space is missing or infinite",
+            fix="Leave the row out, or fill the value in.",
+            row=int(row) + 1,
+            column=str(int(column) + 1),
+        )
+    return values
+
+
+def pit_values(distribution: PredictiveDistribution, y: Any, seed: int = 0) -> FloatArray:
+    """Values F^_i(y_i) of checked outcomes, (n,), that recalibration carries to other rows.
+
+    Where F^ jumps the value is drawn within the jump. Unlike `randomised_pit`, which tests use,
+    it depends on an outcome's place between or beyond the samples of an ensemble: the tails of
+    the recalibrated distributions are learnt from how far out an outcome lies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kdcal_core.distributions import Normal
+    >>> pit_values(Normal(np.zeros(2), np.ones(2)), [0.0, 1.0]).round(3).tolist()
+    [0.5, 0.841]
+    """
+    outcomes = check_outcomes(y, len(distribution))
+    top = distribution.cdf(outcomes)
+    if distribution.continuous:
+        return top
+    foot = distribution.cdf_left(outcomes)
+    drawn: FloatArray = foot + np.random.default_rng(seed).random(len(top)) * (top - foot)
+    return drawn
+
+
+def drawn_inside(
+    distribution: PredictiveDistribution, y: FloatArray, pit: FloatArray, seed: int = 0
+) -> FloatArray:
+    """The same PIT values, those of 0 and 1 drawn from their gap where y lies beyond m samples.
+
+    Samples that are equal, unless whole numbers, end their support; 0 or 1 would send
+    other rows to the far end of their tails. Only the rank of such an outcome is known.
+
+    Examples
+    --------
+    >>> from kdcal_core.distributions import Empirical
+    >>> samples, y = Empirical([[2.5, 2.5, 2.5, 2.5]]), np.array([3.0])
+    >>> pit = pit_values(samples, y)
+    >>> pit.tolist(), bool(0.8 < drawn_inside(samples, y, pit)[0] < 1)
+    ([1.0], True)
+    """
+    outside = _is_outside(pit)
+    if not outside.any():
+        return pit
+    ranked: FloatArray = np.where(outside, randomised_pit(distribution, y, seed), pit)
+    return ranked
+
+
+def _is_outside(pit: FloatArray) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (pit <= PIT_EDGE) | (pit >= 1 - PIT_EDGE)
+    return found
+
+
+def count_outside(pit: FloatArray) -> int:
+    """Outcomes so far out that their PIT value is 0 or 1, or within 1e-16 of it.
+
+    Warns
+    -----
+    InputWarning
+        Above 1%: no recalibrated interval reaches them (decision D85; of a normal distribution
+        those beyond 8.2 standard deviations).
+
+    Examples
+    --------
+    >>> count_outside(np.array([0.0, *np.full(200, 0.5), 1e-300]))
+    2
+    """
+    outside = int(_is_outside(pit).sum())
+    if outside > MANY_OUTSIDE * len(pit):
+        warnings.warn(
+            f"{outside:,} of {len(pit):,} calibration outcomes lie outside the support of their "
+            "distributions, and no recalibrated interval reaches them. Widen the "
+            "stated spread first, or read the model's mean as a single number.",
+            InputWarning,
+            stacklevel=3,
+        )
+    return outside
+
+
+def _as_float(values: Any, what: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The {what} are not all numbers", fix="Give numbers; encode text first."
+        ) from None
+
+
+FARTHEST = 8.0
+"""Standard deviations from the mean; slightly farther out, a PIT value rounds to 0 or 1."""
+COMFORTABLE = 5.0
+"""Standard deviations from the mean up to which a PIT value near 1 keeps ten digits of them."""
+
+
+def widening_of(distribution: PredictiveDistribution, y: FloatArray) -> float:
+    """The factor of the spread with which every outcome has a PIT inside (0, 1).
+
+    Algorithm 1 of Torres et al. maps the PIT values of some rows to others, F^_j^-1(F^_i(y_i)).
+    For normal distributions that is mu_j + sigma_j (y_i - mu_i) / sigma_i, whatever common factor
+    multiplies every sigma. So a factor changes only the precision, which ends 8.2 sigma from the
+    mean. A network's spread may be ten times too narrow.
+
+    Parameters
+    ----------
+    distribution : PredictiveDistribution of n rows
+    y : (n,) array
+        Outcomes, finite.
+
+    Returns
+    -------
+    float
+        1 if no outcome lies so far out, and for all other families than the normal one.
+
+    Examples
+    --------
+    >>> widening_of(Normal([0.0, 0.0], 1.0), np.array([1.0, 40.0]))
+    8.0
+    """
+    if not isinstance(distribution, Normal):
+        return 1.0
+    farthest = float(np.abs((y - distribution.mean()) / distribution.std()).max())
+    return farthest / COMFORTABLE if farthest > FARTHEST else 1.0
+
+
+def widened(distribution: PredictiveDistribution, factor: float) -> PredictiveDistribution:
+    """The same normal distributions with ``factor`` times the spread; others as they are.
+
+    Examples
+    --------
+    >>> widened(Normal([1.0], 2.0), 3.0).std().tolist()
+    [6.0]
+    """
+    if factor == 1.0 or not isinstance(distribution, Normal):
+        return distribution
+    return Normal(distribution.mean(), factor * distribution.std())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from kdcal_core.distributions import PredictiveDistribution, randomised_pit
 from kdcal_core.distributions.wrapped import concatenate
+from kdcal_core.regression.local import LocalRecalibration
 from kdcal_core.regression.local_test import LocalUniformity, local_uniformity
-from kdcal_core.regression.recalibrator_base import Recalibrator, check_outcomes, check_space
+from kdcal_core.regression.recalibrators import (
+    Recalibrator,
+    RecalibratorSpec,
+    check_outcomes,
+    check_space,
+)
 
 
 class WhereNeeded(BaseEstimator):
@@ -123,3 +129,22 @@ class WhereNeeded(BaseEstimator):
             ],
             np.concatenate([recalibrated, kept]),
         )
+
+
+def _local_where_needed(
+    k: int | Literal["auto"] = "auto", level: float = 0.05, seed: int = 0
+) -> WhereNeeded:
+    return WhereNeeded(LocalRecalibration(k=k, seed=seed), level=level, seed=seed)
+
+
+RecalibratorSpec(
+    "where_needed",
+    "Local recalibration where needed",
+    "Local recalibration only of rows whose neighbourhood is miscalibrated beyond "
+    "chance; the others keep the model's own prediction.",
+    _local_where_needed,
+    family="local",
+    needs_space=True,
+    reference="Torres et al., Algorithm 1 after a local test, beyond the paper",
+    settings=("k", "level", "seed"),
+).offer()

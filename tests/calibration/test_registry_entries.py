@@ -22,7 +22,6 @@ from kdcal_core.calibration import (
     calibrated,
     calibrator_entry,
     fit_calibrator,
-    import_calibrators,
     methods_by_class,
     score_calibrator,
 )
@@ -30,6 +29,7 @@ from kdcal_core.calibration.graph.estimator import KernelDensityEstimator
 from kdcal_core.data import ScoredSet
 from kdcal_core.errors import InputError, InputWarning
 from kdcal_core.models import wrap_model
+from kdcal_core.offers import import_modules
 
 pytestmark = pytest.mark.filterwarnings("ignore::kdcal_core.errors.InputWarning")
 KEYS = list(CALIBRATORS)
@@ -304,7 +304,7 @@ def test_a_calibrator_is_one_new_file(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "more_calibrators", package)
     before = dict(CALIBRATORS)
     try:
-        import_calibrators([str(tmp_path)], "more_calibrators")
+        import_modules([str(tmp_path)], "more_calibrators")
         places = list(CALIBRATORS)
         assert places.index("venn_abers") < places.index("even") < places.index("kernel_density")
         fitted = calibrator_entry("even").factory().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1])

@@ -12,7 +12,7 @@ from kdcal_core.regression import (
     LocalRecalibration,
     select_neighbours,
 )
-from kdcal_core.regression.recalibrator_base import widened, widening_of
+from kdcal_core.regression.recalibrators import widened, widening_of
 
 
 def narrow(n, seed, factor):
