@@ -35,8 +35,6 @@ from kdcal_core.charts.confidence import (
     confidence_curve_chart,
     confidence_curve_figure,
     confidence_words,
-    method_cloud,
-    methods_chart,
     noise_chart,
     noise_figure,
     shrinkage_words,
@@ -89,7 +87,9 @@ from kdcal_core.charts.marks import BandLine, distance_figure, selection_figure
 from kdcal_core.charts.methods import (
     losses_chart,
     losses_figure,
+    method_cloud,
     method_style,
+    methods_chart,
 )
 from kdcal_core.charts.palette import faded, palette
 from kdcal_core.charts.pit import (

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from kdcal_core.calibration import CALIBRATORS, ConfidenceCurve
+from kdcal_core.calibration import ConfidenceCurve
 from kdcal_core.charts.chart import Chart, new_figure, new_grid, panel, square, strip, unit_axis
 from kdcal_core.charts.marks import anchor_traces, boxes, identity, tiers
-from kdcal_core.charts.methods import method_style
+from kdcal_core.charts.methods import HOVER, method_line
 from kdcal_core.charts.palette import Palette, faded, palette
 from kdcal_core.data.schema import FloatArray
 from kdcal_core.diagnostics import HistogramAnchor
 from kdcal_core.text import counted
-
-MAX_CLOUD = 2000
 
 CURVE = r"""
 Only rows that were **predicted** to be this class count: the right ones are true positives, the
@@ -64,20 +61,6 @@ that it does not show is noise, and $b_{mon}$ is the better choice.
 """
 
 
-METHODS = r"""
-All methods over one histogram. Those that use only the score are lines. Those that use the whole
-probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
-confidences: they are clouds, of rows of the calibration set (Salamon et al., Figs. 10 to 12).
-
-* **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
-  where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
-  that was predicted (Eq. 18). An award may move the largest entry elsewhere: the prediction
-  stays what the model said (section XI).
-* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this
-  score. At low scores it promises too much; Cum+ and CwOC confine it to scores above a cutoff.
-"""
-
-
 NOISE = """
 The rows are cut in two at random and a histogram is made of each half (Salamon et al., Fig. 4).
 Both halves come from one model and one source, so all that differs between them is noise. The noise
@@ -88,7 +71,6 @@ _HOVER_ROWS = (
     "Score %{x:.3f}<br>confidence %{y:.1%}<br>%{customdata:,.1f} rows nearby"
     "<extra>%{fullData.name}</extra>"
 )
-_HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
 
 
 def confidence_curve_chart(
@@ -158,43 +140,6 @@ def noise_chart(
     )
 
 
-def methods_chart(
-    anchor: HistogramAnchor,
-    points: Mapping[str, tuple[FloatArray, FloatArray]],
-    curves: Collection[str],
-    class_name: str,
-    *,
-    dark: bool,
-) -> Chart:
-    """Methods over one class's histogram.
-
-    ``points`` goes from a registry key to (scores, confidences), for the methods in ``curves``
-    sorted by score; they are drawn as lines, the others as clouds.
-    """
-    n_rows = int(anchor.count.sum())
-    return Chart(
-        method_cloud(
-            anchor,
-            {key: xy for key, xy in points.items() if key not in curves},
-            lines={key: xy for key, xy in points.items() if key in curves},
-            dark=dark,
-            n_rows=n_rows,
-        ),
-        finding=f"What each method makes of a prediction of class {class_name}, over the share "
-        f"of its {n_rows:,} rows that was right.",
-        alt=f"{len(points)} methods over the histogram of predictions of {class_name}.",
-        how_to_read=METHODS,
-        table=lambda: pd.concat(
-            [
-                pd.DataFrame({"method": key, "score": score, "confidence": confidence})
-                for key, (score, confidence) in points.items()
-            ],
-            ignore_index=True,
-        ),
-        name=f"methods {class_name}",
-    )
-
-
 def confidence_curve_figure(
     curve: ConfidenceCurve,
     anchor: HistogramAnchor,
@@ -218,7 +163,7 @@ def confidence_curve_figure(
     figure.add_trace(identity(colours))
     figure.add_traces(anchor_traces(anchor, colours))
     for key, (score, confidence) in (others or {}).items():
-        figure.add_trace(_method_line(key, score, confidence, colours))
+        figure.add_trace(method_line(key, score, confidence, colours))
     if curve.safe is not None:
         figure.add_trace(_alone(curve, colours))
     figure.add_traces(_curve(curve, anchor, colours))
@@ -257,7 +202,7 @@ def _alone(curve: ConfidenceCurve, colours: Palette) -> go.Scatter:
         mode="lines",
         line={"color": faded(colours.calibrated, 0.8), "width": 1.6, "dash": "2px,3px"},
         name="Conf1 alone" if curve.fallback else "Conf_KDE alone (paper)",
-        hovertemplate=_HOVER,
+        hovertemplate=HOVER,
     )
 
 
@@ -278,7 +223,7 @@ def _curve(curve: ConfidenceCurve, anchor: HistogramAnchor, colours: Palette) ->
             name=name,
             legendgroup="curve",
             customdata=rows_near,
-            hovertemplate=_HOVER if curve.rows is None else _HOVER_ROWS,
+            hovertemplate=HOVER if curve.rows is None else _HOVER_ROWS,
         )
     ]
     where = np.searchsorted(anchor.edges, curve.score, side="left") - 1
@@ -367,20 +312,6 @@ def _most(anchors: Sequence[HistogramAnchor]) -> float:
 def _height(count: Any, most: float) -> Any:
     """Share of the strip's height: 0 for no row, 1 for the fullest bin."""
     return np.log1p(2.0 * np.asarray(count)) / np.log1p(2.0 * most)
-
-
-def _method_line(
-    key: str, score: FloatArray, confidence: FloatArray, colours: Palette
-) -> go.Scatter:
-    colour, dash, _ = method_style(key, colours)
-    return go.Scatter(
-        x=score,
-        y=confidence,
-        mode="lines",
-        line={"width": 1.6, "color": colour, "dash": dash},
-        name=CALIBRATORS[key].label,
-        hovertemplate=_HOVER,
-    )
 
 
 def bandwidth_figure(
@@ -487,63 +418,6 @@ def _stairs(anchor: HistogramAnchor, name: str, colour: str, dash: str, **more: 
         hovertemplate=f"right %{{y:.1%}}, %{{customdata:,.0f}} rows<extra>{name}</extra>",
         **more,
     )
-
-
-def method_cloud(
-    anchor: HistogramAnchor,
-    clouds: Mapping[str, tuple[FloatArray, FloatArray]],
-    *,
-    dark: bool,
-    n_rows: int,
-    lines: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
-) -> go.Figure:
-    """Methods over the histogram they should follow (Salamon et al., Figs. 8 to 12).
-
-    Methods that use the whole probability vector give no curve in the score but a cloud, one
-    point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted
-    by score. At most 2,000 points are drawn in all, evenly spaced over the rows given, and the
-    figure says so; ``n_rows`` is the number of rows there are.
-    """
-    colours = palette(dark)
-    share = MAX_CLOUD // max(len(clouds), 1)
-    drawn = {key: _evenly(len(score), share) for key, (score, _) in clouds.items()}
-    figure = new_figure(dark, height=560)
-    figure.add_trace(identity(colours))
-    figure.add_traces(anchor_traces(anchor, colours))
-    for key, (score, confidence) in clouds.items():
-        colour, _, symbol = method_style(key, colours)
-        figure.add_trace(
-            go.Scatter(
-                x=score[drawn[key]],
-                y=confidence[drawn[key]],
-                mode="markers",
-                marker={"size": 4, "opacity": 0.45, "color": colour, "symbol": symbol},
-                name=CALIBRATORS[key].label,
-                hovertemplate=_HOVER,
-            )
-        )
-    for key, (score, confidence) in (lines or {}).items():
-        figure.add_trace(_method_line(key, score, confidence, colours))
-    if clouds:
-        shown = max(len(rows) for rows in drawn.values())
-        figure.add_annotation(
-            text=f"Clouds: {shown:,} of {n_rows:,} rows drawn",
-            font={"size": 12, "color": colours.muted},
-            showarrow=False,
-            x=1.0,
-            y=0.02,
-            xanchor="right",
-            yanchor="bottom",
-        )
-    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class")
-    unit_axis(figure, "yaxis", "Confidence: how often it is right")
-    square(figure)
-    return figure
-
-
-def _evenly(n: int, at_most: int) -> NDArray[np.int64]:
-    """Positions of at most ``at_most`` of ``n`` rows, evenly spread."""
-    return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.int64)
 
 
 def confidence_words(curve: ConfidenceCurve, name: str) -> str:

@@ -1,24 +1,41 @@
-"""Methods against each other: one colour a method in every chart, and their losses by class."""
+"""Methods against each other: one colour a method, their confidences, and their losses by class."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from kdcal_core.calibration import CALIBRATORS
-from kdcal_core.charts.chart import Chart, new_figure
+from kdcal_core.charts.chart import Chart, new_figure, square, unit_axis
+from kdcal_core.charts.marks import anchor_traces, identity
 from kdcal_core.charts.palette import Palette, palette
 from kdcal_core.data import FloatArray
-from kdcal_core.diagnostics import MethodLosses
+from kdcal_core.diagnostics import HistogramAnchor, MethodLosses
 from kdcal_core.text import escape_html
 
+MAX_CLOUD = 2000
+HOVER = "Score %{x:.3f}<br>confidence %{y:.1%}<extra>%{fullData.name}</extra>"
 _DASHES = ("solid", "6px,2px", "2px,2px", "8px,2px,2px,2px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 _WIDEST = 300.0  # largest loss over the smallest that still has its own place
 _ROW_HEIGHT = 13
+
+METHODS = r"""
+All methods over one histogram. Those that use only the score are lines. Those that use the whole
+probability vector (temperatures, isotonic, sigmoid) give rows of equal score different
+confidences: they are clouds, of rows of the calibration set (Salamon et al., Figs. 10 to 12).
+
+* **Temperatures.** STS has one for all classes, which suits classes that err alike and fails
+  where they do not (sections IX and XIV). CSTS has one a class; TSwA adds an award for the class
+  that was predicted (Eq. 18). An award may move the largest entry elsewhere: the prediction
+  stays what the model said (section XI).
+* **Cum** is the probability of being right at *this score or better* (Eq. 11), not at this
+  score. At low scores it promises too much; Cum+ and CwOC confine it to scores above a cutoff.
+"""
 
 LOSSES = r"""
 Mean of $-\log$ of the confidence given to what happened: right or wrong (Salamon et al., Eq. 14),
@@ -49,6 +66,114 @@ def method_style(key: str, colours: Palette) -> tuple[str, str, str]:
     rest = [name for name in CALIBRATORS if name not in own]
     turn, step = divmod(rest.index(key), len(colours.classes))
     return colours.classes[step], _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
+
+
+def methods_chart(
+    anchor: HistogramAnchor,
+    points: Mapping[str, tuple[FloatArray, FloatArray]],
+    curves: Collection[str],
+    class_name: str,
+    *,
+    dark: bool,
+) -> Chart:
+    """Methods over one class's histogram.
+
+    ``points`` goes from a registry key to (scores, confidences), for the methods in ``curves``
+    sorted by score; they are drawn as lines, the others as clouds.
+    """
+    n_rows = int(anchor.count.sum())
+    return Chart(
+        method_cloud(
+            anchor,
+            {key: xy for key, xy in points.items() if key not in curves},
+            lines={key: xy for key, xy in points.items() if key in curves},
+            dark=dark,
+            n_rows=n_rows,
+        ),
+        finding=f"What each method makes of a prediction of class {class_name}, over the share "
+        f"of its {n_rows:,} rows that was right.",
+        alt=f"{len(points)} methods over the histogram of predictions of {class_name}.",
+        how_to_read=METHODS,
+        table=lambda: pd.concat(
+            [
+                pd.DataFrame({"method": key, "score": score, "confidence": confidence})
+                for key, (score, confidence) in points.items()
+            ],
+            ignore_index=True,
+        ),
+        name=f"methods {class_name}",
+    )
+
+
+def method_cloud(
+    anchor: HistogramAnchor,
+    clouds: Mapping[str, tuple[FloatArray, FloatArray]],
+    *,
+    dark: bool,
+    n_rows: int,
+    lines: Mapping[str, tuple[FloatArray, FloatArray]] | None = None,
+) -> go.Figure:
+    """Methods over the histogram they should follow (Salamon et al., Figs. 8 to 12).
+
+    Methods that use the whole probability vector give no curve in the score but a cloud, one
+    point a row. Both mappings go from a registry key to (scores, confidences), ``lines`` sorted
+    by score. At most 2,000 points are drawn in all, evenly spaced over the rows given, and the
+    figure says so; ``n_rows`` is the number of rows there are.
+    """
+    colours = palette(dark)
+    share = MAX_CLOUD // max(len(clouds), 1)
+    drawn = {key: _evenly(len(score), share) for key, (score, _) in clouds.items()}
+    figure = new_figure(dark, height=560)
+    figure.add_trace(identity(colours))
+    figure.add_traces(anchor_traces(anchor, colours))
+    for key, (score, confidence) in clouds.items():
+        colour, _, symbol = method_style(key, colours)
+        figure.add_trace(
+            go.Scatter(
+                x=score[drawn[key]],
+                y=confidence[drawn[key]],
+                mode="markers",
+                marker={"size": 4, "opacity": 0.45, "color": colour, "symbol": symbol},
+                name=CALIBRATORS[key].label,
+                hovertemplate=HOVER,
+            )
+        )
+    for key, (score, confidence) in (lines or {}).items():
+        figure.add_trace(method_line(key, score, confidence, colours))
+    if clouds:
+        shown = max(len(rows) for rows in drawn.values())
+        figure.add_annotation(
+            text=f"Clouds: {shown:,} of {n_rows:,} rows drawn",
+            font={"size": 12, "color": colours.muted},
+            showarrow=False,
+            x=1.0,
+            y=0.02,
+            xanchor="right",
+            yanchor="bottom",
+        )
+    unit_axis(figure, "xaxis", "Score: stated probability of the predicted class")
+    unit_axis(figure, "yaxis", "Confidence: how often it is right")
+    square(figure)
+    return figure
+
+
+def _evenly(n: int, at_most: int) -> NDArray[np.int64]:
+    """Positions of at most ``at_most`` of ``n`` rows, evenly spread."""
+    return np.arange(n) if n <= at_most else np.linspace(0, n - 1, at_most).astype(np.int64)
+
+
+def method_line(
+    key: str, score: FloatArray, confidence: FloatArray, colours: Palette
+) -> go.Scatter:
+    colour, dash, _ = method_style(key, colours)
+    return go.Scatter(
+        x=score,
+        y=confidence,
+        mode="lines",
+        line={"width": 1.6, "color": colour, "dash": dash},
+        name=CALIBRATORS[key].label,
+        hovertemplate=HOVER,
+    )
 
 
 def losses_chart(
