@@ -1,7 +1,7 @@
 """What recalibration does to single rows: their intervals, misses and moments, before and after.
 
 Outcomes that their intervals missed, on a map (Torres et al., Figs. 3e, 3f); true against
-estimated mean and standard deviation, where the truth is known (003 Fig. 2).
+estimated mean and standard deviation, where the truth is known (the same, Fig. 2).
 """
 
 from __future__ import annotations

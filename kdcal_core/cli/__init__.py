@@ -1,4 +1,4 @@
-"""The command line: ``kdcal diagnose`` and ``kdcal convert``.
+"""The command line: ``kdcal diagnose``, ``calibrate``, ``score`` and ``convert``.
 
 Only argument parsing is imported here; each command imports what it needs when it runs.
 """

@@ -23,7 +23,6 @@ from kdcal_core.partition import ActivationCodes, Codes, LeafCodes
 from kdcal_core.progress import Progress
 
 Features = pd.DataFrame | NDArray[Any]
-#: Called with the share done, 0 to 1, and a sentence; may raise to cancel.
 
 
 @runtime_checkable

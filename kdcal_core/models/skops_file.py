@@ -36,7 +36,7 @@ from kdcal_core.text import listed
 
 
 def check_fitted(model: Any) -> None:
-    """Check a model that came out of a file, and take away what a review needs not.
+    """Check a model that came out of a file, and take away what a review does not need.
 
     Raises
     ------
