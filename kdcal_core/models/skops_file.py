@@ -356,7 +356,6 @@ _TYPES: dict[str, frozenset[str]] = {
     "LossNode": frozenset(_LOSSES),
     "TreeNode": frozenset((_TREE,)),
 }
-_TRUSTED = sorted(frozenset.union(*_TYPES.values()))
 _NOTHING = {
     "__class__": "str",
     "__module__": "builtins",
@@ -393,11 +392,12 @@ def load(path: Path, *, name: str, task: Task | None = None) -> Model | Regresso
     from kdcal_core.models.sklearn_model import wrap
 
     members = _read_archive(path)
-    checked = _check(members)
+    checked, types = _check(members)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = skops.io.loads(checked, trusted=_TRUSTED)
+            # only these: skops copies the whole list at every node
+            model = skops.io.loads(checked, trusted=sorted(types))
     except Exception as error:
         raise InputError(
             "scikit-learn cannot put the model together: " + _first_line(error),
@@ -444,8 +444,8 @@ def _check_sizes(infos: list[zipfile.ZipInfo], packed: int) -> None:
         raise unsafe("The archive holds two members of one name")
 
 
-def _check(members: dict[str, bytes]) -> bytes:
-    """The archive again, with a schema rewritten from checked entries only."""
+def _check(members: dict[str, bytes]) -> tuple[bytes, set[str]]:
+    """The archive again, with a schema rewritten from checked entries only, and their types."""
     import skops
     from skops.io._protocol import PROTOCOL
 
@@ -485,7 +485,7 @@ def _check(members: dict[str, bytes]) -> bytes:
             archive.writestr(member, members[member])
         text_out = json.dumps({**root, "protocol": PROTOCOL, "_skops_version": skops.__version__})
         archive.writestr("schema.json", text_out)
-    return buffer.getvalue()
+    return buffer.getvalue(), check.types
 
 
 class _SchemaCheck:
@@ -509,6 +509,7 @@ class _SchemaCheck:
             "TreeNode": self._tree,
         }
         self.unknown: set[str] = set()
+        self.types: set[str] = set()
         self.used: dict[str, None] = {}
 
     def node(self, state: dict[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -524,6 +525,7 @@ class _SchemaCheck:
             kind = "" if loader in _TYPES else f"{loader} "
             self.unknown.add(f"{kind}{full_name}"[:100])
             return _NOTHING
+        self.types.add(full_name)
         fields = self._readers[loader](state, depth + 1)
         return {"__class__": class_, "__module__": module, "__loader__": loader, **fields}
 
