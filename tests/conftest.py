@@ -20,6 +20,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from texts.snapshot import texts
 from workerless import working_here
 
 from kdcal_core.jobs import run_limited
+from kdcal_core.models import skops_file
 
 __all__ = ["texts"]  # a fixture
 
@@ -64,6 +66,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The browser's tests first, see above; the rest as it was found."""
     items.sort(key=lambda item: not item.nodeid.startswith(BROWSER))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _large_models_are_loaded_once() -> Iterator[None]:
+    """The shipped forests take a second to load, and more than a hundred tests open them."""
+    load, loaded = skops_file.load, {}
+
+    def load_once(path: Path, *, name: str, task: Any = None) -> Any:
+        if path.stat().st_size < 100_000:
+            return load(path, name=name, task=task)
+        key = sha256(path.read_bytes()).digest(), task
+        if key not in loaded:
+            loaded[key] = load(path, name=name, task=task)
+        return loaded[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skops_file, "load", load_once)
+        yield
 
 
 @pytest.fixture(scope="module")
