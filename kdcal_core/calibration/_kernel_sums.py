@@ -85,9 +85,15 @@ class KernelSum:
         self._exact = Cells(distinct, count, total, nothing, nothing)
         self._levels: dict[int, Cells] = {}
 
-    def __call__(self, at: FloatArray, bandwidth: float) -> tuple[FloatArray, FloatArray]:
-        """Logarithm of the sum, and its derivative by S, each (m,)."""
-        nearest = self.distance(at)
+    def __call__(
+        self, at: FloatArray, bandwidth: float, nearest: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Logarithm of the sum, and its derivative by S, each (m,).
+
+        ``nearest`` is the :meth:`distance` of these places, where it is known already.
+        """
+        if nearest is None:
+            nearest = self.distance(at)
         if len(self.score) <= SMALL:
             return _windowed(self._exact, at, nearest, bandwidth, 0.0)
         scale = bandwidth * np.minimum(1.0, bandwidth / np.maximum(nearest, bandwidth))
@@ -227,10 +233,14 @@ def smooth_bandwidths(
     found: dict[str, tuple[float, bool]] = {}
     wanted = list(SIGN_CHANGES)
     bandwidths = bandwidth_grid(grid[-1] - grid[0])
+    whole = (grid, right.distance(grid), wrong.distance(grid))
+    # in one piece, since the compiled loop would be compiled again for places far apart in memory
+    grids = [(m, [np.ascontiguousarray(one[::m]) for one in whole]) for m in (16, 4, 1)]
     for bandwidth in bandwidths:
         allowed = SIGN_CHANGES[wanted[0]]
-        for stride in (16, 4, 1):
-            confidence = expit(log_odds(right, wrong, grid[::stride], float(bandwidth)))
+        for stride, (at, to_right, to_wrong) in grids:
+            odds = right(at, bandwidth, to_right)[0] - wrong(at, bandwidth, to_wrong)[0]
+            confidence = expit(odds)
             changes = sign_changes(confidence, FLAT * stride)
             if changes > allowed:
                 break
